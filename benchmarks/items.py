@@ -36,7 +36,7 @@ from gossamer.parsing.page_view import PageView
 from gossamer.sinks.columns import item_columns
 from gossamer.sinks.sqlite import Sqlite
 from gossamer.sites.item_builder import ItemBuilder
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.page_functions import PageResult
 
 ROUNDS, BATCH = 5, 256

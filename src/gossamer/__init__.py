@@ -1,10 +1,20 @@
 """A web crawler that is polite, fast and never loses a URL.
 
     import gossamer
-    for page in gossamer.crawl("https://example.com", limit=100):
-        print(page.url, page.title)
 
-This package exports the public API. Each name is imported when it is first used.
+    page = gossamer.fetch("https://example.com")            # one page; `await fetch_async(...)` in coroutines
+    print(page.title, page.css("h1::text").get())
+
+    for page in gossamer.crawl("https://example.com", limit=100):      # or `async for`
+        print(page.url, page.status, page.price(".price"))
+
+    gossamer.run("shop.py", output="items.parquet")          # as the command; `await run_async(...)`
+
+    site = gossamer.Site("books", seeds=["https://books.toscrape.com/"])    # then @site.page(...)
+    frame = gossamer.crawl(site, limit=100).to_pandas()
+
+Exceptions are in `gossamer.errors`. The documentation of the Python API is docs/python.md. Each name is imported
+when it is first used.
 """
 
 from __future__ import annotations
@@ -15,14 +25,21 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from gossamer import url
-    from gossamer.api import crawl, run
+    from gossamer import blocks, errors, identity, items, parsing, pipeline, politeness, url  # noqa: F401 - names for type checkers
+    from gossamer.api import crawl, fetch, fetch_async, run, run_async
+    from gossamer.client.iteration import Crawl
+    from gossamer.client.options import CrawlOptions, PageOptions
+    from gossamer.client.records import CrawledPage as Page
+    from gossamer.client.records import Found
+    from gossamer.client.tables import RunResult
     from gossamer.errors import GossamerError
     from gossamer.items.assets import File, Image, Ref
     from gossamer.model.item import Digits, Fresh, Item
     from gossamer.model.login import Login
     from gossamer.model.request import Request
     from gossamer.model.site import Site
+    from gossamer.model.summary import Summary
+    from gossamer.parsing.page_view import PageView
 
 _HOMES = {
     "File": "gossamer.items.assets",
@@ -36,36 +53,62 @@ _HOMES = {
     "Request": "gossamer.model.request",
     "Response": "gossamer.model.page",
     "GossamerError": "gossamer.errors",
+    "Crawl": "gossamer.client.iteration",
+    "CrawlOptions": "gossamer.client.options",
+    "Found": "gossamer.client.records",
+    "Page": "gossamer.client.records:CrawledPage",
+    "PageOptions": "gossamer.client.options",
+    "PageView": "gossamer.parsing.page_view",
+    "RunResult": "gossamer.client.tables",
+    "Summary": "gossamer.model.summary",
     "crawl": "gossamer.api",
+    "fetch": "gossamer.api",
+    "fetch_async": "gossamer.api",
     "run": "gossamer.api",
+    "run_async": "gossamer.api",
 }
-_PACKAGES = ("blocks", "identity", "items", "parsing", "pipeline", "politeness", "url")
+_PACKAGES = ("blocks", "errors", "identity", "items", "parsing", "pipeline", "politeness", "url")
 
 __all__ = [
+    "Crawl",
+    "CrawlOptions",
     "Digits",
     "File",
+    "Found",
     "Fresh",
     "GossamerError",
     "Image",
     "Item",
     "Login",
+    "Page",
+    "PageOptions",
+    "PageView",
     "Ref",
     "Request",
     "Response",
+    "RunResult",
     "Site",
+    "Summary",
     "__version__",
     "crawl",
+    "errors",
+    "fetch",
+    "fetch_async",
     "run",
+    "run_async",
     "url",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in _PACKAGES:
-        return importlib.import_module(f"gossamer.{name}")
-    raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker knows the names from the imports above
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            module, _, own_name = _HOMES[name].partition(":")
+            return getattr(importlib.import_module(module), own_name or name)
+        if name in _PACKAGES:
+            return importlib.import_module(f"gossamer.{name}")
+        raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

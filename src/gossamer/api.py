@@ -1,193 +1,134 @@
-"""The Python API: `gossamer.crawl` yields pages or items as they arrive, and `gossamer.run` does the same as
-the `gossamer crawl` command."""
+"""The Python API: `gossamer.crawl` yields pages or items as they arrive, `gossamer.run` does the same as the
+`gossamer crawl` command, and `gossamer.fetch` returns one page."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import queue
-import tempfile
-import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.model.visit import PageRecord, Row
+from gossamer.client.background import Background
+from gossamer.client.fetch import fetch_page
+from gossamer.client.iteration import Crawl, folder_of
+from gossamer.client.options import CrawlOptions, PageOptions, check_names, job_of, paths
+from gossamer.client.progress import ProgressLine
+from gossamer.client.records import CrawledPage
+from gossamer.client.tables import RunResult, result_of
+from gossamer.client.targets import Target, read_targets
+from gossamer.sites.script_targets import script_targets
 
 if TYPE_CHECKING:
-    from gossamer.app.job import Job
-    from gossamer.model.summary import Summary
+    from typing import Unpack
 
-MAX_WAITING_ROWS = 1000
-"""Maximum number of rows that wait for a slow consumer. When the queue is full, the crawl waits."""
-_END = object()
+__all__ = [
+    "Crawl",
+    "CrawlOptions",
+    "CrawledPage",
+    "PageOptions",
+    "RunResult",
+    "Target",
+    "crawl",
+    "fetch",
+    "fetch_async",
+    "job_of",
+    "run",
+    "run_async",
+]
 
-
-class Found(msgspec.Struct, dict=True):
-    """An item as a crawl yields it. Its fields are attributes, and so are `_url`, `_site`, `_kind`, `_key`,
-    `_seen_at` and `_version`."""
-
-    def __repr__(self) -> str:
-        return f"Found({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
-
-
-class Crawl:
-    """A running crawl, over which the caller iterates with `for` or `async for`. The crawl runs in its own
-    thread.
-
-    Rows are delivered at least once: if a process is killed before it settles a commit, the rows of that
-    commit are delivered again. `summary` is set after the last row. Leaving the loop early stops the crawl
-    gracefully.
-    """
-
-    def __init__(self, targets: Sequence[str], options: dict[str, Any]) -> None:
-        self.summary: Summary | None = None
-        self._targets, self._options = list(targets), options
-        self._rows: queue.Queue[object] = queue.Queue(MAX_WAITING_ROWS)
-        self._stop: asyncio.Event | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._left = False
-
-    def __iter__(self) -> Iterator[Any]:
-        thread = threading.Thread(target=self._run, name="gossamer", daemon=True)
-        thread.start()
-        try:
-            while (row := self._rows.get()) is not _END:
-                if isinstance(row, BaseException):
-                    raise row
-                yield row
-        finally:
-            self._leave()
-            thread.join()
-
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        thread = threading.Thread(target=self._run, name="gossamer", daemon=True)
-        thread.start()
-        try:
-            while True:
-                try:
-                    row = self._rows.get_nowait()
-                except queue.Empty:
-                    await asyncio.sleep(0.01)
-                    continue
-                if row is _END:
-                    return
-                if isinstance(row, BaseException):
-                    raise row
-                yield row
-        finally:
-            self._leave()
-            await asyncio.to_thread(thread.join)
-
-    def _leave(self) -> None:
-        self._left = True
-        if self._loop is not None and self._stop is not None:
-            with contextlib.suppress(RuntimeError):  # the event loop has ended already
-                self._loop.call_soon_threadsafe(self._stop.set)
-        while not self._rows.empty():
-            self._rows.get_nowait()
-
-    def _run(self) -> None:
-        end: object = _END
-        try:
-            with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
-                usual = {} if "data" in self._options else {"data": folder, "files": "off"}
-                job = job_of(self._targets, usual | self._options)
-                asyncio.run(self._crawl(job))
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that reads the rows
-            end = error
-        while not self._left:
-            with contextlib.suppress(queue.Full):
-                self._rows.put(end, timeout=0.1)
-                return
-
-    async def _crawl(self, job: Job) -> None:
-        from gossamer.app.runner import ExtraReceivers, crawl
-
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        if self._left:
-            self._stop.set()
-        self.summary = await crawl(job, stop=self._stop, taps=ExtraReceivers(tables=[self]))
-
-    def target(self) -> str:
-        """Returns the name of this output. `Crawl` is its own sink."""
-        return "iterator"
-
-    def prepare(self) -> int:
-        """Prepares nothing, because this sink has no files or tables."""
-        return 0
-
-    def upsert(self, rows: Sequence[Row]) -> None:
-        """Queues rows for the iterating caller, and blocks while the queue is full."""
-        for row in rows:
-            value: object = row.data if isinstance(row.data, PageRecord) else _found(row.data)  # type: ignore[arg-type] # never a row of a whole response
-            while not self._left:
-                with contextlib.suppress(queue.Full):
-                    self._rows.put(value, timeout=0.1)
-                    break
-
-    def close(self) -> None:
-        """Closes nothing, because this sink has no files or connections."""
+Output = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def _found(data: dict[str, Any]) -> Found:
-    found = Found()
-    vars(found).update(data)
-    return found
+def crawl(*targets: Target, **options: Unpack[CrawlOptions]) -> Crawl:
+    """Crawls targets and yields the results: pages for plain URLs, items for sites. Use it with `for` or
+    `async for`.
 
+    A target is what the command line takes, a `Site`, or a list or generator of URLs. Options have the names
+    of the command-line options: `limit=100`, `delay=1`, `scope="domain"`, `header={"Accept": "text/html"}`.
+    Without `data` nothing is stored, and the files of items are downloaded only if `files=` is given.
 
-def crawl(*targets: str | os.PathLike[str], **options: Any) -> Crawl:
-    """Crawls targets and yields the results: page records for plain URLs, items for site files.
-
-    Options have the names of the command-line options: `limit=100`, `delay=1`, `scope="domain"`, `text=True`,
-    `data=".gossamer"`. Without `data` nothing is stored, and the files of items are downloaded only if
-    `files=` is given. Raises GossamerError.
+    Raises GossamerError, also after the last row if the crawl came to nothing (docs/python.md). Raises
+    UnknownOption, a TypeError, for an unknown option.
 
     >>> for page in gossamer.crawl("https://example.com", limit=100):  # doctest: +SKIP
-    ...     print(page.url, page.title)
+    ...     print(page.url, page.title, page.css("h1::text").get())
     """
-    return Crawl([os.fspath(target) for target in targets], options)
+    check_names(options, CrawlOptions.__annotations__)
+    return Crawl(targets, dict(options))
 
 
-def run(
-    *targets: str | os.PathLike[str],
-    output: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    **options: Any,
-) -> Summary:
+def run(*targets: Target, output: Output = (), **options: Unpack[CrawlOptions]) -> RunResult:
     """Runs a crawl like `gossamer crawl`, writes into `output`, and returns the summary. An unfinished crawl
-    is resumed. If an event loop already runs, for example in a notebook, the call blocks and the crawl
-    runs in its own thread. Raises GossamerError.
+    is resumed. Works in a notebook, too: the crawl has a thread and a loop of its own. Ctrl-C stops the crawl
+    within two seconds, and what it found is kept. Raises GossamerError, also if the crawl came to nothing.
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
+    background = _running(targets, output, dict(options))
+    background.start()
+    return background.wait()
+
+
+async def run_async(*targets: Target, output: Output = (), **options: Unpack[CrawlOptions]) -> RunResult:
+    """Does the same as `run` in a coroutine. Cancelling the coroutine stops the crawl.
+
+    >>> await gossamer.run_async("sites/", output="items.parquet")  # doctest: +SKIP
+    """
+    background = _running(targets, output, dict(options))
+    background.start()
+    return await background.wait_async()
+
+
+def fetch(url: str, **options: Unpack[PageOptions]) -> CrawledPage:
+    """Fetches one page, with robots.txt, limits and guards as in a crawl, without retries. A page with an error
+    status such as 404 is returned. Raises FetchFailed if no page came.
+
+    >>> gossamer.fetch("https://example.com").css("h1::text").get()  # doctest: +SKIP
+    'Example Domain'
+    """
+    check_names(options, PageOptions.__annotations__)
+    background = Background(lambda _stop: fetch_page(url, dict(options)))
+    background.start()
+    return background.wait()
+
+
+async def fetch_async(url: str, **options: Unpack[PageOptions]) -> CrawledPage:
+    """Does the same as `fetch` in a coroutine.
+
+    >>> page = await gossamer.fetch_async("https://example.com")  # doctest: +SKIP
+    """
+    check_names(options, PageOptions.__annotations__)
+    background = Background(lambda _stop: fetch_page(url, dict(options)))
+    background.start()
+    return await background.wait_async()
+
+
+def _running(targets: Sequence[Target], output: Output, options: dict[str, Any]) -> Background[RunResult]:
+    check_names(options, CrawlOptions.__annotations__)
+    return Background(lambda stop: _run(targets, output, options, stop))
+
+
+async def _run(
+    targets: Sequence[Target], output: Output, options: dict[str, Any], stop: asyncio.Event
+) -> RunResult:
     from gossamer.app.job import JobOutput
-    from gossamer.app.runner import crawl as begin
+    from gossamer.app.outcome import error_of
+    from gossamer.app.runner import crawl as run_crawl
 
-    job = job_of([os.fspath(target) for target in targets], options)
-    specs = [output] if isinstance(output, str | os.PathLike) else output
-    job = msgspec.structs.replace(job, outputs=[JobOutput(os.fspath(spec)) for spec in specs])
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(begin(job))
-    with ThreadPoolExecutor(1, "gossamer") as thread:
-        return thread.submit(lambda: asyncio.run(begin(job))).result()
-
-
-def job_of(targets: Sequence[str], options: dict[str, Any], folder: str = ".") -> Job:
-    """Returns a job made of keyword options. `folder` is the folder in which gossamer.toml is looked for.
-    Raises UsageError for an unknown option, with the most similar valid name."""
-    from gossamer.app.job import Job
-    from gossamer.config.settings import GivenSetting, load
-
-    own = {f for f in Job.__struct_fields__ if f not in ("targets", "settings", "outputs")}
-    given = [
-        GivenSetting(f"--{name}", name, os.fspath(value) if isinstance(value, os.PathLike) else value)
-        for name, value in options.items()
-        if name not in own and value is not None
-    ]
-    rest = {name: value for name, value in options.items() if name in own}
-    return Job(targets=list(targets), settings=load(given, folder=folder), **rest)
+    names, made = read_targets(targets)
+    with script_targets(made):
+        job = job_of(names, options)
+        outputs = [JobOutput(one) for one in paths(output)]
+        job = msgspec.structs.replace(job, outputs=[*outputs, *job.outputs])
+        progress = ProgressLine() if options.get("progress") else None
+        try:
+            summary = await run_crawl(job, progress, stop)
+        finally:
+            if progress is not None:
+                progress.close()
+        result = result_of(summary, folder_of(job, summary.crawl))
+        if not stop.is_set() and (error := error_of(job, result)) is not None:
+            raise error
+    return result

@@ -30,10 +30,18 @@ class UsageError(GossamerError):
     exit_code = 2
 
 
+class UnknownOption(UsageError, TypeError):
+    """A function of the Python API has no option of this name."""
+
+
 class ConfigError(GossamerError):
     """A setting, a site file or a data folder cannot be used in its present state."""
 
     exit_code = 4
+
+
+class UnknownParameter(ConfigError, TypeError):
+    """`Site(...)` has no parameter of this name."""
 
 
 class InUse(ConfigError):
@@ -82,6 +90,25 @@ class CrawlFailed(GossamerError):
     """No page succeeded, or an unlocker fails repeatedly. Trying again later could help."""
 
     exit_code = 9
+
+
+class CrawlStopped(GossamerError):
+    """A crawl was stopped before the visits in flight had ended. The next run repeats them."""
+
+    exit_code = 11
+
+
+class NothingFound(GossamerError):
+    """A crawl came to nothing, and the reason is certain: robots.txt disallows everything, no page could be
+    parsed, or every item was rejected."""
+
+    exit_code = 5
+
+
+class FetchFailed(CrawlFailed):
+    """`fetch` received no page. `reason` is the reason as in the records: `robots`, `dns`, `timeout`, ..."""
+
+    reason = ""
 
 
 class NoCredit(GossamerError):

@@ -144,9 +144,9 @@ def test_the_python_of_the_readme(reader: Reader) -> None:
     code = next(block for block in blocks("python") if "gossamer.crawl(" in block)
     said = reader.run("-c", reader.moved(code)).splitlines()
     assert {
-        f"http://{reader.example}/ /",
-        f"http://{reader.example}/a /a",
-        f"http://{reader.example}/b /b",
+        f"http://{reader.example}/ / None",
+        f"http://{reader.example}/a /a None",
+        f"http://{reader.example}/b /b None",
     } <= set(said)
     assert said[-1] == f"finished {len(titles(BOOKS))}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -35,10 +36,12 @@ def test_a_crawl_calls_each_step_in_its_order(tmp_path: Path) -> None:
     options: dict[str, Any] = {"delay": "0s", "allow_private": "127.0.0.0/8", "data": tmp_path / "data"}
     with serve(preset("tiny", hosts=1, pages=3)) as web:
         sys.setprofile(note)
+        threading.setprofile(note)  # a crawl runs in a thread of its own
         try:
             summary = gossamer.run(web.url(0, "/"), output=tmp_path / "out.jsonl", **options)
         finally:
             sys.setprofile(None)
+            threading.setprofile(None)
     assert summary.pages == 3
     times = [called.get((str(PACKAGE / path), name)) for path, name in STEPS]
     assert None not in times, list(zip(STEPS, times, strict=True))

@@ -35,7 +35,7 @@ LAYERS = {
     ],
     "worker": ["worker"],
     "application": ["app"],
-    "public API": ["api", "client", "pipeline"],
+    "public API": ["client", "api", "pipeline"],
     "uses": ["uses"],
     "entry points": ["fleet", "scheduler", "web", "airflow", "cli", "__main__"],
 }

@@ -18,7 +18,7 @@ from gossamer.items.steps import Fields, prepare_steps
 from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import BuiltItem, ItemBuilder, rejected_record
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.page_functions import run
 
 

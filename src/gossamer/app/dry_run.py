@@ -26,7 +26,8 @@ from gossamer.model.visit import Claim, Row
 from gossamer.politeness import robots_access
 from gossamer.sites import host_rules
 from gossamer.sites.failed_pages import failure_reasons
-from gossamer.sites.loading import LoadedSite, load_all
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.sites.loading import load_all
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 

@@ -31,7 +31,8 @@ from gossamer.model.summary import Summary
 from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Row, Visit
 from gossamer.sinks.jsonl import encode
-from gossamer.sites.loading import LoadedSite, version
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.sites.loading import version
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.store.keys import tag
 from gossamer.store.store import Store
@@ -146,7 +147,7 @@ class RunJudge:
             self._window.forget()
             self._pages, self._counts = 0, {}
             await self._lately.begin(anew=True)
-            if any(version(site.path) != site.version for site in self._sites):
+            if any(version(site.path) != site.version for site in self._sites if site.script_site is None):
                 return "mended"
         self._paused = state == "paused"
         return "paused" if self._tripped else state

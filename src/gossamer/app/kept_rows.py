@@ -54,7 +54,9 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
     finally:
         await bench.close()
     outputs = [one.spec for one in setup.job.outputs]
-    write_manifest(folder, outputs, [site.path for site in bench.sites], anew=False)
+    write_manifest(
+        folder, outputs, [site.path for site in bench.sites if site.script_site is None], anew=False
+    )
     if bench.outputs.filler.unfilled:
         warn(unfilled_message(setup.crawl, bench.outputs.filler.unfilled, folder))
     elif bench.outputs.filler.added:

@@ -11,7 +11,7 @@ from gossamer.app.job import Setup
 from gossamer.app.proxy_setup import make_proxies
 from gossamer.app.unlocker_setup import unlocker
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 from gossamer.store.store import Store
 
 

@@ -24,7 +24,8 @@ from gossamer.parsing.limits import cost_of, is_html
 from gossamer.parsing.links import Link, hrefs, links_of
 from gossamer.parsing.page_view import PageView
 from gossamer.politeness.robots import Robots
-from gossamer.sites.loading import LoadedSite, match
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.sites.loading import match
 from gossamer.sites.page_functions import PageResult, gather_follow, run
 from gossamer.url.patterns import PatternTimeout
 from gossamer.url.scope import Scope

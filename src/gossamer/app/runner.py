@@ -102,6 +102,8 @@ class ExtraReceivers(msgspec.Struct):
     """With `only`: the page function that reads the page, and the value that its request carries."""
     worked: Callable[[Setup, Store], Awaitable[None]] | None = None
     """Called when the work is done, before the crawl ends."""
+    attach_pages: bool = False
+    """Whether each row for `tables` has its page (`Row.page`)."""
     warn: Callable[[str], None] = say_nothing
     """Called with what a producer cannot read, once per problem."""
     verbose: bool = False
@@ -342,6 +344,7 @@ class CrawlRun:
             silence=self._silence,
             say=self.taps.say,
         )
+        bench.reader.attaches_pages = self.taps.attach_pages
         report_archive_damage(bench)
         work: list[Coroutine[Any, Any, str]] = [bench.run()]
         if self.processes > 1:

@@ -3,6 +3,7 @@ not requests are rejected."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -52,6 +53,8 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name
     check_name(name)  # before the first folder of that name is made
+    if job.settings.processes != 1 and any(site.script_site is not None for site in sites):
+        raise UsageError("processes= needs site files: only this process knows a Site made in a script")
     rejected: list[targets.Rejected] = []
     short, sources = divide_targets(read, job.watch) if only is None else ([], [])
     plain = [request for one in short for request in targets.requests(one, rejected)]
@@ -134,6 +137,11 @@ def divide_targets(
     return short, sources
 
 
+def file_paths(sites: Sequence[site_files.LoadedSite]) -> list[Path]:
+    """Returns the files of the sites that have one. A later command cannot load a script's own site."""
+    return [site.path for site in sites if site.script_site is None]
+
+
 def own_outputs(sites: list[site_files.LoadedSite]) -> list[JobOutput]:
     """Returns the outputs that sites name for their own items. Several sites may name the same."""
     found: dict[str, list[str]] = {}
@@ -167,7 +175,7 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
     outputs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages])]
     anew = not record.seeded and not record.refreshing
     make_outputs(setup, adds.sites, store=store.identity)  # outputs that cannot be opened are not noted
-    write_manifest(folder, outputs, [site.path for site in adds.sites], anew=anew)
+    write_manifest(folder, outputs, file_paths(adds.sites), anew=anew)
     await set_hot_limit(
         store, setup.crawl, hot_limit(setup.job.settings.cold, setup.job.settings.store is None)
     )

@@ -25,7 +25,7 @@ from gossamer.sinks.kept_rows import KeptRows
 from gossamer.sinks.open_outputs import SiteOutput, open_all
 from gossamer.sinks.output_spec import parse
 from gossamer.sites.item_builder import has_comparing_step
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 from gossamer.state.near_duplicate_index import DEFAULT_MAX_GROUPS, NearDuplicateIndex
 from gossamer.store.store import Store
 from gossamer.worker.asset_download import AssetDownloads

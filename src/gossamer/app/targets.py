@@ -19,6 +19,7 @@ from gossamer.config.redaction import register_in
 from gossamer.errors import UsageError
 from gossamer.model import proxy
 from gossamer.model.request import Request, split
+from gossamer.sites.script_targets import LIST, SITE, lines_of
 
 MAX_CARRY_BYTES = 4096
 """Maximum bytes of a request's `carry`, as JSON."""
@@ -77,6 +78,10 @@ def target_kind(text: str) -> Target:
     register_in(text)
     if text == "-":
         return Target("stdin", text)
+    if text.startswith(SITE):
+        return Target("site", text)
+    if text.startswith(LIST):
+        return Target("list", text, lines_of(text))
     for kind in ("sitemap", "feed"):
         if text.startswith(f"{kind}:"):
             return Target(kind, _url(text.partition(":")[2], text))
@@ -147,6 +152,8 @@ def requests(target: Target, rejected: list[Rejected]) -> Iterator[Request]:
         yield Request(target.text, use="@sitemap")
     elif target.kind == "stdin":
         yield from _lines(sys.stdin.buffer if target.lines is None else target.lines, "stdin", rejected)
+    elif target.lines is not None:
+        yield from _lines(target.lines, "list", rejected)
     else:
         try:
             with open(target.text, "rb") as file:

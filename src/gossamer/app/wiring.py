@@ -183,6 +183,7 @@ class CrawlWorker:
         self._paused = asyncio.Event()
         self.judge = RunJudge(setup, self.sites, store, self._paused)
         self._keep = FailedPages(self.folder / "failed").keep
+        in_script = any(site.script_site is not None for site in self.sites)
         self.reader = Reader(
             self.sites,
             self.enqueuer.intake,
@@ -191,7 +192,7 @@ class CrawlWorker:
             keep=self._keep,
             tap=tap,
             graph=link_rows(setup, self.enqueuer.key),
-            apart=PageReader(self._page_order),
+            apart=None if in_script else PageReader(self._page_order),
         )
         self._write(setup, tables, ours, stop)
         self._visits = self._visitor(settings)

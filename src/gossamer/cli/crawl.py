@@ -394,33 +394,13 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
     return job
 
 
-def came_to_nothing(summary: Summary) -> str:
-    """Returns why a finished crawl has no page or no item, or '' if it has some, or if the cause is not
-    certain."""
-    robots = summary.skipped.get("robots", 0)
-    if not summary.pages and robots and robots == summary.found - summary.redirected:
-        return (
-            "nothing was fetched: robots.txt does not allow "
-            f"{'the URL' if robots == 1 else f'any of {robots} URLs'}; "
-            f"the line that decides: gossamer explain URL"
-        )
-    parse = summary.errors.get("parse", 0)
-    if parse and parse >= summary.pages and not summary.items:
-        return (
-            "nothing came of it: the site file cannot parse "
-            f"{'the page' if parse == 1 else f'any of {parse} pages'}"
-        )
-    if summary.rejected and not summary.items:
-        return f"nothing came of it: all {summary.rejected} items were rejected"
-    return ""
-
-
 def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Prints the summary and the reason of a failure. Returns the exit code."""
     from gossamer.app.gate_setup import missed_gates
+    from gossamer.app.outcome import RETRYABLE, came_to_nothing
     from gossamer.cli.foreground_crawl import report_no_seeds
     from gossamer.cli.printing import format_counts, put_json, remark
-    from gossamer.cli.summaries import RETRYABLE, put_summary
+    from gossamer.cli.summaries import put_summary
 
     put_summary(summary, words["quiet"] or words["json"])
     if words["json"]:

@@ -7,9 +7,10 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from gossamer.app.outcome import RETRYABLE
 from gossamer.cli.printing import clean_line, format_bytes, format_counts, format_duration
 from gossamer.cli.responses import ORDER, Responses
-from gossamer.cli.summaries import RETRYABLE, format_share
+from gossamer.cli.summaries import format_share
 from gossamer.cli.terminal import cut_end, cut_middle, text_width
 
 if TYPE_CHECKING:

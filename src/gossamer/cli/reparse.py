@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.app.reparse.runner import ReparseResult, ReparseRun, ReparseState
-    from gossamer.sites.loading import LoadedSite
+    from gossamer.sites.loaded_site import LoadedSite
     from gossamer.sites.manifest import Manifest
 
 Archive = Annotated[

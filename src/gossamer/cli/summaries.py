@@ -20,22 +20,6 @@ if TYPE_CHECKING:
 
 MAX_SITES, MAX_LOW_FIELDS = 10, 4
 """Maximum number of sites shown, and of fields shown for each site."""
-RETRYABLE = {
-    "dns": "check the host's name and this machine's network",
-    "connect": "see whether the server is up",
-    "tls": (
-        "see whether the certificate is right (http:// where the host has none), or name its "
-        "authority with -s ca_file=FILE"
-    ),
-    "timeout": "give it more time with -s timeout=60s",
-    "reset": "wait for the server",
-    "http-5xx": "wait for the server",
-    "rate-limited": "go slower with --delay",
-    "blocked": "go slower with --delay",
-    "proxy": "see gossamer doctor, or give other proxies",
-    "robots-unreachable": "see whether the server is up and its robots.txt can be read",
-}
-"""Errors that may disappear if the crawl is tried again later, with advice."""
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:

@@ -291,8 +291,8 @@ def _rest(number: int) -> None:
 def exit_code(trial: Trial) -> int:
     """Returns the exit code of a trial. It is 9 if no page came and a later try may help, 4 if the site file
     cannot read the page, and 0 otherwise. Prints the reason."""
+    from gossamer.app.outcome import RETRYABLE
     from gossamer.cli.printing import remark
-    from gossamer.cli.summaries import RETRYABLE
 
     worth = [name for name in trial.summary.errors if name in RETRYABLE]
     if trial.page is None and worth:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from gossamer import url as urls
 from gossamer.config import value_parsers
 from gossamer.config.redaction import mask
-from gossamer.errors import ConfigError
+from gossamer.errors import ConfigError, UnknownParameter
 from gossamer.model import item as items
 from gossamer.model import rendering
 from gossamer.model.absence import MAX_GONE_SHARE
@@ -121,6 +121,13 @@ class Site:
 
     _frozen = False
 
+    def __new__(cls, name: str = "", *_: Any, **parameters: Any) -> Site:
+        """Raises UnknownParameter for a parameter that does not exist."""
+        for word in parameters:
+            if word not in KNOWN and word != "name":
+                raise UnknownParameter(_unknown(name, word))
+        return super().__new__(cls)
+
     def __init__(
         self,
         name: str,
@@ -150,7 +157,6 @@ class Site:
         complete: bool | float | str = False,
         types: str | Iterable[str] = (),
         args: Mapping[str, Any] | None = None,
-        **unknown: Any,
     ) -> None:
         def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
             try:
@@ -161,8 +167,6 @@ class Site:
                 raise ConfigError(mask(f"site {name}: {word}={shown}: {error}")) from None
 
         self.name: str = _name(name)
-        if unknown:
-            raise ConfigError(_unknown(name, next(iter(unknown))))
         self._seeds_of = seeds if callable(seeds) else None
         self.seeds: tuple[str, ...] = () if callable(seeds) else read("seeds", _seeds, seeds)
         own = read("hosts", _hosts, hosts)

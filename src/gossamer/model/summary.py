@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from gossamer.model.quality import Quality
@@ -77,6 +79,29 @@ class Summary(msgspec.Struct):
         """Returns whether every found URL is accounted for."""
         ended = self.pages + self.redirected + self.failed + self.dead
         return self.found == ended + self.pending + sum(self.skipped.values())
+
+    def dict(self) -> dict[str, Any]:
+        """Returns the summary as `gossamer crawl --json` prints it."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+    def keys(self) -> tuple[str, ...]:
+        """Returns the names of the fields, so that `dict(summary)` works."""
+        return self.__struct_fields__
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.__struct_fields__:
+            raise KeyError(name)
+        return msgspec.to_builtins(getattr(self, name))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        shown = {name: value for name, value in self.dict().items() if value not in (None, 0, [], {}, "")}
+        rows = (
+            f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in shown.items()
+        )
+        return f"<table>{''.join(rows)}</table>"
 
     def of_site(self, name: str) -> Summary:
         """Returns the summary with only one of its sites."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer.model.minhash import Sketch
-from gossamer.model.page import Exchange
+from gossamer.model.page import Exchange, Page
 from gossamer.model.request import KnownPage, Request
 from gossamer.model.verdict import ClaimEnd, HostHealth
 
@@ -151,6 +151,8 @@ class Row(msgspec.Struct):
     the row when the run is judged."""
     needs: dict[str, Any] | None = None
     """Of a page record: what its request has besides URL, depth and referrer (`KnownLine.needs`)."""
+    page: Page | None = None
+    """The page itself, if a receiver in the same process wants it. Never stored."""
 
 
 RAW = "@raw"

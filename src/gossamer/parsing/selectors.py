@@ -196,6 +196,10 @@ class Selection(Sequence[Selector]):
         """Applies `Selector.xpath` to each entry and returns all results."""
         return Selection([found for one in self for found in one.xpath(query, **variables)._nodes])
 
+    @overload
+    def get(self, default: str) -> str: ...
+    @overload
+    def get(self, default: None = None) -> str | None: ...
     def get(self, default: str | None = None) -> str | None:
         """Returns the first entry as text or HTML, or `default` if there are no entries."""
         return _html(self._nodes[0]) if self._nodes else default

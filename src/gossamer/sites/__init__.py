@@ -5,6 +5,7 @@ automatically and matched by host and path.
 builds the items. `check` runs a site over saved pages. `new` writes a first site file.
 """
 
-from gossamer.sites.loading import LoadedSite, load, load_all, sources, version
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.sites.loading import load, load_all, sources, version
 
 __all__ = ["LoadedSite", "load", "load_all", "sources", "version"]

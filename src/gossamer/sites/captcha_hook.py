@@ -12,7 +12,8 @@ from gossamer.config import value_parsers
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.parsing.page_view import PageView
-from gossamer.sites.loading import LoadedSite, match
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.sites.loading import match
 
 
 def solver(

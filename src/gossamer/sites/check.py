@@ -18,7 +18,8 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import ItemBuilder
-from gossamer.sites.loading import LoadedSite, load, match
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.sites.loading import load, match
 from gossamer.sites.page_functions import run
 from gossamer.sites.site_logs import LoggedPage
 

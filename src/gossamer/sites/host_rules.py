@@ -10,7 +10,7 @@ from gossamer import url as urls
 from gossamer.model.proxy import Wanted
 from gossamer.model.rendering import USUAL, Render
 from gossamer.model.site import Pace
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 
 
 class HostNeeds(NamedTuple):

@@ -18,7 +18,7 @@ from gossamer.items.steps import Fields, alike, clean, content_bytes, prepare_st
 from gossamer.model import item as items
 from gossamer.model.minhash import Sketch
 from gossamer.parsing.page_view import PageView
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.page_functions import PageResult
 from gossamer.url.scope import MAX_URL
 
@@ -138,6 +138,7 @@ class ItemBuilder:
     def _shape(self, cls: type) -> tuple[str, Schema, str | None, tuple[str, ...]]:
         found = self._shapes.get(cls)
         if found is None:
+            self.site.classes[cls.__name__.lower()] = cls
             own, ignored = getattr(cls, "item_key", None), getattr(cls, "item_ignore", ())
             found = self._shapes[cls] = (cls.__name__.lower(), schema_of(cls), own, tuple(ignored))
         return found

@@ -11,6 +11,7 @@ import traceback
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
+from copy import copy
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -21,26 +22,12 @@ from gossamer.config import value_parsers
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.items import gates
 from gossamer.model.item import Item, is_ctrl_c
-from gossamer.model.request import Request
 from gossamer.model.site import Site
 from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
 from gossamer.sinks import output_spec
-
-
-class LoadedSite:
-    """A site with its file: the path, the version (a hash of the file) and the classes of items that it
-    declares."""
-
-    def __init__(
-        self, site: Site, path: Path, version: str, items: Mapping[str, list[type]], default: bool
-    ) -> None:
-        self.site, self.path, self.version, self.items, self.default = site, path, version, items, default
-        self.name = site.name
-
-    def requests(self) -> list[Request]:
-        """Returns requests for the seeds."""
-        return [Request(seed) for seed in self.site.seeds]
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.sites.script_targets import SITE, site_of
 
 
 def load_all(
@@ -58,6 +45,9 @@ def load_all(
     """
     sites: list[LoadedSite] = []
     for target in targets:
+        if target.startswith(SITE):
+            sites.append(site_of(target))
+            continue
         # os.path returns False for an empty target and for one that is too long for a file name
         path = Path(target)
         if "://" not in target and (
@@ -152,6 +142,40 @@ def version(path: Path) -> str:
         return hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest()
     except OSError:
         return ""
+
+
+def of_script(site: Site) -> LoadedSite:
+    """Returns a site that a Python program made, ready for one crawl. The crawl has a copy of its own, so that
+    the program may add page functions later. Raises ConfigError."""
+    file = next(
+        (one.call.__code__.co_filename for one in site.functions if hasattr(one.call, "__code__")), ""
+    )
+    path, own = Path(file or "script"), copy(site)
+    _selectors(path, own)
+    _sinks(path, own)
+    _gates(path, own)
+    mark = hashlib.blake2b(digest_size=6)
+    for function in site.functions:
+        _digest(getattr(function.call, "__code__", None), mark)
+    items: dict[str, list[type]] = {}
+    for function in site.functions:
+        if function.item is not None:
+            items.setdefault(function.item.__name__.lower(), []).append(function.item)
+    made = LoadedSite(own, path, mark.hexdigest(), items, site.name == "default")
+    made.script_site = site
+    return made
+
+
+def _digest(code: CodeType | None, into: Any) -> None:
+    """Adds the instructions of a function and of the functions in it to a hash."""
+    if code is None:
+        return
+    into.update(code.co_code + repr(code.co_names).encode())
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _digest(constant, into)
+        elif isinstance(constant, str | bytes | int | float | tuple):
+            into.update(repr(constant).encode() if not isinstance(constant, tuple) else b"")
 
 
 def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
@@ -354,3 +378,7 @@ def _arguments(sites: Sequence[LoadedSite], args: Mapping[str, str]) -> None:
         site
     ) in sites:  # a module is imported once per process, so it may still have the arguments of an earlier run
         site.site.freeze(args)
+        if (
+            site.script_site is not None
+        ):  # its page functions read the arguments from the program's own object
+            site.script_site.args = site.site.args

@@ -16,7 +16,7 @@ from gossamer.config.redaction import mask
 from gossamer.model.item import exception_message, is_ctrl_c, is_item
 from gossamer.model.request import Request
 from gossamer.parsing.page_view import NEEDS, PageView
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 from gossamer.url.patterns import PatternTimeout
 
 MAX_VALUES = 100_000

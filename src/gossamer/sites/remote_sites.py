@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.model.site import Site
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 
 
 class SiteReach(msgspec.Struct, frozen=True):

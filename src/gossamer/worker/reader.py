@@ -23,7 +23,8 @@ from gossamer.parsing.limits import MAX_BYTES, Cost, cost_of, decoded_size, is_h
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import BuiltItem, builder_of_sites, reject, rejected_record
-from gossamer.sites.loading import LoadedSite, match
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.sites.loading import match
 from gossamer.sites.page_functions import PageResult, gather_follow, missing_selector, run
 from gossamer.sites.site_logs import LoggedPage
 from gossamer.url.patterns import PatternTimeout, Searcher
@@ -125,6 +126,8 @@ class Reader:
             key, lambda site: self.run if site in complete else "", lambda site: version.get(site, "")
         )
         self._counting = {site.name: SiteCounts(site.name) for site in sites}
+        self.attaches_pages = False
+        """Whether each row gets its page, for a receiver in this process."""
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
         """The page that `lacks` or `shows` parsed last, with its tree."""
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
@@ -170,10 +173,15 @@ class Reader:
         if self.apart is None or not (
             decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)
         ):
-            return self.read(claim, page, error)
-        if self._tap is not None:
-            self._tap(claim, page)
-        return await self.apart.read(self, claim, page, error)
+            read = self.read(claim, page, error)
+        else:
+            if self._tap is not None:
+                self._tap(claim, page)
+            read = await self.apart.read(self, claim, page, error)
+        if self.attaches_pages:
+            for row in read.rows:
+                row.page = page
+        return read
 
     async def lacks(self, claim: Claim, page: Page) -> str:
         """Returns the selector of the content that the page's site requires and the page lacks, or ''."""

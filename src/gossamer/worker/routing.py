@@ -13,7 +13,7 @@ from gossamer.model.request import FILE
 from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Claim, Settle, Visit
 from gossamer.sites import host_rules
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.remote_sites import owner_names, site_group
 
 BROWSER = "browser"

@@ -11,6 +11,8 @@ from gossamer.app.targets import Target
 
 def is_producer_target(target: Target) -> bool:
     """Returns whether a target is read by a producer, and not at once."""
+    if target.lines is not None:
+        return False
     if target.kind == "list":
         return target.text.endswith(".gz") or os.path.getsize(target.text) > SHORT_LIST_BYTES
     return target.kind in ("api", "sql", "kafka")

@@ -35,7 +35,7 @@ from gossamer.sinks.columns import Columns
 from gossamer.sinks.exact_file import ExactFile, sync_folder
 from gossamer.sinks.output_spec import open_output
 from gossamer.sites.failed_pages import FailedPages
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 from gossamer.worker.reader import Reader, ReadSettings
 
 BATCH_ROWS = 1000

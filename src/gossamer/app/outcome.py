@@ -1,0 +1,89 @@
+"""Judges the summary of a crawl that ended: whether it failed, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.errors import (
+    CrawlFailed,
+    GateNotMet,
+    GossamerError,
+    NoProxyLeft,
+    NothingFound,
+    SinkError,
+)
+from gossamer.model.summary import Summary
+
+if TYPE_CHECKING:
+    from gossamer.app.job import Job
+
+RETRYABLE = {
+    "dns": "check the host's name and this machine's network",
+    "connect": "see whether the server is up",
+    "tls": (
+        "see whether the certificate is right (http:// where the host has none), or name its "
+        "authority with -s ca_file=FILE"
+    ),
+    "timeout": "give it more time with -s timeout=60s",
+    "reset": "wait for the server",
+    "http-5xx": "wait for the server",
+    "rate-limited": "go slower with --delay",
+    "blocked": "go slower with --delay",
+    "proxy": "see gossamer doctor, or give other proxies",
+    "robots-unreachable": "see whether the server is up and its robots.txt can be read",
+}
+"""Errors that may disappear if the crawl is tried again later, with advice."""
+
+
+def error_of(job: Job, summary: Summary) -> GossamerError | None:
+    """Returns the error for a crawl that ended without what it was started for, with its summary. Returns None
+    if it succeeded, or if somebody stopped it. The exit code of the error is that of `gossamer crawl`."""
+    error = _error_of(job, summary)
+    if error is not None:
+        error.summary = summary
+    return error
+
+
+def _error_of(job: Job, summary: Summary) -> GossamerError | None:
+    from gossamer.app.gate_setup import missed_gates
+
+    reason = summary.reason or ""
+    if summary.state == "stopped" and reason.startswith("gate "):
+        return GateNotMet(f"the crawl was stopped: {reason}")
+    if summary.state in ("stopped", "cancelled", "stopping", "cancelling"):
+        return None
+    if summary.state == "failed":
+        kind = NoProxyLeft if reason.startswith("no proxy left") else CrawlFailed
+        return kind(f"the crawl failed: {reason}")
+    if bad := missed_gates(job, summary):
+        return GateNotMet(f"the gate is not met: {'; '.join(bad)}")
+    if summary.refused_kinds:
+        return SinkError(f"the output refused every {', every '.join(summary.refused_kinds)}")
+    worth = {name: count for name, count in summary.errors.items() if name in RETRYABLE}
+    if not summary.succeeded and worth:
+        most = max(worth, key=worth.__getitem__)
+        counts = ", ".join(f"{name} {count}" for name, count in worth.items())
+        return CrawlFailed(f"no page came ({counts}): {RETRYABLE[most]}, then run it again with fresh=True")
+    why = came_to_nothing(summary) if summary.state == "finished" else ""
+    return NothingFound(why) if why else None
+
+
+def came_to_nothing(summary: Summary) -> str:
+    """Returns why a finished crawl has no page or no item, or '' if it has some, or if the cause is not
+    certain."""
+    robots = summary.skipped.get("robots", 0)
+    if not summary.pages and robots and robots == summary.found - summary.redirected:
+        return (
+            "nothing was fetched: robots.txt does not allow "
+            f"{'the URL' if robots == 1 else f'any of {robots} URLs'}; "
+            f"the line that decides: gossamer explain URL"
+        )
+    parse = summary.errors.get("parse", 0)
+    if parse and parse >= summary.pages and not summary.items:
+        return (
+            "nothing came of it: the site file cannot parse "
+            f"{'the page' if parse == 1 else f'any of {parse} pages'}"
+        )
+    if summary.rejected and not summary.items:
+        return f"nothing came of it: all {summary.rejected} items were rejected"
+    return ""

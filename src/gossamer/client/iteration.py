@@ -1,0 +1,187 @@
+"""A crawl over whose results the caller iterates with `for` or `async for`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gossamer.client.background import Background
+from gossamer.client.options import job_of
+from gossamer.client.records import CrawledPage, Found
+from gossamer.client.tables import to_pandas, to_polars
+from gossamer.client.targets import Target, read_targets
+from gossamer.model.summary import Summary
+from gossamer.model.visit import PageRecord, Row
+from gossamer.sites.script_targets import script_targets
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from gossamer.app.job import Job
+
+MAX_WAITING_ROWS = 1000
+MAX_WAITING_BYTES = 64 << 20
+"""Maximum number of records that wait for a slow consumer, and of the bytes of their pages. When the queue is
+full, the crawl waits."""
+_END = object()
+
+
+class Crawl:
+    """A crawl over which the caller iterates with `for` or `async for`. It begins with the loop, and runs in a
+    thread of its own.
+
+    Rows are delivered at least once: if a process is killed before it settles a commit, the rows of that
+    commit are delivered again. `summary` is set after the last row. Leaving the loop early stops the crawl
+    gracefully. Each new loop runs the crawl again.
+    """
+
+    def __init__(self, targets: Sequence[Target], options: dict[str, Any]) -> None:
+        self.summary: Summary | None = None
+        self._targets, self._options = targets, options
+        self._rows: queue.Queue[tuple[object, int]] = queue.Queue(MAX_WAITING_ROWS)
+        self._bytes = 0
+        self._room = threading.Condition()
+        self._left = False
+        self._classes: dict[str, dict[str, type]] = {}
+
+    def __iter__(self) -> Iterator[Any]:
+        background = self._begin()
+        try:
+            while (row := self._take(self._rows.get())) is not _END:
+                yield row
+            background.done.result()
+        finally:
+            self._leave(background)
+            background.join()
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        background = self._begin()
+        try:
+            while True:
+                try:
+                    row = self._take(self._rows.get_nowait())
+                except queue.Empty:
+                    await asyncio.sleep(0.01)
+                    continue
+                if row is _END:
+                    break
+                yield row
+            background.done.result()
+        finally:
+            self._leave(background)
+            await asyncio.to_thread(background.join)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Runs the crawl to its end and returns its records as a DataFrame. Raises GossamerError."""
+        return to_pandas(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Runs the crawl to its end and returns its records as a DataFrame. Raises GossamerError."""
+        return to_polars(self)
+
+    def __repr__(self) -> str:
+        names = ", ".join(getattr(target, "name", None) or str(target) for target in self._targets)
+        state = self.summary.state if self.summary else "not run to its end"
+        return f"<Crawl of {names[:200]}: {state}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return escape(repr(self)) + (self.summary._repr_html_() if self.summary else "")
+
+    def _begin(self) -> Background[None]:
+        self._rows, self._left, self._bytes = queue.Queue(MAX_WAITING_ROWS), False, 0
+        background = Background(self._crawl)
+        background.done.add_done_callback(lambda _: self._put(_END, 0))
+        background.start()
+        return background
+
+    def _leave(self, background: Background[None]) -> None:
+        self._left = True
+        with self._room:
+            self._room.notify_all()
+        if not background.done.done():
+            background.stop()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._rows.get_nowait()
+
+    def _take(self, waiting: tuple[object, int]) -> object:
+        row, size = waiting
+        if size:
+            with self._room:
+                self._bytes -= size
+                self._room.notify_all()
+        return row
+
+    def _put(self, row: object, size: int) -> None:
+        """Queues a record, and blocks while the queue is full."""
+        with self._room:
+            self._room.wait_for(
+                lambda: self._left or not self._bytes or self._bytes + size <= MAX_WAITING_BYTES
+            )
+            self._bytes += size
+        while not self._left:
+            with contextlib.suppress(queue.Full):
+                self._rows.put((row, size), timeout=0.1)
+                return
+
+    async def _crawl(self, stop: asyncio.Event) -> None:
+        from gossamer.app.outcome import error_of
+
+        names, made = read_targets(self._targets)
+        with script_targets(made), tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+            usual = {} if self._options.get("data") else {"data": folder, "files": "off"}
+            job = job_of(names, usual | self._options)
+            self.summary = await self._run(job, stop)
+            error = None if self._left else error_of(job, self.summary)
+        if error is not None:
+            raise error
+
+    async def _run(self, job: Job, stop: asyncio.Event) -> Summary:
+        from gossamer.app.runner import ExtraReceivers, crawl
+        from gossamer.client.progress import ProgressLine
+        from gossamer.sites.loading import load_all
+
+        if self._left:
+            stop.set()
+        self._classes = {site.name: site.classes for site in load_all(job.targets, job.args)}
+        progress = ProgressLine() if self._options.get("progress") else None
+        try:
+            return await crawl(job, progress, stop, ExtraReceivers(tables=[self], attach_pages=True))
+        finally:
+            if progress is not None:
+                progress.close()
+
+    def target(self) -> str:
+        """Returns the name of this output. `Crawl` is its own sink."""
+        return "iterator"
+
+    def prepare(self) -> int:
+        """Prepares nothing, because this sink has no files or tables."""
+        return 0
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        """Queues rows for the iterating caller, and blocks while the queue is full."""
+        for row in rows:
+            if isinstance(row.data, PageRecord):
+                size = 0 if row.page is None else len(row.page.body)
+                self._put(CrawledPage(row.data, row.page), size)
+            elif isinstance(row.data, dict):
+                classes = self._classes.get(row.data.get("_site", ""), {})
+                self._put(Found(row.data, classes.get(row.kind)), 0)
+
+    def close(self) -> None:
+        """Closes nothing, because this sink has no files or connections."""
+
+
+def folder_of(job: Job, crawl: str) -> Path:
+    """Returns the folder of a crawl."""
+    return Path(job.settings.data) / crawl

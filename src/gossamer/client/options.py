@@ -1,0 +1,244 @@
+"""The options of `gossamer.crawl`, `run` and `fetch`. They have the names of the command-line options, and
+take Python values: numbers, lists, mappings and paths as well as the texts of the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from gossamer.config.redaction import register, register_header, suggests_secret
+from gossamer.config.value_parsers import nearest
+from gossamer.errors import UnknownOption, UsageError
+
+if TYPE_CHECKING:
+    from gossamer.app.job import Job
+
+Path = str | os.PathLike[str]
+Paths = Path | Sequence[Path]
+Texts = str | Sequence[str]
+Size = int | str
+"""Bytes, or a text such as `10M`."""
+Time = float | str
+"""Seconds, or a text such as `5m`."""
+
+
+class PageOptions(TypedDict, total=False):
+    """The options of `fetch`: how a page is requested."""
+
+    header: Mapping[str, str] | Texts
+    """`{"Accept-Language": "de"}`, or texts such as `Accept-Language: de`."""
+    setting: Mapping[str, Any] | Texts
+    """Settings by name, which may also be given as options of their own."""
+    headers: Mapping[str, str]
+    """The earlier name of `header`."""
+    user_agent: str | None
+    contact: str | None
+    ladder: Texts
+    browser: Texts
+    proxies: Paths
+    rotation: str
+    proxy_check: str | None
+    chromium: str | None
+    ignore_robots: bool
+    allow_private: Texts
+    allow_port: int | Sequence[int]
+    timeout: Time
+    max_size: Size
+    cache: Path | None
+    http2: bool
+    ca_file: Path | None
+    unlocker: str | None
+    unlocker_key: str | None
+    unlocker_shape: Texts
+    credits: int | None
+    session: Time
+    session_key: str | None
+    archive: Path | None
+
+
+class CrawlOptions(PageOptions, total=False):
+    """The options of `crawl` and `run`."""
+
+    overwrite: Paths
+    """Outputs that are replaced, like `-O`."""
+    pages: Path
+    attempts: Path
+    graph: Path
+    files: Path
+    name: str
+    fresh: bool
+    resume: bool
+    refresh: bool
+    known: Path
+    text: bool
+    links: bool
+    sitemaps: bool
+    watch: Time
+    priority: int
+    argument: Mapping[str, Any] | Texts
+    """Arguments of sites: `{"page": 3}`, or texts such as `page=3`."""
+    args: Mapping[str, Any]
+    """The earlier name of `argument`."""
+    fail_on: Texts
+    gates: Sequence[str]
+    """The earlier name of `fail_on`."""
+    progress: bool
+    """Shows the progress on stderr, or below a notebook's cell."""
+    store: str | None
+    data: Path
+    keep: Size | None
+    cold: str | None
+    scope: str
+    include: Texts
+    exclude: Texts
+    depth: int
+    limit: int | None
+    time_limit: Time | None
+    size_limit: Size | None
+    delay: Time | None
+    per_host: int
+    polite_by: str
+    rate: float | None
+    lane: str
+    region: str | None
+    retries: Sequence[Time] | str
+    concurrency: int
+    processes: int | str
+    browser_pages: int
+    host_pages: int | None
+    host_bytes: Size | None
+    host_time: Time | None
+    seen: str
+    drop_parameters: Texts
+    duplicates: str
+    credits_daily: int | None
+    broker: Texts
+    sites: Path
+    slice: Time
+    recycle_slices: int
+    recycle_time: Time
+    recycle_memory: Size
+
+
+OUTSIDE_JOB = ("progress", "output")
+"""Options that the caller handles, because they are not part of a job."""
+_SAME = ("name", "fresh", "refresh", "text", "links", "sitemaps")
+_PATHS = ("pages", "attempts", "graph", "known", "archive")
+_EARLIER = {"headers": "header", "args": "argument", "gates": "fail_on"}
+_LISTS = ("include", "exclude", "ladder", "proxies", "allow_private", "allow_port", "browser", "broker")
+
+
+def job_of(targets: Sequence[str], options: Mapping[str, Any], folder: str = ".") -> Job:
+    """Returns a job made of keyword options. `folder` is the folder in which gossamer.toml is looked for.
+    An option whose value is None has its default. Raises UnknownOption for an unknown option, with the most
+    similar valid name, and UsageError for an invalid value."""
+    from gossamer.app.job import Job, JobOutput
+    from gossamer.items.gates import parse
+    from gossamer.sinks.item_files import parse_file_store
+
+    check_names(options, CrawlOptions.__annotations__.keys() | {"output"})
+    given = {name: value for name, value in options.items() if value is not None and name not in OUTSIDE_JOB}
+    for earlier, name in _EARLIER.items():
+        if earlier in given:
+            if name in given:
+                raise UsageError(f"{earlier}= and {name}= are the same option: give one of them")
+            given[name] = given.pop(earlier)
+    own: dict[str, Any] = {name: given.pop(name) for name in _SAME if name in given}
+    own |= {name: os.fspath(given.pop(name)) for name in _PATHS if name in given}
+    if (
+        len(modes := [n for n in ("fresh", "refresh") if own.get(n)] + ["resume"] * given.pop("resume", 0))
+        > 1
+    ):
+        raise UsageError(f"{'= and '.join(modes)}= exclude one another")
+    if "files" in given:
+        own["files"] = parse_file_store(os.fspath(given.pop("files")))
+    if "priority" in given:
+        own["priority"] = _priority(given.pop("priority"))
+    if "watch" in given:
+        own["watch"] = _seconds("watch", given.pop("watch"))
+    headers = _pairs("header", given.pop("header", ()), ":")
+    arguments = _pairs("argument", given.pop("argument", ()), "=")
+    for name, value in headers.items():
+        register_header(name, value)
+    for name, value in arguments.items():
+        if suggests_secret(name):
+            register(value)
+    outputs = [JobOutput(one, overwrite=True) for one in paths(given.pop("overwrite", ()))]
+    gates = [parse(text).text for text in texts(given.pop("fail_on", ()))]
+    settings = _settings(given, folder)
+    return Job(
+        targets=list(targets),
+        settings=settings,
+        outputs=outputs,
+        headers=headers,
+        args=arguments,
+        gates=gates,
+        **own,
+    )
+
+
+def check_names(options: Iterable[str], known: Iterable[str]) -> None:
+    """Raises UnknownOption for a name that is not an option."""
+    valid = sorted(known)
+    for name in options:
+        if name not in valid:
+            raise UnknownOption(f"there is no option {name}={nearest(name, valid)}")
+
+
+def paths(value: Paths) -> list[str]:
+    """Returns the paths of a path or of several, as texts."""
+    return [os.fspath(one) for one in ((value,) if isinstance(value, str | os.PathLike) else value)]
+
+
+def texts(value: Texts) -> list[str]:
+    """Returns the texts of one text or of several."""
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _settings(given: dict[str, Any], folder: str) -> Any:
+    from gossamer.config.settings import GivenSetting, load
+
+    more = given.pop("setting", ())
+    extra = dict(more) if isinstance(more, Mapping) else _pairs("setting", more, "=")
+    found = [GivenSetting(f"-s {name}", name, _value(value)) for name, value in extra.items()]
+    for name, value in given.items():
+        if name in _LISTS and not isinstance(value, str | list | tuple):
+            value = [value] if isinstance(value, int | os.PathLike) else list(value)
+        found.append(GivenSetting(f"--{name}", name, _value(value)))
+    return load(found, folder=folder)
+
+
+def _value(value: Any) -> Any:
+    """Returns the value with paths as texts."""
+    if isinstance(value, list | tuple):
+        return [_value(one) for one in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _priority(value: Any) -> int:
+    if not isinstance(value, int) or not -1_000_000 <= value <= 1_000_000:
+        raise UsageError("priority= must be a number between -1000000 and 1000000")
+    return value
+
+
+def _seconds(name: str, value: Time) -> float:
+    from gossamer.config.value_parsers import seconds
+
+    try:
+        return max(seconds(value), 1.0)
+    except ValueError as error:
+        raise UsageError(f"{name}={value!r}: {error}") from None
+
+
+def _pairs(option: str, value: Mapping[str, Any] | Texts, mark: str) -> dict[str, str]:
+    """Returns names and values of a mapping, or of texts such as `name=value`."""
+    if isinstance(value, Mapping):
+        return {str(name): str(one) for name, one in value.items()}
+    found = {}
+    for text in texts(value):
+        name, between, one = text.partition(mark)
+        if not between or not name.strip():
+            raise UsageError(f"{option}={text!r}: write it as 'name{mark}value', or give a mapping")
+        found[name.strip()] = one.strip() if mark == ":" else one
+    return found

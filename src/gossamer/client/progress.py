@@ -1,0 +1,56 @@
+"""The progress line of `progress=True`: one line that is renewed in place on a terminal and in a notebook,
+and a line every ten seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gossamer.app.runner import Live
+
+INTERVAL_S = 10.0
+"""Seconds between two lines where a line cannot be renewed."""
+
+
+class ProgressLine:
+    """Writes the state of a crawl to stderr."""
+
+    def __init__(self) -> None:
+        kernel = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+        self._in_place = sys.stderr.isatty() or kernel is not None
+        self._next = 0.0
+        self._width = 0
+
+    def __call__(self, live: Live) -> None:
+        """Writes the line, if it is time for it."""
+        now = time.monotonic()
+        if self._in_place:
+            line = text(live)
+            sys.stderr.write(f"\r{line:<{self._width}}")
+            self._width = len(line)
+        elif now >= self._next:
+            self._next = now + INTERVAL_S
+            sys.stderr.write(f"{text(live)}\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Ends the line."""
+        if self._in_place and self._width:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+
+def text(live: Live) -> str:
+    """Returns the state of a crawl in one line."""
+    summary = live.summary
+    parts = [f"{summary.crawl}: {summary.pages} pages"]
+    if summary.items:
+        parts.append(f"{summary.items} items")
+    parts += [f"{live.queue} waiting", f"{live.rate:.1f} pages/s"]
+    if summary.errors:
+        parts.append(f"{sum(summary.errors.values())} errors")
+    if live.left is not None:
+        parts.append(f"about {live.left:.0f} s left")
+    return ", ".join(parts)

@@ -1,0 +1,171 @@
+"""The records that a crawl yields: pages and items. Both are mappings of their record's fields, so that
+`dict(record)`, `pd.DataFrame(records)` and FastAPI take them as they are."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gossamer.model.item import is_pydantic
+from gossamer.model.page import Page
+from gossamer.model.request import Request
+from gossamer.model.visit import PageRecord
+from gossamer.parsing.links import Link, links_of
+from gossamer.parsing.page_view import PageView
+
+MAX_CELL_CHARACTERS = 200
+"""Maximum number of characters of a value in the HTML of a record."""
+
+
+class _Record(Mapping[str, Any]):
+    """A mapping of a record's fields."""
+
+    _fields: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def dict(self) -> dict[str, Any]:
+        """Returns the record's fields, in the order of the outputs."""
+        return {**self._fields}
+
+    def _repr_html_(self) -> str:
+        return html_table(self._fields.items())
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        """Lets pydantic and FastAPI return records as JSON objects."""
+        serialization = {
+            "type": "function-plain",
+            "function": lambda record: record.dict(),
+            "return_schema": {"type": "dict"},
+        }
+        return {"type": "is-instance", "cls": cls, "serialization": serialization}
+
+
+class CrawledPage(PageView, _Record):
+    """A page: what site functions get (`css`, `xpath`, `json`, `price`, `text`, `product`, ...), and its
+    record.
+
+    Attributes read the page: `page.text` is its body as text, `page.links` a list of links. `page["text"]`
+    and `dict(page)` read the record (docs/records.md), whose other fields are attributes, too:
+    `page.error`, `page.depth`, `page.fetched_at`. A URL that failed has `status` None, `error` set, and an
+    empty body.
+    """
+
+    def __init__(self, record: PageRecord, page: Page | None, request: Request | None = None) -> None:
+        self._fields = {
+            name: value
+            for name in record.__struct_fields__
+            if (value := getattr(record, name)) is not msgspec.UNSET
+        }
+        self.record = record
+        empty = Page(record.url, 0, [], b"", fetched_at=0.0, elapsed=0.0, wire=0)
+        super().__init__(page or empty, request=request or Request(record.url, depth=record.depth))
+
+    requested_url: str
+    content_type: str | None
+    referrer: str | None
+    fetched_at: str
+    elapsed: float
+    bytes: int
+    collector: str
+    text_hash: str | None
+    canonical: str | None
+    redirects: list[str]
+    error: str | None
+
+    if not TYPE_CHECKING:  # the annotations above tell a type checker which attributes there are
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and name in self._fields:
+                return self._fields[name]
+            raise AttributeError(f"a page has no attribute {name!r}")
+
+    @property
+    def url(self) -> str:
+        """The page's final URL."""
+        return self.record.url
+
+    @property
+    def status(self) -> int | None:  # type: ignore[override] # a URL that failed has none
+        """The HTTP status code. None if there was no response."""
+        return self.record.status
+
+    @property
+    def links(self) -> list[Link]:
+        """The page's links, each with `url`, `text`, `nofollow` and `kind`."""
+        return links_of(self.document)
+
+    def __repr__(self) -> str:
+        shown = f" {self.record.title!r}" if self.record.title else ""
+        return f"<Page {self.status or self.record.error} {self.url}{shown}>"
+
+
+class Found(_Record):
+    """An item as a crawl yields it. Its fields are attributes and keys, and so are `_url`, `_site`, `_kind`,
+    `_key`, `_seen_at` and `_version`. `item` is the item as an object of its own class.
+
+    A field that is named like a method (`items`, `keys`, `get`) is a key only.
+    """
+
+    def __init__(self, fields: dict[str, Any], cls: type | None = None) -> None:
+        self.__dict__["_fields"] = fields
+        self.__dict__["_class"] = cls
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__.get("_fields", {})  # empty while a copy is made
+        if name in fields:
+            return fields[name]
+        raise AttributeError(f"the item has no field {name!r}: it has {', '.join(fields)}")
+
+    @cached_property
+    def item(self) -> Any:
+        """The item as an object of the class that the page function yielded, or a dict. Raises ValueError if
+        steps have changed its fields so that the class does not take them."""
+        own = {name: value for name, value in self._fields.items() if not name.startswith("_")}
+        cls = self._class
+        if cls is None or cls is dict:
+            return own
+        if is_pydantic(cls):
+            return cls.model_validate(own)
+        return msgspec.convert(own, cls, strict=False)
+
+    def __repr__(self) -> str:
+        return f"Found({', '.join(f'{k}={v!r}' for k, v in self._fields.items())})"
+
+
+def html_table(pairs: Any, head: str = "") -> str:
+    """Returns an HTML table of names and values."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(str(name))}</th><td>{html.escape(_short(value))}</td></tr>"
+        for name, value in pairs
+        if value is not None
+    )
+    return f"<table>{head}{rows}</table>"
+
+
+def html_rows(rows: list[Mapping[str, Any]], note: str = "") -> str:
+    """Returns an HTML table with one line per record."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(_short(row.get(name, '')))}</td>" for name in names) + "</tr>"
+        for row in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>{html.escape(note)}"
+
+
+def _short(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= MAX_CELL_CHARACTERS else f"{text[:MAX_CELL_CHARACTERS]}..."

@@ -1,0 +1,71 @@
+"""Tables of records for pandas and polars, which are imported only when they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gossamer.config.optional_deps import install_command
+from gossamer.errors import ConfigError
+from gossamer.model.summary import Summary
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+def to_pandas(rows: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
+    """Returns a DataFrame with one row per record. Raises ConfigError if pandas is not installed."""
+    try:
+        import pandas
+    except ImportError as missing:
+        raise ConfigError(f"to_pandas() needs pandas: {install_command('pandas')}") from missing
+    return pandas.DataFrame([dict(row) for row in rows])
+
+
+def to_polars(rows: Iterable[Mapping[str, Any]]) -> polars.DataFrame:
+    """Returns a DataFrame with one row per record. Raises ConfigError if polars is not installed."""
+    try:
+        import polars
+    except ImportError as missing:
+        raise ConfigError(f"to_polars() needs polars: {install_command('polars')}") from missing
+    return polars.DataFrame([dict(row) for row in rows], infer_schema_length=None, strict=False)
+
+
+class RunResult(Summary, dict=True):
+    """The summary of a run, with the rows that the crawl found so far, in this run and earlier ones."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Returns the crawl's items, the last version of each, or its page records if it has no items.
+        Raises ConfigError if the crawl keeps none (`keep="off"`, or a shared store)."""
+        from gossamer.app.query.sources import kept_rows
+        from gossamer.sinks.kept_rows import NAME
+
+        folder = Path(vars(self)["folder"])
+        if not (folder / NAME).exists():
+            raise ConfigError(
+                f"{folder} has no rows: they are kept with the embedded store, unless keep= is off"
+            )
+        items, pages = {}, {}
+        for row in kept_rows(folder):
+            if "_key" in row:
+                items[row.get("_kind"), row["_key"]] = row
+            else:
+                pages[row["url"]] = row
+        return list((items or pages).values())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns `rows` as a DataFrame. Raises ConfigError if pandas is not installed."""
+        return to_pandas(self.rows())
+
+    def to_polars(self) -> polars.DataFrame:
+        """Returns `rows` as a DataFrame. Raises ConfigError if polars is not installed."""
+        return to_polars(self.rows())
+
+
+def result_of(summary: Summary, folder: Path) -> RunResult:
+    """Returns the result of a run whose crawl has this folder."""
+    result = RunResult(**{name: getattr(summary, name) for name in summary.__struct_fields__})
+    vars(result)["folder"] = folder
+    return result

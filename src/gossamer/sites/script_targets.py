@@ -1,0 +1,65 @@
+"""Targets that a Python program made itself: `Site` objects and lists of URLs. A job names them by texts
+(`site:NAME`, `list:HASH`), and only the thread or task that runs the job knows the objects.
+
+A crawl of such targets runs in one process, because another process cannot load them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.sites.loaded_site import LoadedSite
+
+SITE, LIST = "site:", "list:"
+
+
+class ScriptTargets(NamedTuple):
+    """The objects by the texts that name them. A list contains lines as a file of URLs does."""
+
+    sites: Mapping[str, LoadedSite] = MappingProxyType({})
+    lists: Mapping[str, list[bytes]] = MappingProxyType({})
+
+
+NOTHING = ScriptTargets()
+_current: ContextVar[ScriptTargets] = ContextVar("script_targets", default=NOTHING)
+
+
+@contextmanager
+def script_targets(targets: ScriptTargets) -> Iterator[None]:
+    """Makes the targets known to this thread or task."""
+    token = _current.set(targets)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def list_name(lines: list[bytes]) -> str:
+    """Returns the text that names a list. Equal lists have the same name, so that a crawl can be resumed.
+
+    >>> list_name([b"https://example.com/"])
+    'list:b67917ba'
+    """
+    return LIST + hashlib.blake2b(b"\n".join(lines), digest_size=4).hexdigest()
+
+
+def site_of(target: str) -> LoadedSite:
+    """Returns the site of a target `site:NAME`. Raises UsageError if this program did not make it."""
+    if (found := _current.get().sites.get(target)) is None:
+        raise UsageError(f"{target} is a Site of a Python script: run that script again")
+    return found
+
+
+def lines_of(target: str) -> list[bytes]:
+    """Returns the lines of a target `list:HASH`. Raises UsageError if this program did not make it."""
+    if (found := _current.get().lists.get(target)) is None:
+        raise UsageError(f"{target} is a list of a Python script: run that script again")
+    return found

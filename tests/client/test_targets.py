@@ -1,0 +1,135 @@
+"""`crawl` takes URLs, lists, generators, requests, and sites that a script or a notebook made."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pydantic
+import pytest
+
+import gossamer
+from gossamer.errors import NothingFound, UsageError
+
+QUICK: gossamer.CrawlOptions = {"delay": 0, "per_host": 8}
+
+
+@dataclass
+class Cup:
+    name: str
+    price: float
+
+
+class Pot(msgspec.Struct):
+    name: str
+    price: float
+
+
+class Can(pydantic.BaseModel):
+    name: str
+    price: float
+
+
+def tea_site(shop: str, cls: Any) -> gossamer.Site:
+    """A site whose page functions yield items of a class."""
+    site = gossamer.Site("teas", seeds=[f"{shop}/"])
+
+    @site.page("/$")
+    def listing(page: Any) -> Any:
+        yield from page.follow("a.tea")
+
+    @site.page("/tea/")
+    def tea(page: Any) -> Any:
+        yield cls(name=page.css("h1::text").get(), price=float(page.price(".price")))
+
+    return site
+
+
+@pytest.mark.parametrize("cls", [Cup, Pot, Can, dict])
+def test_items_come_back_as_objects_of_their_class(shop: str, cls: type) -> None:
+    found = list(gossamer.crawl(tea_site(shop, cls), **QUICK))
+    assert sorted(one.name for one in found) == ["Tea 1", "Tea 2", "Tea 3"]
+    first = min(found, key=lambda one: one.price)
+    assert first.item == cls(name="Tea 1", price=1.5)
+    assert type(first.item) is cls
+    assert (first["_url"], first._site) == (f"{shop}/tea/1", "teas")
+
+
+def test_a_site_can_change_between_two_crawls(shop: str) -> None:
+    site = gossamer.Site("teas", seeds=[f"{shop}/tea/1"])
+    with pytest.raises(TypeError, match="did you mean pace"):
+        gossamer.Site("teas", pase="/")  # type: ignore[call-arg] # the misuse under test
+
+    @site.page("/tea/1")
+    def first(page: Any) -> Any:
+        yield {"name": page.title}
+
+    assert [one.name for one in gossamer.crawl(site, **QUICK)] == ["Tea 1"]
+
+    @site.page("/tea/2")
+    def second(page: Any) -> Any:
+        yield {"other": page.title}
+
+    assert [one.name for one in gossamer.crawl(site, **QUICK)] == ["Tea 1"]
+
+
+def test_lists_generators_and_requests(shop: str) -> None:
+    urls = [f"{shop}/tea/{n}" for n in (1, 2)]
+    given: list[Any] = [urls, tuple(urls), (url for url in urls), [gossamer.Request(url) for url in urls]]
+    given.append([{"url": url, "id": "7"} for url in urls])
+    for target in given:
+        assert sorted(page.title for page in gossamer.crawl(target, depth=0, **QUICK)) == ["Tea 1", "Tea 2"]
+
+
+@pytest.mark.parametrize(("target", "says"), [([], "empty"), ([3], "3 is no URL"), (3, "3 is no target")])
+def test_what_is_no_target(target: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        list(gossamer.crawl(target))
+
+
+def test_run_with_a_site_is_resumed_and_its_rows_are_tables(shop: str, tmp_path: Path) -> None:
+    site, data = tea_site(shop, dict), tmp_path / "data"
+    first = gossamer.run(site, data=data, limit=2, **QUICK)
+    assert first.state == "limited"
+    result = gossamer.run(site, data=data, output=tmp_path / "teas.jsonl", **QUICK)
+    assert (result.state, result.items) == ("finished", 3)
+    assert len((tmp_path / "teas.jsonl").read_text().splitlines()) == 3
+    assert sorted(result.to_pandas()["name"]) == ["Tea 1", "Tea 2", "Tea 3"]
+    assert sorted(result.to_polars()["price"]) == [1.5, 2.5, 3.5]
+
+
+def test_processes_need_site_files(shop: str) -> None:
+    with pytest.raises(UsageError, match="processes= needs site files"):
+        list(gossamer.crawl(tea_site(shop, dict), processes=2))
+
+
+def test_a_crawl_that_comes_to_nothing_raises(shop: str) -> None:
+    with pytest.raises(NothingFound, match=r"robots\.txt does not allow the URL") as failed:
+        list(gossamer.crawl(f"{shop}/private", **QUICK))
+    assert failed.value.exit_code == 5
+    assert failed.value.summary is not None
+
+
+SCRIPT = """
+import gossamer
+site = gossamer.Site("script", seeds=["{shop}/tea/3"])
+
+@site.page("/tea/")
+def tea(page):
+    yield {{"name": page.title}}
+
+if __name__ == "__main__":
+    print([row["name"] for row in gossamer.crawl(site, delay=0)])
+"""
+
+
+def test_a_site_of_a_script(shop: str, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT.format(shop=shop))
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("['Tea 3']\n", "")
