@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from gossamer.config.redaction import register, register_header, suggests_secret
 from gossamer.config.value_parsers import nearest
 from gossamer.errors import UnknownOption, UsageError
+from gossamer.sites.site_logs import print_site_logs
 
 if TYPE_CHECKING:
     from gossamer.app.job import Job
@@ -105,6 +106,8 @@ class CrawlOptions(PageOptions, total=False):
     retries: Sequence[Time] | str
     concurrency: int
     processes: int | str
+    log_level: str
+    """Prints what site files log from this level on, if the program has no log handlers of its own."""
     browser_pages: int
     host_pages: int | None
     host_bytes: Size | None
@@ -167,6 +170,8 @@ def job_of(targets: Sequence[str], options: Mapping[str, Any], folder: str = "."
     outputs = [JobOutput(one, overwrite=True) for one in paths(given.pop("overwrite", ()))]
     gates = [parse(text).text for text in texts(given.pop("fail_on", ()))]
     settings = _settings(given, folder)
+    if "log_level" in given:
+        print_site_logs(settings.log_level)
     return Job(
         targets=list(targets),
         settings=settings,
