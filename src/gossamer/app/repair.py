@@ -349,7 +349,8 @@ def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
     for rows, _ in read_kept(kept):
         for row in rows:
             if isinstance(row.data, PageRecord):
-                records[canonical(row.data.url)] = row.data, row.needs
+                key = (row.needs or {}).get("key", "")
+                records[f"{canonical(row.data.url)} {key}"] = row.data, row.needs
             elif isinstance(row.data, dict):
                 items.setdefault(str(row.data.get("_url")), set()).add((row.kind, row.key))
     return {

@@ -18,7 +18,7 @@ from gossamer.config import value_parsers
 from gossamer.config.redaction import register_in
 from gossamer.errors import UsageError
 from gossamer.model import proxy
-from gossamer.model.request import Request, split
+from gossamer.model.request import Request, check_key, split
 from gossamer.sites.script_targets import LIST, SITE, lines_of
 
 MAX_CARRY_BYTES = 4096
@@ -64,6 +64,7 @@ class SeedLine(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     carry: Any = None
     depth: int = 0
     added_at: float | None = None
+    key: str | None = None
 
 
 _decode = msgspec.json.Decoder(SeedLine).decode
@@ -214,6 +215,8 @@ def seed(line: SeedLine) -> Request:
         proxy.kind(line.proxy)
     if line.country is not None:
         fields["country"] = proxy.country(line.country)
+    if line.key is not None:
+        check_key(line.key)
     if line.depth < 0:
         raise ValueError("depth is 0 or more")
     return Request(**{**fields, "method": line.method.upper()})

@@ -20,6 +20,8 @@ PLAIN = b"00"  # no attempt, no crash yet
 FILE = "@file"
 """The `use` of a request for a file that is stored unchanged. Other names with `@` are non-page requests (a
 sitemap)."""
+MAX_KEY_CHARS = 500
+"""Maximum length of a request's `key`. Keys that gossamer makes begin with `@`."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
@@ -71,6 +73,9 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     known: KnownPage | None = None
     rule: Any = None
     """For a file: the rule that it must satisfy (`assets.Rule`)."""
+    key: str | None = None
+    """Identifies the request on its host in place of its method, URL and body: of several requests with the
+    same key one is made."""
 
 
 EXTRA = (
@@ -88,6 +93,7 @@ EXTRA = (
     "added_at",
     "known",
     "rule",
+    "key",
 )
 _EXTRA = frozenset(EXTRA)
 
@@ -95,6 +101,14 @@ _EXTRA = frozenset(EXTRA)
 def is_infrastructure(request: Request) -> bool:
     """Returns whether the request is for a non-page (robots.txt, sitemap), which does not count as found."""
     return request.use is not None and request.use.startswith("@") and request.use != FILE
+
+
+def check_key(key: Any) -> None:
+    """Raises ValueError if the value cannot be the key of a request."""
+    if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY_CHARS or key.startswith("@"):
+        raise ValueError(
+            f"key={key!r} is not a text of 1 to {MAX_KEY_CHARS} characters that begins without @"
+        )
 
 
 def split(url: str) -> tuple[str, str, str]:

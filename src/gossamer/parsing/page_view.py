@@ -12,10 +12,12 @@ from functools import partial
 from re import Pattern
 from typing import TYPE_CHECKING, Any
 
+import xxhash
+
 from gossamer.config.value_parsers import RUNGS, label, one_of
 from gossamer.model import proxy
 from gossamer.model.page import Captured, Page
-from gossamer.model.request import Request
+from gossamer.model.request import Request, check_key
 from gossamer.parsing import pdf
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
@@ -28,10 +30,25 @@ if TYPE_CHECKING:
     from gossamer.parsing.pagedates import Dates
     from gossamer.parsing.tables import Table
 
-NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "region", "proxy", "rung")
+NEEDS = (
+    "use",
+    "carry",
+    "priority",
+    "method",
+    "headers",
+    "body",
+    "id",
+    "country",
+    "region",
+    "proxy",
+    "rung",
+    "key",
+)
 """The options that a request can have besides its URL."""
 MAX_CARRY_BYTES = 4096
 """Maximum size of a request's `carry` value, in bytes of JSON."""
+_REPEATED = ("method", "body", "use", "carry")
+"""The options that distinguish the repeated requests of a page for one URL."""
 _ADDRESS = re.compile(
     r"""\.\.?$|https?:|[^\["'(]*[/?%&]|[^\s.\["'(][^\s\["'(]*\.(?:html?|php|aspx?|jsp)$""", re.IGNORECASE
 )
@@ -50,6 +67,8 @@ class PageView:
         """Links that were not followed because their URL is longer than MAX_URL."""
         self._document = document
         self._text: str | None = None
+        self._repeats: dict[str, int] = {}
+        """How often the page function repeated each request (`again=True`)."""
 
     def __repr__(self) -> str:
         return f"<PageView {self.status} {self.url}>"
@@ -231,9 +250,11 @@ class PageView:
 
     def request(self, url: str, *, json: Any = None, **needs: Any) -> Request:
         """Returns a request for a URL, which may be relative to the page's base URL. `needs` are the
-        request's options: use, carry, priority, method, headers, body and the others in NEEDS. `json`: a
-        value that is sent as JSON, with POST unless `method` says otherwise. Raises ValueError for a value
-        that JSON cannot express."""
+        request's options: use, carry, priority, method, headers, body and the others in NEEDS.
+
+        `json`: a value that is sent as JSON, with POST unless `method` says otherwise. `again=True`: the
+        request is made even if the crawl has visited the URL. `key`: identifies the request on its host in
+        place of its URL. Raises ValueError for a value that JSON cannot express."""
         if json is not None:
             needs = _with_json(needs, json)
         return _request(self, self.urljoin(url), needs)
@@ -315,8 +336,9 @@ def _chosen(view: PageView, text: str) -> Iterable[Selector | str]:
 
 
 def _request(view: PageView, resolved: str, needs: dict[str, Any]) -> Request:
+    again = needs.pop("again", False)
     if unknown := needs.keys() - NEEDS:
-        raise TypeError(f"a request has no {unknown.pop()}=: there are {', '.join(NEEDS)}")
+        raise TypeError(f"a request has no {unknown.pop()}=: there are {', '.join(NEEDS)}, again")
     if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > MAX_CARRY_BYTES:
         raise ValueError(f"carry is larger than {MAX_CARRY_BYTES} bytes")
     if needs.get("region") is not None:
@@ -334,5 +356,24 @@ def _request(view: PageView, resolved: str, needs: dict[str, Any]) -> Request:
     use = needs.get("use")
     if use is not None and (not isinstance(use, str) or use.startswith("@")):
         raise ValueError(f"use={use!r}: name a page function")
+    if needs.get("key") is not None:
+        check_key(needs["key"])
+        if again:
+            raise ValueError("give again= or key=, not both")
     needs.setdefault("priority", view.request_.priority)
+    if again:
+        needs["key"] = _repeat_key(view, resolved, needs)
     return Request(resolved, depth=view.depth + 1, referrer=view.url, **needs)
+
+
+def _repeat_key(view: PageView, url: str, needs: dict[str, Any]) -> str:
+    """Returns the key of a request that is made even if its URL was visited.
+
+    The key is derived from the page and the request. If the page is read again, for example after a crash, its
+    requests get the same keys, so none of them is made twice.
+    """
+    page = view.request_
+    parts = (page.key or f"{page.method} {page.url} {page.body}", url, *map(needs.get, _REPEATED))
+    content = _json.dumps(parts, sort_keys=True)
+    number = view._repeats[content] = view._repeats.get(content, 0) + 1
+    return f"@{xxhash.xxh3_128_hexdigest(f'{content} {number}'.encode())}"

@@ -62,10 +62,8 @@ def merge_logs(folder: Path) -> int:
             base.execute("CREATE TABLE seen (name TEXT PRIMARY KEY, at INTEGER, line BLOB)")
             base.execute("BEGIN")
             for line, seen in itertools.chain.from_iterable(map(_lines, logs)):
-                name = " ".join(
-                    str(part)
-                    for part in (seen.needs.get("method", "GET"), seen.url, seen.needs.get("body", ""))
-                )
+                parts = (seen.needs.get("method", "GET"), seen.url, seen.needs.get("body", ""))
+                name = " ".join(str(part) for part in (*parts, *_key(seen)))
                 base.execute(
                     "INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = "
                     "excluded.at, line = excluded.line "
@@ -88,6 +86,11 @@ def merge_logs(folder: Path) -> int:
         raise OSError(None, f"the table of known pages cannot be made: {error}", str(table)) from error
     finally:
         table.unlink(missing_ok=True)
+
+
+def _key(seen: KnownLine) -> tuple[str, ...]:
+    """Returns the key of a line's request, if it has one."""
+    return (seen.needs["key"],) if "key" in seen.needs else ()
 
 
 def requests(folder: Path) -> Iterator[list[Request]]:

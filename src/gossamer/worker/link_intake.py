@@ -287,7 +287,11 @@ class LinkIntake:
 
     def mark(self, request: Request, edition: str = "") -> int:
         """Returns the fingerprint that identifies a request in the seen set. `edition` distinguishes requests
-        for the same URL; '' uses the edition of the request's file rule, if it has one."""
+        for the same URL; '' uses the edition of the request's file rule, if it has one. A request with a key
+        is identified by its host, its key and the number of its redirects."""
+        if request.key is not None:
+            whole = f"key {split(request.url)[1]} {request.key} {len(request.hops)} {edition}"
+            return urls.fingerprint(whole, self._seed)
         edition = edition or assets.file_edition(request, self._key)
         canonical = f"{self._key(request.url)}\n{edition}" if edition else self._key(request.url)
         whole = canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}"

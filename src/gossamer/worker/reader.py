@@ -360,7 +360,7 @@ class Reader:
     def _take(self, requests: list[Request], claim: Claim, taken: TakenLinks) -> None:
         """Takes the distinct requests of a page, at most MAX_LINKS. Further requests are counted as a trap."""
         voucher = self.taker.voucher(claim)
-        wanted = {(one.method, one.url, one.body): one for one in requests}
+        wanted = {(one.method, one.url, one.body, one.key): one for one in requests}
         for request in list(wanted.values())[:MAX_LINKS]:
             self.taker.request(request, taken, voucher, beside=claim.host)
         if len(wanted) > MAX_LINKS:
