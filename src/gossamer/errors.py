@@ -60,7 +60,7 @@ class StoreChanged(StoreError):
 
 
 class CrawlEnded(GossamerError):
-    """Another process ended the crawl while this one was adding its lists."""
+    """Another process ended the crawl while this process was adding its lists."""
 
     def __init__(self, line: str, exit_code: int) -> None:
         super().__init__(line)
@@ -205,8 +205,8 @@ def short_of(what: str) -> ResourceError:
 
 
 def of_data(folder: object, error: OSError, option: str = "--data") -> GossamerError:
-    """Converts an OSError in the data folder into an error for the user. `option` names the command-line
-    option of another folder."""
+    """Converts an OSError in the data folder, or in the folder of another command-line `option`, into an
+    error for the user."""
     if short := own_limit(error):
         return short_of(short)
     if error.errno in FULL:

@@ -25,8 +25,8 @@ MAX_IDLE_POOLS = 64
 
 
 class ImpersonatedCollector:
-    """Collects with the fingerprint of each guise's browser. `options`: those of `HttpCollector`. Raises
-    ConfigError without curl_cffi."""
+    """Collects with the fingerprint of each guise's browser. `options`: as for `HttpCollector`. Raises
+    ConfigError if curl_cffi is missing."""
 
     name = "impersonated"
 
@@ -41,8 +41,8 @@ class ImpersonatedCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetches one URL with the guise's fingerprint. Redirects are not followed. A missing guise is a bug,
-        because the request could not be made in another way."""
+        """Fetches one URL with the guise's fingerprint. Redirects are not followed. Without a guise the
+        request cannot be made, so a missing guise is a bug."""
         if guise is None or not guise.target:
             raise ValueError("the impersonated rung needs a guise with a browser")
         pool = await self._pool(guise)
@@ -61,8 +61,8 @@ class ImpersonatedCollector:
             await self._pools.popitem()[1].close()
 
     async def _pool(self, guise: Guise) -> HttpCollector:
-        """Returns the connections of this browser and session. curl itself separates those through different
-        proxies."""
+        """Returns the connections of this browser and session. curl itself separates connections through
+        different proxies."""
         key = (guise.browser, guise.target, guise.session)
         pool = self._pools.get(key)
         if pool is None:

@@ -35,8 +35,8 @@ class SiteCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Returns the page. An exception of the site's function is a failure, which is retried: `timeout` for
-        a TimeoutError, otherwise `collector`. The request has the headers that the plain rung would send."""
+        """Returns the page. An exception in the site's function is a failure that is retried: `timeout` for a
+        TimeoutError, otherwise `collector`. The request has the headers that the plain rung would send."""
         began, clock = time.time(), time.monotonic()
 
         def failure(reason: str, detail: str, final: bool = False) -> Failure:
@@ -85,7 +85,7 @@ def _body(found: Any) -> bytes:
 
 
 def _headers(response: Response, body: bytes) -> list[tuple[str, str]]:
-    """Returns the headers in the form of a page, with a Content-Type."""
+    """Returns the headers in the form that pages use, with a Content-Type."""
     given = response.headers.items() if isinstance(response.headers, Mapping) else response.headers
     found = [(str(name).lower(), str(value)) for name, value in given]
     if not any(name == "content-type" for name, _ in found):
@@ -99,7 +99,8 @@ def _headers(response: Response, body: bytes) -> list[tuple[str, str]]:
 
 
 async def _in_thread(call: Callable[[Request], Any], request: Request) -> Any:
-    """Runs a blocking function in a daemon thread, which a function that hangs cannot keep from exiting."""
+    """Runs a blocking function in its own daemon thread, so that a function that hangs does not prevent
+    exiting."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
@@ -112,7 +113,7 @@ async def _in_thread(call: Callable[[Request], Any], request: Request) -> Any:
         error: Exception | None = None
         try:
             result = call(request)
-        except StopIteration:  # a Future does not take one
+        except StopIteration:  # a Future rejects StopIteration
             error = RuntimeError("StopIteration")
         except Exception as raised:  # noqa: BLE001 - the site's own code
             error = raised

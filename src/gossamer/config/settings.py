@@ -357,11 +357,11 @@ def load(
     folder: str | os.PathLike[str] = ".",
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Reads all sources and returns the settings. `given` contains the `-s` values and the options, of which
-    later ones override earlier ones. `folder` is the folder that may contain gossamer.toml.
+    """Reads all sources and returns the settings. `given` contains the `-s` values and the options. Later
+    entries override earlier ones. `folder` is the folder that may contain gossamer.toml.
 
-    Raises ConfigError for an invalid or unknown setting, and UsageError if it was an option (`--delay`). The
-    message names the source and suggests the most similar setting.
+    Raises ConfigError for an invalid or unknown setting, or UsageError if the setting came from an option
+    (`--delay`). The message names the source and suggests the most similar setting.
     """
     env = os.environ if environ is None else environ
     values: dict[str, Any] = {}

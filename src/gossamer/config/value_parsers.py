@@ -219,8 +219,8 @@ def page(value: object) -> str:
 
 
 def listed(value: object, between: str = ",") -> list[Any]:
-    """Returns a list unchanged except for empty members, or the parts of a text between separators. `between`
-    is a regular expression."""
+    """Returns a list without its empty members, or the parts of a text between separators. `between` is a
+    regular expression."""
     if isinstance(value, list | tuple):
         return [part for part in value if part != ""]
     return [part.strip() for part in re.split(between, scalar(value)) if part.strip()]

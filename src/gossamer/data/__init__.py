@@ -1,8 +1,8 @@
-"""Word lists: the words and phrases of many languages by which pages are read, in files that people who do
-not program can mend (docs/word-lists.md).
+"""Word lists: words and phrases of many languages that are used to interpret pages. People who do not program
+can edit the files (docs/word-lists.md).
 
-A file begins with comments that name its source and its date. Then each `[section]` has one entry a line. An
-entry of a list of patterns is one alternative of a regular expression.
+A file begins with comments that name its source and its date. Below each `[section]`, every line is one
+entry. In a list of patterns, each entry is one alternative of a regular expression.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 _HEAD = re.compile(r"\[([a-z_]+)\](?:  .*)?")
-"""A section's name in brackets, then two spaces and what it contains."""
+"""A section's name in brackets. Two spaces and a description may follow."""
 
 
 @cache

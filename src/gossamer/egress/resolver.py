@@ -160,8 +160,8 @@ class Resolver:
 
 
 def _look_up(host: str, port: int) -> list[Any]:
-    """Calls getaddrinfo. If it failed because the process has no file descriptor left, which its error does
-    not show, raises OSError with EMFILE."""
+    """Calls getaddrinfo. Raises OSError with EMFILE if the process has no file descriptor left, because
+    getaddrinfo's own error does not show this."""
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except socket.gaierror:

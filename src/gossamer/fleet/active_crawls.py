@@ -101,7 +101,7 @@ class ActiveCrawls:
                 await self._ending.look(task, self._setup)
 
     async def _join(self, task: FleetCrawl) -> None:
-        """Starts work on a crawl, unless this process already works on it or cannot."""
+        """Starts work on a crawl that this process does not work on yet, if it can."""
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
             self._fair.share(task.name, task.weight)  # the weight may change during a slice
@@ -192,7 +192,7 @@ class ActiveCrawls:
             self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # its seeds are still being added
 
     async def _refuse(self, name: str, why: str) -> None:
-        """Does no work for a crawl for a while, and records the reason."""
+        """Does not work on a crawl for a while, and records the reason."""
         await self._lacking.say(name, {"": why})
         self._shy[name] = time.monotonic() + RETRY_INTERVAL_S
 
@@ -225,7 +225,7 @@ class ActiveCrawls:
         """Ends a slice. Visits in flight finish, and claims that were not started are returned.
 
         A crawl is dropped after an unexpected error. All crawls are dropped if the store did not answer
-        (`broken`), because it may have come back without its last second of writes, and then the local state
+        (`broken`). The store may have come back without its last second of writes, and then the local state
         is wrong.
         """
         self._lacking.slice()

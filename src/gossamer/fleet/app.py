@@ -160,7 +160,7 @@ app = _made()
 
 @app.task(name=TASK, ignore_result=True)
 def slice_(_version: int, lane: str, slot: int, ticket: str) -> None:
-    """Runs a slice in this process. `intake` has checked the message."""
+    """Runs a slice in this process. `message_checks` has checked the message."""
     signal.signal(signal.SIGTERM, _terminated)  # not earlier, because billiard installs its own handler
     assert _Now.child is not None
     assert _Now.runner is not None
@@ -184,7 +184,7 @@ def _place() -> int:
 
 @contextlib.contextmanager
 def _at_work() -> Iterator[None]:
-    """Shows the main process, for the time of the block, that this child runs a slice."""
+    """Marks this child as running a slice while the block runs, so that the main process sees it."""
     _stopping[_place()] = 1
     try:
         yield
@@ -247,8 +247,8 @@ def _left(least: float) -> float:
 
 
 def _without_broker() -> None:
-    """Ends the process if Celery does not end. Celery waits forever for a broker that accepts data but does
-    not answer. No message is needed any more."""
+    """Ends the process if Celery does not end, because Celery waits forever for a broker that accepts data
+    but does not answer. No message is needed any more."""
     quiet = 0.0
     while quiet < min(BROKER_LOST_S, _left(1.5)):
         time.sleep(0.1)

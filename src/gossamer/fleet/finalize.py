@@ -58,7 +58,7 @@ class CrawlEnding:
                     # a `submit` that adds URLs sees the state within a second and stops, or its lease expires
                     return
                 await drop_queue(self._store, task.name)
-            _, reason = await Crawls(self._store).state(task.name)  # a gate may have set it
+            _, reason = await Crawls(self._store).state(task.name)  # a gate may have set the reason
             await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
         elif task.state == "ending":
             async with Slots(self._store).lead(f"end {task.name}") as mine:
@@ -82,8 +82,8 @@ class CrawlEnding:
         await Frontier(self._store, task.name, how).everywhere.sweep()
 
     async def _conclude(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Finishes a crawl that visited all of its URLs. Stores the quality of its sites for later runs, and
-        marks stored items as gone that the sites no longer have."""
+        """Finishes a crawl that visited all of its URLs. Stores the quality of its sites for later runs.
+        Marks stored items as gone if their sites no longer have them."""
         try:
             setup = await setup_of(task, "")
             sites = site_files.load_all(setup.job.targets, setup.job.args, ())

@@ -86,7 +86,7 @@ refused = RefusedMessages()
 
 
 class Unreadable:
-    """Stands for an item of a Redis list that is not JSON."""
+    """Placeholder for an item of a Redis list that is not JSON."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -124,8 +124,8 @@ class _Checked:
 
 class _QoS(over_redis.QoS):  # type: ignore[misc] # kombu is untyped
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
-        """Restores a message as kombu does. Refuses an entry that is not a message, which kombu would find
-        again and again."""
+        """Restores a message as kombu does. Refuses an entry that is not a message. kombu would find it again
+        and again."""
         with self.channel.conn_or_acquire(client) as connection:
             raw = connection.hget(self.unacked_key, tag)
             found: Any = [] if raw is None else _loads(raw.decode("utf-8", "replace"))
@@ -210,8 +210,8 @@ def envelope_fault(message: Any) -> str:
 
 
 def slot_fault(message: Any) -> str:
-    """Returns why a message is not a slot message, or '' if it is one. Replaces the headers of a slot message
-    by only those that Celery needs."""
+    """Returns why a message is not a slot message, or '' if it is one. Reduces the headers of a slot message
+    to those that Celery needs."""
     headers, body = message.headers, message.body
     if not isinstance(headers, dict) or not isinstance(headers.get("task"), str):
         return "it names no task"

@@ -1,4 +1,4 @@
-"""Limits the claims of a process. It may hold fewer when memory is scarce or its CPU cannot keep up."""
+"""Limits the claims of a process. The limit is lower when memory is scarce or the CPU cannot keep up."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ log.
 
 Site files are never sent to other machines. If a file is edited on a machine that ran the fleet's version
 until now, the edit becomes the fleet's next version. A machine that never had the fleet's version only
-reports that.
+reports the difference.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class MissingSites:
         return set(self._of)
 
     async def say(self, crawl: str, lacks: dict[str, str]) -> None:
-        """Records for which sites of a crawl this process does no work, and why, by site ('' is the whole
-        crawl). Logs new reasons, and those of single sites at most once per slice."""
+        """Records which sites of a crawl this process skips, and why, by site ('' is the whole crawl). Logs
+        new reasons. Reasons for single sites are logged at most once per slice."""
         known = self._of.pop(crawl, {})
         for site in sorted(known.keys() | lacks.keys()):
             if known.get(site) != lacks.get(site):
@@ -66,7 +66,7 @@ class MissingSites:
         self._logged.clear()
 
     async def leaves(self, task: FleetCrawl, setup_of: Callable[[FleetCrawl, str], Awaitable[Setup]]) -> bool:
-        """Returns whether another worker must end the crawl, because this machine lacks something of it and
+        """Returns whether another worker must end the crawl: this machine lacks a part of the crawl, and
         another worker lacks nothing."""
         if task.name not in self._of:
             try:
@@ -86,9 +86,9 @@ class SiteVersions:
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Returns the sites of a crawl that this machine lacks, with the reasons. Stores them in `setup`,
-        too. Files that were edited here become the fleet's versions. Raises ConfigError if this machine
-        cannot serve the crawl."""
+        """Returns the sites of a crawl that this machine lacks, with the reasons. Also stores them in
+        `setup`. Files that were edited here become the fleet's versions. Raises ConfigError if this
+        machine cannot serve the crawl."""
         if not task.sites:
             return {}
         force = task.sites
@@ -120,7 +120,7 @@ class SiteVersions:
         )
 
     async def serve(self, task: FleetCrawl, bench: CrawlWorker, lanes: Sequence[str], region: str) -> None:
-        """Claims hosts that other workers set apart, too, if all files of their sites are here."""
+        """Also claims hosts that other workers set apart, if all files of their sites are here."""
         lacks = bench.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
         served = served_heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
@@ -133,7 +133,7 @@ class SiteVersions:
         self, crawl: str, force: dict[str, str], setup: Setup
     ) -> tuple[dict[str, str], list[Edit], dict[str, str]]:
         """Compares the site files here with the fleet's versions. Returns the unchanged versions, the edits,
-        and the sites that are lacking with the reasons."""
+        and the missing sites with the reasons."""
         faults: list[str] = []
         found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)

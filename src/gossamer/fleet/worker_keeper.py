@@ -66,7 +66,7 @@ class WorkerKeeper:
         self._thread.start()
 
     def keep_aside(self, message: dict[str, Any]) -> None:
-        """Counts a malformed message, which is written to the store soon."""
+        """Counts a malformed message and queues it to be written to the store."""
         self.me.malformed += 1
         self._malformed.append({**message, "worker": self.me.name})
 
@@ -90,10 +90,10 @@ class WorkerKeeper:
             try:
                 await asyncio.create_task(
                     self._until_it_breaks()
-                )  # its own task, because a group leaves its task half cancelled
+                )  # in its own task, because a failing group leaves its task half cancelled
             except* GossamerError as errors:
                 said = str(errors.exceptions[0])
-                if said != told or time.monotonic() > silent:  # once a second would be too often
+                if said != told or time.monotonic() > silent:  # a warning every second would be too often
                     log.warning("%s; trying again", said)
                     told, silent = said, time.monotonic() + REPEAT_ERROR_S
                 await self._rest(1)

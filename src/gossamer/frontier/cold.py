@@ -300,8 +300,8 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
 
 
 def hot_limit(setting: str | None, embedded: bool) -> int:
-    """Returns the number of URLs per host and level that stay hot, 0 if all do. `embedded`: whether the store
-    is that of a data folder."""
+    """Returns the number of URLs per host and level that stay hot, or 0 if all of them do. `embedded`:
+    whether the store is in a data folder."""
     return (
         0 if setting == "off" or (setting is None and not embedded) else parse_cold(setting or "sqlite:")[1]
     )
@@ -441,8 +441,8 @@ class Spiller:
         return [tail._replace(room=max(0, self.hot - n)) for tail, n in zip(found, lengths, strict=True)]
 
     async def _waiting(self) -> dict[int, tuple[int, int, int]]:
-        """Returns, for each bucket that has any: entries in the outbox, hosts that run low, and cold URLs.
-        Makes one call per server."""
+        """Returns, for each bucket that has any, the numbers of entries in the outbox, hosts that run low and
+        cold URLs. Makes one call per server."""
         groups = await self.store.by_server()
         calls = [(group[0], (self.crawl, *map(keys.tag, group))) for group in groups]
         found: dict[int, tuple[int, int, int]] = {}

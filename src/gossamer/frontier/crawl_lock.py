@@ -1,4 +1,4 @@
-"""The lock that shows whether a process runs a crawl, and the output files that this process writes.
+"""The lock of a crawl. It shows whether a process runs the crawl, and which output files this process writes.
 
 The record of a crawl names the pid and the host of its process. The process also holds a lock on a file in
 the crawl's folder.

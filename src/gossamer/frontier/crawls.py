@@ -110,7 +110,7 @@ ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
 """States of a crawl that has work left or in progress. In `ending`, a fleet closes the outputs."""
 SUBMITTING = "it is being submitted; if that ended early, submit it again"
-"""Why a fleet's crawl is paused before its first URL."""
+"""Why a fleet's crawl is still paused before its first URL."""
 REMOVING = "removing"
 """The state of a crawl that is being removed. It cannot be started."""
 
@@ -150,7 +150,8 @@ OUTCOMES = {
 """Outcomes that make a crawl `limited`, with the reason that is shown."""
 
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")
-"""Settings that decide which URLs pass and may change between runs. `explain` shows those of the last run."""
+"""Settings that decide which URLs are accepted. They may change between runs. `explain` shows those of the
+last run."""
 
 
 class Record(msgspec.Struct):
@@ -237,7 +238,7 @@ class Crawls:
         )
 
     async def need(self, name: str) -> Record:
-        """Returns the record of a crawl. Raises UsageError with the names of the existing crawls."""
+        """Returns the record of a crawl. If there is none, raises UsageError that names the existing crawls."""
         record = await self.get(name)
         if record is None:
             known = ", ".join(await self.names()) or "none yet"

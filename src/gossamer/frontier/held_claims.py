@@ -72,7 +72,7 @@ class HeldClaims:
     @contextmanager
     def of_dead(self) -> Iterator[dict[int, list[int]]]:
         """Yields the claims of dead processes of this machine, as tokens by bucket. Their files are deleted
-        after the body, unless it raises."""
+        after the loop body, unless it raises."""
         found: dict[int, list[int]] = {}
         taken: list[tuple[Path, int]] = []
         try:

@@ -44,5 +44,5 @@ async def has_active_producer(store: Store, crawl: str) -> bool:
 
 
 async def unfinished_producers(store: Store, crawl: str) -> list[str]:
-    """Returns the unfinished producers, or none of them while some producer is at work."""
+    """Returns the unfinished producers. Returns none while any producer is at work."""
     return [] if await has_active_producer(store, crawl) else await unread_producers(store, crawl)

@@ -26,7 +26,7 @@ PAGE_KEYS = 500
 HOST_FIELDS = ("i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b", "c")
 """The fields of a host that a `HostLine` is made of."""
 QUICK_SCAN_S = 0.005
-"""Seconds. The result of a scan that took no longer is not cached."""
+"""Maximum seconds of a quick scan. The results of quick scans are not cached."""
 
 
 class Retries(NamedTuple):

@@ -119,7 +119,7 @@ class Settler:
 
     def _ends(self, commit: Commit) -> list[Any]:
         """Returns the arguments that settle claims: files, counts, bytes per host, tokens, visited URLs."""
-        # a count of 0 is sent too, because a field that no item has must be known: `gossamer.model.quality`
+        # a count of 0 is also sent, because a field that no item has must be known (`gossamer.model.quality`)
         changes = [x for pair in commit.counts.items() if pair[1] or pair[0][:2] == "q|" for x in pair]
         hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
         ends: list[Any] = []
@@ -318,7 +318,7 @@ class Frontier:
         )
 
     async def claim(self, bucket: int, k: int) -> Claimed:
-        """Claims about `k` URLs of hosts that are ready in this bucket. A gate may bring more than `k`."""
+        """Claims about `k` URLs of hosts that are ready in this bucket. A gate claim may exceed `k`."""
         p = self.policy
         if self.store.buckets > 1 and p.has_total_limits:
             return (await self.everywhere.claim([(bucket, k)]))[0]
@@ -448,8 +448,8 @@ class Frontier:
         return found if isinstance(found, bytes) else None
 
     async def lengths(self, files: Sequence[str]) -> list[int | None]:
-        """Returns the committed length of each file in bytes, which is the largest that any bucket has. None
-        if nothing was committed."""
+        """Returns the committed length of each file in bytes: the largest one that any bucket has, or None if
+        nothing was committed."""
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
             pipe.hmget(f"{tag(bucket)}{self.crawl}:f", list(files))

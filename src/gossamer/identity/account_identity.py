@@ -30,7 +30,7 @@ class AccountIdentity:
         self.name, self.session, self.browser = name, session, browser
         self.jar, self.headers = Jar(), dict[str, str]()
         self.news: list[tuple[str, bytes]] = []
-        """Cookies from responses that the store does not have yet: the URL and the header."""
+        """Cookies from responses that are not in the store yet: URL and header of each."""
         self._given, self._domain = given, domain
 
     def lend(self, request: Request) -> Lent:

@@ -1,5 +1,5 @@
-"""Sessions and accounts in a real browser, which sends most headers itself. Only the others are passed to it,
-with the cookies."""
+"""Sessions and accounts in a real browser, which sends most headers itself. Only the other headers and the
+cookies are passed to it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Browsers by name: how each identifies itself in TLS, in HTTP/2 and in its headers, with their order.
+"""Browsers by name: how each identifies itself in TLS, in HTTP/2, and in its headers and their order.
 
 The TLS and HTTP/2 part is curl_cffi's (`target` is its name there). The headers are written here as captured
-from real browsers. Tests compare those of navigations with captures, and those of script requests with a live
-Chromium.
+from real browsers. Tests compare the headers of navigations with captures, and the headers of script requests
+with a live Chromium.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def brands(version: int, brand: str) -> str:
     signs = " (:-./);=?_"
     nobody = f'"Not{signs[version % 11]}A{signs[(version + 1) % 11]}Brand";v="{(8, 99, 24)[version % 3]}"'
     order = version % 6
-    if version < 107:  # older versions permuted neither characters and versions nor, at first, the order
+    if version < 107:  # older versions did not permute characters and versions, at first not even the order
         nobody = '" Not A;Brand";v="99"'
         order = order if version > 101 else 0
     parts = (nobody, f'"Chromium";v="{version}"', f'"{brand}";v="{version}"')
@@ -73,8 +73,8 @@ def _chromium(
     agent: str = "",
     http2: str = "",
 ) -> Browser:
-    """Returns Chrome, or Edge with its version in `edge`. `full`: the version in the user agent, which newer
-    versions end with zeros."""
+    """Returns Chrome, or Edge with its version in `edge`. `full`: the version in the user agent. In newer
+    versions it ends with zeros."""
     name = name or f"{'edge' if edge else 'chrome'}{version}"
     mobile = system == "Android"
     full = full or f"{version}.0.0.0"
@@ -167,7 +167,7 @@ CURRENT = {
 }
 """The newest version of each family. A family's name without a version means this version."""
 ANY = ("chrome",) * 6 + ("safari",) * 2 + ("edge", "firefox")
-"""What `any` draws from, with about the frequencies of desktop browsers. Sites may show other pages to
+"""The browsers that `any` chooses from, at about their desktop frequencies. Sites may show other pages to
 phones."""
 NAMES = ("any", *CURRENT, *BROWSERS)
 
@@ -184,7 +184,7 @@ def browsers_named(name: str) -> tuple[Browser, ...]:
 
 
 def drivable(names: Sequence[str]) -> tuple[str, ...]:
-    """Returns those of these browsers that a real Chromium can imitate: desktop browsers with its engine.
+    """Returns the browsers of `names` that a real Chromium can imitate: desktop browsers with its engine.
 
     >>> drivable(["edge", "firefox", "chrome_android"])
     ('edge150',)

@@ -53,10 +53,10 @@ class Cookie(msgspec.Struct):
     created: int
     """Its position in the order of creation."""
     http_only: bool = False
-    """Whether scripts of a page in a browser do not see it."""
+    """Whether the cookie is hidden from the scripts of a page."""
 
     def suits(self, host: str, path: str, https: bool) -> bool:
-        """Returns whether it is sent with a request."""
+        """Returns whether the cookie is sent with a request."""
         if self.secure and not https:
             return False
         if host != self.domain and (self.host_only or not host.endswith(f".{self.domain}")):
@@ -312,7 +312,7 @@ def _owned(said: SetCookie, https: bool, host: str, path: str) -> Cookie | None:
 
 
 def _text(latin: str) -> str:
-    """Returns bytes as characters, as a browser does."""
+    """Decodes a header's bytes as a browser does."""
     return latin.encode("latin-1").decode("utf-8", "replace")
 
 

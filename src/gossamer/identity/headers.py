@@ -1,9 +1,9 @@
 """The headers of one browser request: which ones the browser sends, with which values, in which order. No
 side effects.
 
-The headers of a navigation differ from those of a script's request, and those for https from those for http:
-browsers send no client hints and no fetch metadata to plain http sites. Sources: the captures named in
-`browsers`, and W3C Fetch Metadata.
+A navigation has other headers than a script's request. An https request has other headers than an http
+request: browsers send no client hints and no fetch metadata to plain http sites. Sources: the captures named
+in `browsers`, and W3C Fetch Metadata.
 """
 
 from __future__ import annotations
@@ -193,8 +193,8 @@ def header_order(browser: Browser, script: bool) -> tuple[str, ...]:
 
 
 def fetch_site(referrer: str | None, chain: Sequence[str], domain: Callable[[str], str]) -> str:
-    """Returns the `sec-fetch-site` of a request that came through the URLs of `chain`: the relation of the
-    farthest URL to the referrer.
+    """Returns the `sec-fetch-site` of a request that came through the URLs of `chain`: how the URL farthest
+    from the referrer relates to it.
 
     >>> fetch_site("https://a.example/", ["https://a.example/x"], str), fetch_site(None, ["https://b.example/"], str)
     ('same-origin', 'none')

@@ -109,6 +109,6 @@ def _places(scheme: str, host: str) -> list[tuple[str, str]]:
 
 
 def _over(under: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:
-    """Merges two sets of headers. If both have a name, in any case, the second counts."""
+    """Merges two sets of headers. If a name is in both, ignoring case, the second one counts."""
     given = {name.lower() for name in over}
     return {name: value for name, value in under.items() if name.lower() not in given} | dict(over)

@@ -20,9 +20,9 @@ MAX_JARS = 2000
 
 
 class Sessions:
-    """Identities for requests. `wanted`: returns the names of a host's browsers. `seed`: the crawl's.
-    `length`: seconds of a session. `given`: returns the headers that the user configured for a request.
-    `domain`: returns a host's registered domain. `now`: returns seconds since the epoch."""
+    """Identities for requests. `wanted`: returns the names of a host's browsers. `seed`: selects the crawl's
+    browsers. `length`: seconds of a session. `given`: returns the headers that the user configured for a
+    request. `domain`: returns a host's registered domain. `now`: returns seconds since the epoch."""
 
     def __init__(
         self,

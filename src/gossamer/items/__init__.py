@@ -11,7 +11,7 @@ raises any other exception, the item is rejected with the reason.
 | `steps` | `clean`, `validate`, `deduplicate`, `alike`, and the loop that runs a site's steps |
 | `gates` | the grammar of `--fail-on` and `gates=`, and the window of last pages that gates judge in a running crawl |
 | `assets` | the marks `File`, `Image` and `Ref` of fields that refer to files or other items, and their rows |
-| `moments` | the time zone of datetimes in outputs |
+| `item_times` | the time zone of datetimes in outputs |
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def clean(item: Fields, page: Any = None) -> None:
 
 
 def _dirty(text: str) -> bool:
-    """Returns whether a text may need cleaning. The check is cheap and may be wrong in favor of cleaning."""
+    """Returns whether a text may need cleaning. The check is cheap, and may be True for a clean text."""
     return (
         not text
         or text[0] <= " "
@@ -127,7 +127,7 @@ class alike:  # noqa: N801 - lower case, like the names of the other steps
         self._fields, self._near, self._head, self._drop = fields, near, head, drop
 
     def __call__(self, item: Fields, page: Any = None) -> None:
-        """Sets the item's sketch. An item without a value in any of the fields gets none."""
+        """Sets the item's sketch. An item that has a value in none of the fields gets no sketch."""
         said = [item.get(name) for name in self._fields or item]
         if any(value not in (None, "", []) for value in said):
             text = " ".join(_words(value) for value in said) if self._near else ""

@@ -20,13 +20,14 @@ from gossamer.model.visit import Row
 MAX_GONE_SHARE = 0.2
 """Maximum share of a site's stored items that one run marks as gone."""
 USUAL_COVERAGE = 0.9
-"""Median coverage in the last good runs from which a field is usual. An item without a usual field is
+"""Minimum median coverage in the last good runs that makes a field usual. An item without a usual field is
 checked."""
 COVERAGE_FALL = 0.2
-"""Fall of a usual field's coverage from which missing values point to the pages and not to the items."""
+"""Minimum fall in a usual field's coverage at which missing values are blamed on the pages and not on the
+items."""
 
 Usual = Mapping[tuple[str, str], Mapping[str, float]]
-"""(site, kind) -> usual field -> its median coverage in the last good runs."""
+"""Maps (site, kind) to its usual fields and their median coverage in the last good runs."""
 
 
 class CompleteSite(NamedTuple):
@@ -41,7 +42,8 @@ class CompleteSite(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The decision on held rows: `apply` are stored, `rejected` are kept with their reasons."""
+    """The decision on held rows. Rows in `apply` are stored, and rows in `rejected` are kept with their
+    reasons."""
 
     apply: list[Row]
     rejected: list[tuple[Row, str]]
@@ -50,7 +52,7 @@ class Verdict(NamedTuple):
 def usual_fields(
     runs: Mapping[str, Sequence[GoodRun]], keys: Mapping[str, str]
 ) -> dict[tuple[str, str], dict[str, float]]:
-    """Returns the usual fields by site and kind, without the keys of the kinds (`keys`).
+    """Returns the usual fields by site and kind. The key fields of the kinds (`keys`) are left out.
 
     >>> usual_fields({"shop": [GoodRun("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
     {('shop', 'book'): {'price': 0.95}}
@@ -72,7 +74,7 @@ def missing_fields(fields: Mapping[str, Any], expected: Iterable[str]) -> tuple[
 
 
 def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
-    """Returns why a page is not an item's page: it shows none of the usual fields. Returns '' if it may be
+    """Returns why a page does not show an item: it has none of the usual fields. Returns '' if it may show
     one."""
     if len(expected) < 2 or len(lacks) < len(expected):
         return ""
@@ -107,7 +109,7 @@ def why_incomplete(
 
 
 def too_many(unseen: int, stored: int, share: float) -> bool:
-    """Returns whether more items are missing than one run may mark: a share of the stored items, and always
+    """Returns whether more items are missing than one run may mark: a share of the stored items, but at least
     one.
 
     >>> too_many(1, 3, 0.2), too_many(2, 10, 0.2), too_many(3, 10, 0.2), too_many(63, 63, 0.2)
@@ -118,8 +120,8 @@ def too_many(unseen: int, stored: int, share: float) -> bool:
 
 def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) -> Verdict:
     """Decides on the items that lack usual values, once the whole run is known. An item really lost a value
-    if other items still have theirs as usual. If the field's coverage fell, or several items are equal
-    except for their keys, the pages are at fault."""
+    if the other items have this value as usual. If the field's coverage fell, or if several items are
+    equal except for their keys, the pages are at fault."""
     last = {(row.kind, row.key): row for row in rows}  # a killed run may have held a row twice
     alike: dict[tuple[str, str, str], int] = defaultdict(int)
     for row in last.values():

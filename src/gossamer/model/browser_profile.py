@@ -1,5 +1,5 @@
-"""A guise: what a request has besides its headers, so that a site sees the same visitor for a whole
-session."""
+"""A guise: the properties of a request, besides its headers, by which a site sees the same visitor for a
+whole session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class Guise(msgspec.Struct, frozen=True):
     proxy share connections."""
 
     browser: str = ""
-    """The browser that it appears to be (`identity.browsers`), for example `chrome150`. '': none."""
+    """The browser that the visitor appears to use (`identity.browsers`), for example `chrome150`. '': none.
+    """
     target: str = ""
     """The impersonating client's name for that browser's TLS and HTTP/2."""
     http2: str = ""

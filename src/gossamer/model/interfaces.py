@@ -15,7 +15,7 @@ from gossamer.model.visit import Adds, Attempt, Claim, Claimed, Commit, KnownLin
 
 
 class WaitsForStore(Protocol):
-    """How outages of the store are waited for (`store.reconnect`)."""
+    """Waits for the end of an outage of the store (`store.reconnect`)."""
 
     @property
     def patient(self) -> bool: ...
@@ -74,7 +74,7 @@ class DuplicateIndex(Protocol):
 
 
 class ClaimLedger(Protocol):
-    """The claims that this process holds, for the process that follows after its death
+    """The claims that this process holds, recorded for the process that takes over after its death
     (`frontier.held_claims`)."""
 
     def note(self, claims: Sequence[Claim], held: Iterable[tuple[int, int]]) -> None: ...
@@ -111,14 +111,14 @@ class FileSink(Protocol):
 
     def prepare(self) -> int:
         """Prepares the file for a new crawl. Returns its first committed length, to be stored before the
-        first `append`. Called if the store knows no length for `target()`. Raises UsageError, SinkError,
+        first `append`. Called if the store has no length for `target()`. Raises UsageError, SinkError,
         DiskFull."""
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """Cuts the file to `committed` bytes, appends the rows, calls fdatasync, and returns the new length
         in bytes. Raises SinkError if the file is shorter than `committed` or was changed by another
-        program, DiskFull if it cannot grow. Without rows it only cuts, which is done once when a crawl
-        resumes."""
+        program, DiskFull if it cannot grow. Without rows it only cuts the file. This is done once when a
+        crawl resumes."""
 
     def close(self, committed: int) -> None:
         """Ends the output at `committed` bytes (closes the last Parquet part). Called once per process, under
@@ -127,7 +127,7 @@ class FileSink(Protocol):
 
 @runtime_checkable
 class Movable(FileSink, Protocol):
-    """A FileSink that recognizes its output at another path."""
+    """A FileSink that recognizes its output after it was moved."""
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
         """Returns which output of `lengths` (path, committed length) is now at `target()`, or None. Raises
@@ -179,7 +179,7 @@ class FileOutput(Protocol):
 
 
 class Log(Protocol):
-    """A log of visits: of attempts, or of known pages. At least once, not exact."""
+    """A log of visits: of attempts, or of known pages. Rows are written at least once."""
 
     def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None: ...
 
@@ -193,8 +193,8 @@ class TableSink(Protocol):
         """Returns the output's name, under which the store records that it was prepared."""
 
     def prepare(self) -> int:
-        """Prepares the tables for a new crawl. Always returns 0. Raises UsageError, SinkError, DiskFull;
-        SinkAway, after which it is called again."""
+        """Prepares the tables for a new crawl. Always returns 0. Raises UsageError, SinkError or DiskFull.
+        After SinkAway, it is called again."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """Makes the rows durable, preferably in one transaction. Raises SinkAway, after which it is called
@@ -219,5 +219,5 @@ class HistorySink(TableSink, Protocol):
         """Returns how many items of these sites are new, changed, and gone since a time (RFC 3339)."""
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """Marks the items of a site as deleted that a complete run did not see (`Row.run`). Returns their
+        """Marks as deleted the items of a site that a complete run did not see (`Row.run`). Returns their
         number."""

@@ -142,8 +142,8 @@ def plain_fields(item: Any) -> dict[str, Any]:
 
 
 def printable_fields(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """Like `plain`, but replaces a value that cannot be converted by its `repr`. Also returns the error for
-    each such field."""
+    """Returns `plain_fields`, with the `repr` of each value that cannot be converted. Also returns the error
+    for each such field."""
     fields: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for given, value in _pairs(item):
@@ -160,7 +160,7 @@ def printable_fields(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def to_json_value(value: Any) -> Any:
-    """Converts a value to a JSON-ready one. Names inside it become text. Raises TypeError or a similar
+    """Converts a value to a JSON-ready one. Names inside the value become text. Raises TypeError or a similar
     error."""
     return _built(value, builtin_types=_DECIMAL, str_keys=True, enc_hook=_based)
 
@@ -218,7 +218,7 @@ def _pairs(item: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _based(value: Any) -> Any:
-    """Returns the plain value of an object whose class is derived from a plain type, such as texts of
+    """Returns the plain value of an object whose class is derived from a plain type. Examples are texts of
     parsers, numbers and times."""
     for kind, made in _BASES.items():
         if isinstance(value, kind):

@@ -72,7 +72,7 @@ _WITHIN: dict[str, tuple[str, ...]] = {
     "application/json": ("application/",),
     "application/xml": ("text/xml", "application/", "image/svg+xml"),
 }
-"""For a container format the types that only a header can distinguish. Such a header is believed."""
+"""The types, by container format, that only a header can distinguish. Such a header is believed."""
 _HTML = re.compile(
     rb"<(?:!doctype html|html|head|body|script|title|meta|table|div|p|br|a|h1|iframe|style)[\s>/]",
     re.IGNORECASE,
@@ -167,11 +167,12 @@ _SIGNED = frozenset(
 
 
 Read = Callable[[int, int], bytes]
-"""Maps an offset and a maximum number of bytes to the bytes there. Fewer at the end."""
+"""Returns the bytes at an offset, up to a maximum number. Returns fewer bytes at the end."""
 
 
 def picture_size(read: Read, kind: str) -> tuple[int, int] | None:
-    """Returns (width, height) of a picture in pixels from its header. None if it has none. Takes any bytes.
+    """Returns (width, height) of a picture in pixels from its header, or None without a size. Accepts any
+    bytes.
 
     >>> picture_size(lambda at, n: b"GIF89a\\x02\\x00\\x01\\x00"[at : at + n], "image/gif")
     (2, 1)

@@ -26,7 +26,7 @@ MAX_CHARS: Final = 100_000
 """The maximum number of characters of a text that are used."""
 _BANDS, _BYTES, _BITS, _HEAD = 8, 32, 223, 5
 _HEADED: Final = 3
-"""The number of half bytes that must be equal in two headings with enough common words."""
+"""The minimum number of equal half bytes in two headings that have enough words in common."""
 _SIGNS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD: Final = re.compile(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
 """A word, or one character in scripts without spaces between words."""
@@ -108,7 +108,7 @@ def likeness(one: bytes, other: bytes) -> float:
         return 0.0
     equal = sum(a == b for a, b in zip(one[4:36], other[4:36], strict=True))
     apart = (int.from_bytes(one[36:], "big") ^ int.from_bytes(other[36:], "big")).bit_count()
-    # weighted by their precision
+    # both, weighted by their precision
     share = 0.24 * (equal / _BYTES * 256 - 1) / 255 + 0.76 * (1 - 2 * apart / _BITS)
     return round(min(1.0, share), 2) if share >= MIN_LIKENESS else 0.0
 

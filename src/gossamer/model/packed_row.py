@@ -50,7 +50,8 @@ def unpack_row(one: PackedRow) -> Row:
 
 
 def _plain(value: Any) -> Any:
-    """Converts an item's value to msgpack types. Items are JSON-ready except for decimals (`item.plain`)."""
+    """Converts an item's value to msgpack types. Items are JSON-ready except for decimals
+    (`item.plain_fields`)."""
     kind = type(value)
     if kind is dict:
         return {_plain(name): _plain(one) for name, one in value.items()}

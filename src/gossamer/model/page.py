@@ -45,13 +45,13 @@ class Spooled(NamedTuple):
 
 
 class Page(msgspec.Struct):
-    """One HTTP response with its content-coding decoded. A redirect is a page too; collectors follow none."""
+    """One HTTP response with its content-coding decoded. A redirect is also a page. Collectors follow none."""
 
     url: str
     """The requested URL. A redirect target is a request of its own."""
     status: int
     headers: Headers
-    """In the order received, names in lower case, values as latin-1 text. At most 100, 64 KiB."""
+    """Headers in the order received: names in lower case, values as latin-1 text. At most 100, 64 KiB."""
     body: bytes
     fetched_at: float
     """Start of the request, seconds since the epoch."""
@@ -71,11 +71,11 @@ class Page(msgspec.Struct):
     """Seconds from the start until the request was sent (name lookup, connection). The host's delay counts
     from there."""
     rung: str = "plain"
-    """The rung of the ladder that fetched it."""
+    """The rung of the ladder that fetched the page."""
     block: str | None = None
     """The block in one line: vendor, kind, signs (`gossamer.blocks`). None for a normal page."""
     session: str | None = None
-    """The session that fetched it, as `chrome150/494103`."""
+    """The session that fetched the page, such as `chrome150/494103`."""
     credits: int | None = None
     """Credits that an unlocker charged."""
     proxy: str | None = None
@@ -89,15 +89,15 @@ class Page(msgspec.Struct):
     screenshot: str | None = None
     """Path of the screenshot."""
     cookies: tuple[tuple[str, str], ...] = ()
-    """URL and Set-Cookie of other hosts of its domain, in a browser with a logged-in account."""
+    """URL and Set-Cookie of other hosts of the page's domain, in a browser with a logged-in account."""
     console: tuple[str, ...] = ()
     """Console messages and errors of its scripts, if they were configured to be kept."""
     exchange: Exchange | None = None
     """The exchange on the wire, if the collector was configured to keep it."""
     spooled: Spooled | None = None
-    """For a file: its body. `body` has only the first bytes."""
+    """The body of a file. `body` then contains only the first bytes."""
     text: str | None = None
-    """Its text, if the text was already extracted from its body (for a PDF)."""
+    """The page's text, if it was already extracted from the body (for a PDF)."""
 
     def __repr__(self) -> str:
         return f"<Page {self.status} {self.url}, {len(self.body)} bytes, {self.content_type}>"
@@ -131,8 +131,8 @@ class Response(msgspec.Struct, frozen=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A request without a response. `reason` is one of the words of docs/glossary.md: dns connect tls timeout
-    reset too-large collector, private (a refused address), content-type, filter."""
+    """A request without a response. `reason` is one of the words of docs/glossary.md: dns, connect, tls,
+    timeout, reset, too-large, collector, private (a refused address), content-type, filter."""
 
     reason: str
     detail: str
@@ -155,7 +155,8 @@ class Failure(msgspec.Struct, frozen=True):
     credits: int | None = None
     """See Page. If it is unknown, the credits that may have been charged."""
     later: float | None = None
-    """Nothing was done: the request may be made after this number of seconds and counts as not tried."""
+    """Seconds after which the request may be made. Nothing was done yet, so the request counts as not tried.
+    """
     proxy: str | None = None
     """See Page."""
     before: tuple[Page | Failure, ...] = ()

@@ -20,8 +20,8 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """A proxy, or (with `{country}` or `{session}` in user, password or host) a gateway to many. Its text
-    form has no secrets."""
+    """A proxy, or (with `{country}` or `{session}` in user, password or host) a gateway to many proxies. Its
+    text form has no secrets."""
 
     scheme: str
     host: str
@@ -50,7 +50,7 @@ class Proxy(msgspec.Struct, frozen=True):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def has(self, word: str) -> bool:
-        """Returns whether it is a template of `country` or `session`."""
+        """Returns whether it has a placeholder for `country` or `session`."""
         return f"{{{word}}}" in f"{self.host} {self.user} {self.password}"
 
     def url(self, country: str = "", session: str = "") -> str:
@@ -75,15 +75,15 @@ class Proxy(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Which proxies suit: those of one of the kinds, countries and providers (none named: any), and how long
-    one is kept."""
+    """The requirements for proxies: the accepted kinds, countries and providers (none named: any), and how
+    long a proxy is kept."""
 
     kinds: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     rotation: str = ""
-    """`request`: a new one each time. `session`: one per registered domain and session. `host`: one per host.
-    '': the crawl's setting."""
+    """`request`: a new proxy for each request. `session`: one per registered domain and session. `host`: one
+    per host. '': the crawl's setting."""
 
     def suits(self, proxy: Proxy) -> bool:
         """Returns whether a proxy suits. A gateway with `{country}` and no list of countries suits any
@@ -102,7 +102,7 @@ class Wanted(msgspec.Struct, frozen=True):
         return next((one for one in named if not proxy.countries or one in proxy.countries), "")
 
     def narrowed_by(self, country: str | None, kind: str | None) -> Wanted:
-        """Returns the requirements with those of one request, which override."""
+        """Returns these requirements, overridden by those of one request."""
         if not country and not kind:
             return self
         return Wanted(

@@ -1,10 +1,11 @@
 """Quality of what a site yields: field coverage, a score, and drift against earlier runs. It is computed from
 counts that settle with the pages.
 
-Names of counts, with `|` between their parts (`q` stands first; a site's name contains no `|`, and fields
-with a `|` are not counted): `SITE|p` pages read, `SITE|e` read pages without items and links, `SITE|u` pages
-that could not be read, `SITE|h` held items (`absence`), `SITE|i|KIND` items, `SITE|b|KIND` rejected items,
-`SITE|f|KIND|FIELD` items in which the field has a value. Items that steps dropped are not counted.
+The name of a count begins with `q`, and `|` separates its parts. A site's name contains no `|`, and fields
+with a `|` are not counted. The names: `SITE|p` pages read, `SITE|e` read pages without items and links,
+`SITE|u` pages that could not be read, `SITE|h` held items (`absence`), `SITE|i|KIND` items, `SITE|b|KIND`
+rejected items, `SITE|f|KIND|FIELD` items in which the field has a value. Items that steps dropped are not
+counted.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ class Quality(msgspec.Struct):
     quality: float = 1.0
     """Share of pages that could be read, times share of valid items."""
     coverage: dict[str, float] = {}
-    """`KIND.FIELD` -> share of items with a value, rejected items included. NaN for fewer than `least` items.
-    """
+    """Share of items with a value, by `KIND.FIELD`. Rejected items are included. NaN for fewer than `least`
+    items."""
     drift: dict[str, float] = {}
-    """`KIND.FIELD` or `quality` -> fall below the median of the last good runs. `yield` (items per page): the
-    fall as a share."""
+    """Fall below the median of the last good runs, by `KIND.FIELD` or `quality`. For `yield` (items per
+    page), the fall is a share."""
 
     @property
     def per_page(self) -> float:
@@ -58,7 +59,7 @@ class Quality(msgspec.Struct):
 
 
 class GoodRun(msgspec.Struct):
-    """What is stored of a good run of a site. `at`: when it began, RFC 3339."""
+    """The stored data of a good run of a site. `at`: when the run began, RFC 3339."""
 
     crawl: str
     at: str
@@ -70,7 +71,7 @@ class GoodRun(msgspec.Struct):
 
 
 class SitePart(NamedTuple):
-    """The pages that one process saw, as summed counts: those above, `pages`, `succeeded`, `dead`. Without
+    """Summed counts of the pages that one process saw: those above, `pages`, `succeeded`, `dead`. Without
     pages: the process paused the crawl."""
 
     who: str
@@ -159,7 +160,7 @@ def of_counts(
 
 
 def run_of(crawl: str, at: str, one: Quality) -> GoodRun:
-    """Returns what is stored of a site's run."""
+    """Returns the stored form of a site's run."""
     return GoodRun(crawl, at, one.items, one.quality, round(one.per_page, 4), one.coverage, one.empty)
 
 

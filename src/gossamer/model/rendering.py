@@ -73,7 +73,7 @@ def _step(value: Any) -> Step:
 
 
 Said = Mapping[str, Any] | str | None
-"""The written form in a site file."""
+"""A rendering as written in a site file."""
 HEAVY = ("images", "fonts", "media")
 SHOTS = ("page", "full")
 ADS = (
@@ -110,14 +110,14 @@ ADS = (
     "mc.yandex.ru",
     "zedo.com",
 )
-"""The hosts that `ads` blocks: large advertisers and counters, a list of our own."""
+"""The hosts that `ads` blocks: gossamer's own list of large advertisers and counters."""
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
 class Render(NamedTuple):
     """How a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: to the end, for as long as the
-    page grows. `load`: which types of HEAVY are loaded, too. `until`: a JavaScript expression that must
-    become true. `steps`: performed then, with human timing if `human`. `block`: hosts, including
+    page grows. `load`: the types of HEAVY that are also loaded. `until`: a JavaScript expression that must
+    become true. `steps`: performed after that, with human timing if `human`. `block`: hosts, including
     subdomains, from which nothing is loaded. `capture`: patterns of URLs whose responses to scripts are
     kept. `screenshot`: `page` for the visible part, `full`, or the element that a selector finds.
     `console`: whether console messages are kept."""

@@ -1,11 +1,11 @@
 """A request: one URL to visit with its options, and its compact form in the store.
 
-A stored request lies in the queue of its host, so scheme, host and priority are not repeated: an entry is
-`scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing default
+A stored request is an entry in the queue of its host, so scheme, host and priority are not repeated. An entry
+is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing default
 values are left out. A referrer on the same host is stored as its path. The scheme byte (h, s) is upper case
-if the URL was visited before and is only read again, because a shorter path to it was found. The store's
-version (`store.keys.VERSION`) guards the form. A newer version of gossamer may add to `extra`; a version that
-does not know the addition leaves the request to newer workers.
+for a URL that was visited before and is only read again, because a shorter path to the URL was found. The
+store's version (`store.keys.VERSION`) guards the form. A newer version of gossamer may add to `extra`. A
+version that does not know the addition leaves the request to newer workers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is stored of a URL's last visit, for a pass that revisits it."""
+    """The stored data of a URL's last visit, for a pass that revisits the URL."""
 
     status: int = 0
     """0: no response, or no request was made."""
@@ -42,7 +42,7 @@ class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
     end: str = ""
     """The URL to which it redirected."""
     by: str = ""
-    """The versions of the site files that read it, as a hash, '' without site files."""
+    """Hash of the versions of the site files that read the page, '' without site files."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -65,14 +65,14 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str | None = None
     country: str | None = None
     region: str | None = None
-    """Only a worker of this region makes the request."""
+    """The region whose workers make the request."""
     proxy: str | None = None
     rung: str | None = None
     added_at: float | None = None
     """Seconds since the epoch, as given by the producer."""
     known: KnownPage | None = None
     rule: Any = None
-    """For a file: the rule that it must satisfy (`assets.Rule`)."""
+    """For a file: the rule that it must satisfy (`assets.FileRule`)."""
     key: str | None = None
     """Identifies the request on its host in place of its method, URL and body: of several requests with the
     same key one is made."""

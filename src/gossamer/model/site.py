@@ -74,7 +74,7 @@ class Function(NamedTuple):
     call: Callable[[Any], Any]
     item: type | None = None
     statuses: frozenset[int] = frozenset()
-    """The error statuses (4xx) of the pages that it reads. Empty: pages without an error status."""
+    """The error statuses (4xx) of the pages that the function reads. Empty: pages without an error status."""
 
     def reads(self, status: int) -> bool:
         """Returns whether it reads pages with this status."""
@@ -471,7 +471,7 @@ def _session(session: Any) -> Login | None:
 
 
 def _takes_a_page(call: Callable[..., Any]) -> bool:
-    """Returns whether it can be called with one argument. True if that cannot be determined."""
+    """Returns whether a callable accepts one argument. True if that cannot be determined."""
     try:
         inspect.signature(call).bind(None)
     except TypeError:

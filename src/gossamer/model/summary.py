@@ -68,7 +68,7 @@ class Summary(msgspec.Struct):
     dropped: int = 0
     """Items that steps dropped."""
     refused_kinds: list[str] = []
-    """Kinds of which a store refused every row of the run."""
+    """Kinds for which a store refused every row of the run."""
     duplicates: dict[str, int] = {}
     """Pages equal to another (`exact`) or nearly equal (`near`). `unkept`: pages that started a group when
     the index was full."""

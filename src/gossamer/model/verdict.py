@@ -38,8 +38,8 @@ claim."""
 
 
 class HostHealth(StrEnum):
-    """What a visit shows about its host. The value is the letter that `breaker.lua` receives, behind the
-    letter of the `ClaimEnd` (`politeness.breaker`)."""
+    """What a visit shows about its host. The value is the letter that `breaker.lua` receives after the letter
+    of the `ClaimEnd` (`politeness.breaker`)."""
 
     UNKNOWN = ""
     GOOD = "g"
@@ -129,7 +129,7 @@ class Drop(msgspec.Struct, frozen=True):
 
 
 class Later(msgspec.Struct, frozen=True):
-    """No request was made, and it does not count as a try. The URL is requeued and its host waits."""
+    """No request was made, so the claim does not count as a try. The URL is requeued and its host waits."""
 
     after: float
     end: ClassVar[ClaimEnd] = ClaimEnd.REQUEUED

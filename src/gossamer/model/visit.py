@@ -33,7 +33,7 @@ class Claim(msgspec.Struct):
     pace: str = ""
     """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0
-    """The host's seconds between starts when the claim was made."""
+    """Seconds between starts at the host when the claim was made."""
     floor: float = 0.0
     """The host's Crawl-delay or 1 / Request-rate in seconds: the minimum delay, regardless of its pace."""
     rate: float | None = None
@@ -110,7 +110,7 @@ class Raw(msgspec.Struct):
     cut: bool = False
     """Whether the body was longer than what was kept."""
     packed: Any = None
-    """The row as an output encoded it in advance (`interfaces.Packs`)."""
+    """The row, already encoded by an output (`interfaces.Packs`)."""
 
 
 class Edge(msgspec.Struct):
@@ -147,16 +147,16 @@ class Row(msgspec.Struct):
     once: bool = False
     """Whether the row is dropped if another row is equal or nearly equal."""
     lacks: tuple[str, ...] = ()
-    """Fields without a value that nearly all items of the last good runs have. Stores that keep items receive
-    the row when the run is judged."""
+    """Fields without a value, although nearly all items of the last good runs have one. Stores that keep
+    items receive the row when the run is judged."""
     needs: dict[str, Any] | None = None
-    """Of a page record: what its request has besides URL, depth and referrer (`KnownLine.needs`)."""
+    """For a page record: the fields of its request besides URL, depth and referrer (`KnownLine.needs`)."""
     page: Page | None = None
     """The page itself, if a receiver in the same process wants it. Never stored."""
 
 
 RAW = "@raw"
-"""The kind of rows for outputs of whole pages only."""
+"""The kind of rows that only outputs of whole pages receive."""
 
 
 class Attempt(msgspec.Struct, omit_defaults=True):
@@ -186,7 +186,7 @@ class Attempt(msgspec.Struct, omit_defaults=True):
 
 
 class KnownLine(msgspec.Struct, omit_defaults=True):
-    """What is stored of a visit for a later pass, a line of known.jsonl: the request and its result."""
+    """The stored data of a visit for a later pass: a line of known.jsonl with the request and its result."""
 
     url: str
     """The URL that was requested first, before any redirect."""
@@ -203,8 +203,8 @@ Group = tuple[int, str, int, str, str, str]
 """Links of one host: bucket, host, level (priority), lane, flags (`add.lua`), voucher (registered domain or
 '')."""
 Adds = dict[Group, list[Any]]
-"""For each group the flat list `hi, lo, entry, hi, lo, entry, ...` (halves of the fingerprint,
-`request.entry`)."""
+"""For each group, the links in a flat list `hi, lo, entry, hi, lo, entry, ...` (halves of the fingerprint,
+`request.make_entry`)."""
 
 
 class Claimed(msgspec.Struct):
@@ -238,7 +238,7 @@ class Settle(msgspec.Struct):
     final: bool = False
     """Whether the failure concerns the name itself: a DNS server answered that it does not exist."""
     mark: int | None = None
-    """Fingerprint of the URL if depths are kept. It was visited at `depth`."""
+    """Fingerprint of the URL if depths are kept. The URL was visited at `depth`."""
     depth: int = 0
 
 
@@ -270,7 +270,7 @@ class Visit(msgspec.Struct):
     counts: dict[str, int] = {}
     """Changes to the crawl's counts."""
     is_page: bool = False
-    """Whether it gave a page of the crawl, and not for example a sitemap or a redirect."""
+    """Whether the visit gave a page of the crawl. False, for example, for a sitemap or a redirect."""
     is_read: bool = False
     """Whether the links of its response were taken."""
     error: str = ""
@@ -283,7 +283,7 @@ class Visit(msgspec.Struct):
     gone: str = ""
     """When the page was found gone (404, 410), RFC 3339. Items of the page are then marked as deleted."""
     later: Callable[[Visit], None] | None = None
-    """Adds the files of those items that remain among its rows, once that is known."""
+    """Adds the files of the items that remain among the visit's rows, once they are known."""
 
     def ends(self, now: float) -> Settle:
         """Returns its settle with `since` as of `now` (monotonic)."""

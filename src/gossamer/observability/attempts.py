@@ -34,8 +34,8 @@ class AttemptsLog:
         self._lines = msgspec.json.Encoder().encode_lines
 
     def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None:
-        """Appends a batch of lines. Raises DiskFull or SinkAway, after which the file contains no line of the
-        batch, or SinkError."""
+        """Appends a batch of lines. Raises SinkError, DiskFull or SinkAway. After the last two, the file
+        contains no line of the batch."""
         if not lines:
             return
         data = self._lines(lines)

@@ -28,7 +28,7 @@ __all__ = ["encodings", "links", "pdf", "prices", "products", "sitemaps", "struc
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the parts that users name when they are first used."""
+    """Imports a public submodule when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

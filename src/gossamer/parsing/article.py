@@ -209,9 +209,9 @@ def _kind(name: str) -> int:
 
 
 class Pruner:
-    """Decides which elements inside a main element are dropped. The tag, class or id of an element decides,
-    but an element with a boilerplate name is kept if it has at least half of the text. With `discussion`
-    comments are kept, too."""
+    """Decides which elements inside a main element are dropped. The tag, class or id of an element decides.
+    However, an element with a boilerplate name is kept if it has at least half of the text. With
+    `discussion`, comments are also kept."""
 
     def __init__(self, main: Element, discussion: bool = False) -> None:
         self._discussion = discussion
@@ -300,7 +300,7 @@ class Pruner:
 
 
 def prune(main: Element, discussion: bool = False) -> None:
-    """Removes the boilerplate from an element. The tree is changed. With `discussion` comments are kept."""
+    """Removes the boilerplate from an element. The tree is changed. With `discussion`, comments are kept."""
     pruner = Pruner(main, discussion)
     waiting = [main]
     for _ in range(MAX_NODES):
@@ -546,7 +546,7 @@ def _lead(main: Element) -> list[TextBlock]:
 
 
 def _walk(main: Element, discussion: bool = False) -> list[TextBlock]:
-    """Returns all blocks in an element, without boilerplate. With `discussion` comments are included."""
+    """Returns all blocks in an element, without boilerplate. With `discussion`, comments are included."""
     pruner = Pruner(main, discussion)
     found: list[TextBlock] = []
     parts: list[str] = []

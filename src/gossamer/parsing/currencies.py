@@ -10,7 +10,7 @@ from gossamer.data import sections
 
 
 class Spellings(NamedTuple):
-    """The written forms of currencies, and patterns that find them."""
+    """Maps each written form to its ISO 4217 code."""
 
     iso: dict[str, str]
     """Written form -> ISO 4217 code."""

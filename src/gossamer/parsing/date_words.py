@@ -12,7 +12,7 @@ from gossamer.data import alternatives, sections
 _words = partial(alternatives, "date_words")
 
 MONTHS: Final[dict[str, int]] = {}
-"""Month names in lower case, without accents on Latin and Greek letters -> the month's number."""
+"""Maps month names to numbers. Names are in lower case, without accents on Latin and Greek letters."""
 for _number, _line in enumerate(sections("date_words")["month_names"], 1):
     for _name in _line.split():
         MONTHS.setdefault(_name, _number)
@@ -74,9 +74,9 @@ ZONES: Final = {
     "aest": 10,
     "aedt": 11,
 }
-"""Time zone abbreviation -> offset from UTC in hours."""
+"""Offset from UTC in hours, by time zone abbreviation."""
 ERAS: Final = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "民国": 1911}
-"""Japanese or Taiwanese era -> the year before its first year."""
+"""Maps each Japanese or Taiwanese era to the year before its first year."""
 MODIFIED: Final = re.compile(
     rf"\b(?:{_words('modified')})|{_words('modified_asian')}",
     re.IGNORECASE,

@@ -156,7 +156,7 @@ def _in_year(month: int, day: int, now: datetime | None) -> str | None:
 
 
 def _timed(day: str, text: str, found: re.Match[str]) -> str:
-    """Returns a day with the time that follows it, or that is just before it."""
+    """Returns a day with the time that comes after it, or just before it, in the text."""
     after = _TIME.search(text, found.end(), min(len(text), found.end() + _MAX_GAP))
     before = None if after else _TIME.search(text[max(0, found.start() - 12) : found.start()])
     time = after or before

@@ -67,7 +67,7 @@ def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
 
 
 def of(tree: turbohtml.Document) -> dict[str, Any]:
-    """Returns `embedded` of a parsed page."""
+    """Returns `embedded` for a parsed page."""
     found: dict[str, Any] = {}
     left = MAX_SCRIPT_CHARS
     for script in tree.select("script:not([src])"):
@@ -98,7 +98,7 @@ def _keep(found: dict[str, Any], name: str, read: list[Any]) -> None:
 
 
 def _read(text: str, found: dict[str, Any]) -> None:
-    """Adds the values that a script assigns, pushes or passes to a function to `found`."""
+    """Adds to `found` the values that a script assigns, pushes or passes to a function."""
     reader, at, chain, left = LiteralReader(text), 0, list[str](), MAX_REREADS * len(text) + 1_000_000
     while left > 0 and len(found) <= MAX_VALUES and (place := _PLACE.search(text, at)):
         at = place.end()

@@ -51,7 +51,8 @@ def controls_by_form(
 
 
 def owner_of(found: turbohtml.Element, tree: turbohtml.Document) -> turbohtml.Element | None:
-    """Returns the form that an element is, is inside of, or is sent with. None if there is no such form."""
+    """Returns the form that an element itself is, that contains it, or with which it is sent. None if there
+    is no such form."""
     if found.tag == "form":
         return found
     return found.closest("form") or next(
@@ -123,7 +124,7 @@ class Form:
     ) -> Request:
         """Returns the request that a browser makes when the form is filled in with these values and sent.
 
-        `values` (or keyword arguments): field name -> text. A checkbox takes True or False. A group of
+        `values` (or keyword arguments) maps field names to texts. A checkbox takes True or False. A group of
         checkboxes or radio buttons and a multiple select take the chosen values. Fields that are not named
         keep the values of the page. `submit`: the button to press, by its name, value or text. By default the
         first button is pressed. `needs`: the options of `page.request`, for example `{"use": "results"}`.

@@ -50,7 +50,7 @@ kind."""
 _HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button", "object", "template"))
 """Elements that may contain an element of `_ENDS` which is nested in another one of its kind."""
 MAX_DEPTH: Final = 400
-"""Nesting depth above which `deep` reports a page."""
+"""Nesting depth above which `is_deep` reports a page."""
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
 """Elements whose text is not shown, in addition to scripts and styles."""
 _MAX_COUNTED_BYTES: Final = 16_000
@@ -61,8 +61,8 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):  # noqa: N801 - reads as a word beside `property`
-    """A property that is computed when it is first read, and then stored. It has no lock, so that it takes a
-    third of the time of functools.cached_property."""
+    """A property that is computed when it is first read, and then stored. It has no lock, and therefore takes
+    a third of the time of functools.cached_property."""
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self._make = make

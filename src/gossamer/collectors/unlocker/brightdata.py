@@ -1,8 +1,8 @@
 """Bright Data Web Unlocker, direct API (docs.brightdata.com: proxy-rest-api, web-unlocker/error-codes).
 
 The outer status is 200 if the unlocker was reached. The target's status is in `x-brd-status-code`. Every
-fault of the unlocker has an `x-brd-error` header, or its standard successor (RFC 9209 `Proxy-Status`).
-Without them the response is the target's.
+fault of the unlocker has an `x-brd-error` header or its standard successor, `Proxy-Status` (RFC 9209). A
+response with neither header comes from the target.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CODES = {
     "tls_certificate_error": (TARGET, "tls"),
     "proxy_configuration_error": (KEY, ""),
 }
-"""The meaning of its error codes. All `resolve_failed_*` codes are one."""
+"""Meanings of Bright Data's error codes. All `resolve_failed_*` codes mean the same."""
 STATUSES = {400: TARGET, 401: KEY, 403: TARGET, 407: KEY, 429: BUSY}
 _ERROR = re.compile(r"""(?:^|;)\s*error\s*=\s*"?([\w-]+)""")
 

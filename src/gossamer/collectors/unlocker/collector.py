@@ -39,8 +39,8 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
 
 MAX_PROBES = 3
-"""How often in a row the circuit breaker may half-open (30 s, 60 s and 120 s after it opened) before a crawl
-ends."""
+"""How many times in a row the circuit breaker may half-open (30 s, 60 s and 120 s after it opened) before the
+crawl ends."""
 BUSY_PAUSE_S = 5.0
 """Seconds that a host waits after too many concurrent calls, if the provider gives no time."""
 CREDIT_CHECK_INTERVAL_S = 300.0
@@ -89,8 +89,8 @@ class CreditAccount(Protocol):
 class UnlockerCollector:
     """Collects through one provider. `http` calls its API. `resolver` checks the targets. `most`: maximum
     number of body bytes. `say`: called from time to time with the reason why no calls are made. `wanted`:
-    returns the options of a host's site. `alone`: whether the crawl fetches all pages here, and therefore ends
-    when the credits are used up."""
+    returns the options of a host's site. `alone`: whether the crawl fetches all pages with this collector.
+    Such a crawl ends when the credits are used up."""
 
     def __init__(
         self,
@@ -119,8 +119,8 @@ class UnlockerCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: object = None
     ) -> Page | Failure:
-        """Fetches one page. A request that is postponed has `later`. Raises ConfigError for a refused key,
-        NoCredit for an empty account."""
+        """Fetches one page. The failure of a postponed request has `later`. Raises ConfigError for a refused
+        key, NoCredit for an empty account."""
         one = self._of_host(split(request.url)[1])
         needs = one.wanted(
             one.needs._replace(
@@ -158,7 +158,7 @@ class UnlockerCollector:
         await self._http.close()
 
     async def _refused(self, url: str) -> Failure | None:
-        """Refuses private hosts, and names that do not exist, because the call would cost a credit."""
+        """Refuses private hosts and names that do not exist, because a call to them would cost a credit."""
         authority = split(url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if found.addresses or not found.final:
@@ -208,7 +208,7 @@ class UnlockerCollector:
         return self._failed(found.reason or "blocked", text, answer, final=final, cost=found.credits)
 
     def _hopeless(self, shut: BreakerState, text: str) -> None:
-        """Ends every crawl. A crawl whose unlocker fails again and again ends with its queue kept."""
+        """Raises CrawlFailed, with the queue kept, if the provider failed again and again."""
         if shut.wait and shut.openings > MAX_PROBES:
             raise CrawlFailed(self._clean(f"{text}: it failed again and again; the queue is kept"))
 
@@ -222,7 +222,7 @@ class UnlockerCollector:
         status = found.status
         if (
             split(url)[1] != split(request.url)[1]
-        ):  # the provider does not decide whether another host is wanted
+        ):  # the crawl, not the provider, decides whether another host is wanted
             url, status, headers, body = request.url, 302, [("location", url)], b""
         return Page(
             url,

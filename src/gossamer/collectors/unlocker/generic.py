@@ -1,10 +1,10 @@
-"""An unlocker that the settings describe: a template of its URL, what is sent, and where status and body are
-in its response.
+"""An unlocker that the settings describe by a URL template and a shape: what is sent, and where the response
+has status and body.
 
 The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}` and `{session}`. The
 shape is a list of `NAME=VALUE`. `header=NAME: VALUE` (repeatable) and `post=BODY` are templates as well.
 `forward=true` passes on the request's method, headers and body. `status=`, `url=`, `credits=` and `headers=`
-say where these are: `header NAME` or `json a.b`. `body=` is `raw`, `json a.b` or `base64 a.b`.
+give the places of these values: `header NAME` or `json a.b`. `body=` is `raw`, `json a.b` or `base64 a.b`.
 `errors=403:credit,422:retry` gives the meaning of the provider's own statuses. `cost=`, `at_once=`,
 `timeout=`, `country=`, `render=`, `wait_for=` and `session=` are as for any unlocker.
 """
@@ -48,7 +48,7 @@ _PLACE = re.compile(r"\{(url|key|country|render|wait_for|session)\}")
 
 
 class ApiDescription(NamedTuple):
-    """A parsed description. Places are pairs of `header`, `json` or `base64`, and which one."""
+    """A parsed description. A place is a pair: `header`, `json` or `base64`, and the name or path there."""
 
     template: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -59,8 +59,8 @@ class ApiDescription(NamedTuple):
 
 
 def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
-    """Returns the provider of a template and its shape (name, value). Raises ValueError with what is
-    wrong."""
+    """Returns the provider that a template and its shape (name, value) describe. Raises ValueError with the
+    reason."""
     headers, places, errors = [], dict[str, tuple[str, str]](), dict(STATUSES)
     post, forward = None, False
     for name, value in lines:
@@ -95,7 +95,7 @@ def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
 
 
 def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns the filled template: values are percent-encoded in the URL, and JSON strings in a body."""
+    """Returns the filled template. Values in the URL are percent-encoded. Values in a body are JSON strings."""
     if not shape.forward and (needs.headers or needs.body is not None or needs.method != "GET"):
         raise ValueError("this unlocker forwards no method, headers or body (its shape has no forward=true)")
     values = {
@@ -116,8 +116,8 @@ def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> C
 
 
 def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns a page with the status at its place. Without such a place the outer status is the page's,
-    except for those of `errors`."""
+    """Returns a page with the status from its configured place. Without such a place, the page has the outer
+    status, unless `errors` contains it."""
     reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}
 
     def at(name: str) -> Any:

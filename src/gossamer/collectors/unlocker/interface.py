@@ -40,7 +40,7 @@ class ApiCall(NamedTuple):
     wait_for: str | None = None
     """A CSS selector that must match before the page is returned."""
     session: str | None = None
-    """Requests of one session use the same address."""
+    """Session name. Requests of one session use the same address."""
     cost: int = 1
     extra: Mapping[str, str] = {}
 
@@ -90,7 +90,7 @@ class Refusal(NamedTuple):
 
 class Provider(NamedTuple):
     """One provider. `request` raises ValueError with what the provider cannot do. `cost` returns the most
-    that a call costs if the user does not say. `timeout`: seconds that its documentation asks a client to
+    that a call costs if the user sets no cost. `timeout`: seconds that its documentation asks a client to
     wait."""
 
     name: str
@@ -168,8 +168,8 @@ def retry_after(value: str | None) -> float:
 
 
 def whole_credits(value: Any, otherwise: int) -> int:
-    """Returns a number of credits from a response. A value that is not an integer, such as a price, is
-    ignored.
+    """Returns the number of credits in a response, or `otherwise` if the value is not an integer, such as a
+    price.
 
     >>> whole_credits("25", 1), whole_credits(5.0, 1), whole_credits("0.0028", 1), whole_credits(None, 1)
     (25, 5, 1, 1)

@@ -37,8 +37,8 @@ class ChosenUnlocker(NamedTuple):
     options: Mapping[str, str] = {}
 
     def also(self, text: str) -> ChosenUnlocker:
-        """Returns the same with a site's options, such as `render=true&wait_for=.price`, which override its
-        own. Raises ConfigError in one line."""
+        """Returns this unlocker with a site's options, such as `render=true&wait_for=.price`, which override
+        its own. Raises ConfigError in one line."""
         more = dict(parse_qsl(text, keep_blank_values=True))
         if not more:
             return self
@@ -50,12 +50,13 @@ class ChosenUnlocker(NamedTuple):
             raise ConfigError(f"unlocker {self.provider.name}: {error}") from None
 
     def wanted(self, needs: ApiCall) -> ApiCall:
-        """Returns the needs of a call with the most that it may cost."""
+        """Returns the needs of a call, completed with its maximum cost."""
         return needs._replace(cost=self.cost if self.cost is not None else self.provider.cost(needs))
 
 
 def chosen_unlocker(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
-    """Returns the unlocker that a setting names, with its options. Raises ConfigError in one line."""
+    """Returns the unlocker that a setting names, with its options. Raises ConfigError with a one-line
+    message."""
     try:
         return _chosen(text, shape)
     except ValueError as error:
@@ -65,7 +66,8 @@ def chosen_unlocker(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
 
 def worker_unlocker(mine: str | None, given: str | None) -> str | None:
     """Returns the unlocker for a crawl from elsewhere on a worker that has its own. The worker decides which
-    provider gets the worker's key. How a page is fetched by the same provider is the crawl's decision.
+    provider gets the worker's key. If both name the same provider, the crawl decides how pages are
+    fetched.
 
     >>> worker_unlocker("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), worker_unlocker("zyte", "zenrows")
     ('zenrows?at_once=20&render=true', 'zyte')
@@ -136,7 +138,7 @@ def _with(provider: Provider, options: dict[str, str]) -> ChosenUnlocker:
     )
     provider.request(
         made.wanted(needs._replace(url="http://example.com/")), endpoint, ""
-    )  # conflicting options are reported now
+    )  # so that conflicting options are reported now
     return made
 
 

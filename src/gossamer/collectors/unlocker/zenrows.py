@@ -69,7 +69,7 @@ CODES = {
     "AUTH008": (BUSY, ""),
     "BLK0001": (BANNED, ""),
 }
-"""The meaning of its error codes. For the target's own faults also the reason. RESP002 is a page: the
+"""The meaning of ZenRows's error codes. The target's own faults also have a reason. RESP002 is a page: the
 target's 404."""
 STATUSES = {
     401: KEY,
