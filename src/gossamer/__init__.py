@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gossamer.client.tables import RunResult
     from gossamer.errors import GossamerError
     from gossamer.items.assets import File, Image, Ref
+    from gossamer.items.steps import Stop
     from gossamer.model.item import Digits, Fresh, Item
     from gossamer.model.login import Login
     from gossamer.model.request import Request
@@ -50,6 +51,7 @@ _HOMES = {
     "Item": "gossamer.model.item",
     "Login": "gossamer.model.login",
     "Site": "gossamer.model.site",
+    "Stop": "gossamer.items.steps",
     "Request": "gossamer.model.request",
     "Response": "gossamer.model.page",
     "GossamerError": "gossamer.errors",
@@ -88,6 +90,7 @@ __all__ = [
     "Response",
     "RunResult",
     "Site",
+    "Stop",
     "Summary",
     "__version__",
     "crawl",

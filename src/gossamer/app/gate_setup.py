@@ -22,7 +22,7 @@ from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import Crawls, Spec, store_time
 from gossamer.frontier.quality import GoodRuns, HeldRows, RecentPages
 from gossamer.frontier.summary import crawl_counts, summary
-from gossamer.items.gates import GateFailure, QualityGate, Window, count_visit, parse
+from gossamer.items.gates import QualityGate, Window, count_visit, parse
 from gossamer.model.absence import CompleteSite, Usual, judge, too_many, usual_fields, why_incomplete
 from gossamer.model.interfaces import HistorySink
 from gossamer.model.packed_row import PackedRow, pack_row, unpack_row
@@ -39,6 +39,8 @@ from gossamer.store.store import Store
 from gossamer.worker.records import format_time
 
 STATES = {"pause": "paused", "stop": "stopping"}
+STOPPED_BY_SITE = "site "
+"""The beginning of the reason of a crawl that a page function or a step ended."""
 MAX_REASONS = 5
 """The number of different reasons for held items that are reported."""
 REPORT_INTERVAL_S = 1.0
@@ -58,7 +60,8 @@ class RunJudge:
         self._lately = RecentPages(store, setup.crawl)
         self._me, self._pages, self._counts = secrets.token_hex(4), 0, dict[str, int]()
         self._news = asyncio.Event()
-        self._pending: GateFailure | None = None
+        self._pending: tuple[str, str] | None = None
+        """The action that is to be carried out, and its reason."""
         self._tripped = self._paused = False
         self._hold = paused
 
@@ -77,7 +80,10 @@ class RunJudge:
             await self._lately.begin()
 
     def saw(self, visit: Visit) -> None:
-        """Records the end of a visit."""
+        """Records the end of a visit. Stops the crawl if the visit asks for it."""
+        if visit.stop and not self._tripped:
+            self._pending, self._tripped = ("stop", f"{STOPPED_BY_SITE}{visit.stop}"), True
+            self._hold.set()
         if self._window and count_visit(
             self._counts, visit.counts, visit.is_page, visit.settle.end == ClaimEnd.DEAD
         ):
@@ -114,7 +120,7 @@ class RunJudge:
             return
         for trip in self._window.saw(parts):
             if trip.gate.action != "warn":
-                self._pending, self._tripped = self._pending or trip, True
+                self._pending, self._tripped = self._pending or (trip.gate.action, trip.reason), True
                 self._hold.set()
             elif await self._lately.first(trip.name):
                 self._say(f"warning: {trip.reason}")
@@ -122,18 +128,16 @@ class RunJudge:
 
     async def _act(self) -> None:
         """Carries out a gate's action. Only the first process does so, and reports the action."""
-        crawl, trip = self._setup.crawl, self._pending
-        if trip is None:
+        if self._pending is None:
             return
-        first = await FleetCrawls(self._store).turn(crawl, "running", STATES[trip.gate.action], trip.reason)
+        crawl, (action, reason) = self._setup.crawl, self._pending
+        first = await FleetCrawls(self._store).turn(crawl, "running", STATES[action], reason)
         self._pending = None
         if first:
-            go_on = (
-                f"; mend the site file, then: gossamer resume {crawl}" if trip.gate.action == "pause" else ""
-            )
-            self._say(f"{STATES[trip.gate.action]}: {trip.reason}{go_on}")
+            go_on = f"; mend the site file, then: gossamer resume {crawl}" if action == "pause" else ""
+            self._say(f"{STATES[action]}: {reason}{go_on}")
             # also for crawls that look again only after somebody resumed them
-            if trip.gate.action == "pause":
+            if action == "pause":
                 await self._lately.share(SitePart(self._me, 0, {}))
 
     async def state(self, state: str) -> str:

@@ -396,7 +396,7 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
 def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Prints the summary and the reason of a failure. Returns the exit code."""
-    from gossamer.app.gate_setup import missed_gates
+    from gossamer.app.gate_setup import STOPPED_BY_SITE, missed_gates
     from gossamer.app.outcome import RETRYABLE, came_to_nothing
     from gossamer.cli.foreground_crawl import report_no_seeds
     from gossamer.cli.printing import format_counts, put_json, remark
@@ -407,6 +407,8 @@ def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) 
         put_json(summary)
     if summary.state == "stopped" and (summary.reason or "").startswith("gate "):
         return 30
+    if not stopped and summary.state == "stopped" and (summary.reason or "").startswith(STOPPED_BY_SITE):
+        return 0
     if stopped or summary.state in ("stopped", "cancelled", "stopping", "cancelling"):
         return 11
     if summary.state == "failed":

@@ -56,6 +56,11 @@ class Unwanted(Exception):
     of rejected items."""
 
 
+class Stop(Exception):
+    """Raised by a page function or a step to end the crawl in good order. Its text is the reason. What the
+    function has yielded so far is stored, and the item of the step too."""
+
+
 class Bad(Exception):
     """Raised by `validate`. Contains the faults of the item."""
 
@@ -71,6 +76,8 @@ class StepOutcome(NamedTuple):
     item: Fields
     dropped: str = ""
     faults: Sequence[Fault] = ()
+    stop: str = ""
+    """Why a step ends the crawl. '' if none does."""
 
 
 def clean(item: Fields, page: Any = None) -> None:
@@ -196,6 +203,8 @@ def run_steps(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
                 made = step(item, page)
         except Unwanted as reason:
             return StepOutcome(item, exception_message(reason) or name_of(step))
+        except Stop as reason:
+            return StepOutcome(item, stop=exception_message(reason) or f"step {name_of(step)}")
         except Bad as bad:
             return StepOutcome(item, faults=bad.faults)
         except BaseException as error:

@@ -284,6 +284,8 @@ class Visit(msgspec.Struct):
     """When the page was found gone (404, 410), RFC 3339. Items of the page are then marked as deleted."""
     later: Callable[[Visit], None] | None = None
     """Adds the files of the items that remain among the visit's rows, once they are known."""
+    stop: str = ""
+    """Why the visit ends the crawl. '' if it does not."""
 
     def ends(self, now: float) -> Settle:
         """Returns its settle with `since` as of `now` (monotonic)."""

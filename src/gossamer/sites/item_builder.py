@@ -45,6 +45,8 @@ class BuiltItem(msgspec.Struct):
     """The digest of the item's content, if the item is compared with others. If `once` is true, only the
     first of the items with equal content is stored."""
     once: bool = False
+    stop: str = ""
+    """Why a step ends the crawl. '' if none does."""
 
 
 class ItemBuilder:
@@ -82,6 +84,7 @@ class ItemBuilder:
             faults=end.faults,
             sketch=end.item.sketch,
             once=end.item.once,
+            stop=end.stop,
         )
         if made.dropped or made.faults:
             made.fields = items.printable_fields(made.fields)[0] if made.faults and self._own else made.fields

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from gossamer.config.redaction import mask
+from gossamer.items.steps import Stop
 from gossamer.model.item import exception_message, is_ctrl_c, is_item
 from gossamer.model.request import Request
 from gossamer.parsing.page_view import NEEDS, PageView
@@ -35,6 +36,8 @@ class PageResult(msgspec.Struct):
     """The function's name; empty if the site has no function for the page."""
     item: type | None = None
     """The item class of the dicts that the function yields."""
+    stop: str = ""
+    """Why the function ends the crawl (`Stop`). '' if it does not."""
     missing: str = ""
     """The selector of `must_have` that found nothing on the page."""
 
@@ -67,6 +70,8 @@ def run(loaded: LoadedSite, view: PageView) -> PageResult:
         with redirect_stdout(sys.stderr):  # stdout is reserved for data
             yielded = function.call(view)
             _sort(yielded if yielded is not None else (), view, parsed)
+    except Stop as stop:
+        parsed.stop = exception_message(stop) or f"{function.name}()"
     except BaseException as error:
         if is_ctrl_c(error):
             raise

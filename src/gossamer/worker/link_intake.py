@@ -80,6 +80,8 @@ class ReadResult(msgspec.Struct):
     """Whether the page is a sitemap or feed. It is not counted as a page."""
     later: Callable[[Visit], None] | None = None
     """See `Visit.later`."""
+    stop: str = ""
+    """Why a page function or a step ends the crawl. '' if none does."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
     """The names in each item of a page that another process read: the files and items that the item refers
     to, and the number of names over its limit. The items are the first of `rows`, in the same order."""

@@ -106,6 +106,7 @@ class End(msgspec.Struct, array_like=True):
     block: str | None = None
     lacks: str = ""
     too_complex: str = ""
+    stop: str = ""
     retire: bool = False
     """Whether the process has grown too large and exits now."""
 

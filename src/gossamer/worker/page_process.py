@@ -162,6 +162,7 @@ class PageProcess:
             len(read.names) if read.names else -1,
             self._why,
             page.block,
+            stop=read.stop,
         )
         del read, page
         self._notes.noted = []

@@ -248,7 +248,7 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
         end.error,
         end.infrastructure,
     )
-    page.block = end.block
+    page.block, read.stop = end.block, end.stop
     for why in end.why:
         reader.keep(page, claim.request, why)
     voucher, names = reader.taker.voucher(claim), list[tuple[list[Named], int]]()

@@ -320,7 +320,8 @@ class Reader:
             empty = not parsed.error and not parsed.items and not parsed.requests
             self._counting[site.name].page(counts, parsed.error is None, empty)
         items = len(rows) - counts.get("rejected", 0)
-        read = ReadResult(rows, taken, items, counts, parsed.error)
+        stop = parsed.stop or next((one.stop for one in stored if one.stop), "")
+        read = ReadResult(rows, taken, items, counts, parsed.error, stop=stop and f"{site.name}: {stop}")
         if parsed.error is None and any(one.names for one in stored):
             read.names = [(one.names, one.beyond) for one in stored]
             if not self.is_apart:

@@ -293,6 +293,7 @@ class Visitor:
             attempts=self._attempt(claim, page, verdict.end.word, error),
             gone=records.gone_at(page),
             later=read.later,
+            stop=read.stop,
         )
 
     async def _redirected(
