@@ -43,6 +43,7 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     items += [("files", f"{s.files} kept")] if s.files else []
     items += [("dropped", f"{s.dropped} items, by steps")] if s.dropped else []
     items += [("duplicates", format_duplicates(s.duplicates))] if s.duplicates else []
+    items += [("counters", format_counts(s.counters))] if s.counters else []
     items += [(f"site {name}", site_line(one)) for name, one in list(s.sites.items())[:MAX_SITES]]
     return [
         ("crawl", f"{s.crawl} ({state})"),

@@ -86,6 +86,7 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
         dropped=n["dropped"],
         sites=sites,
         duplicates=_reasons(n, "dup:"),
+        counters=_reasons(n, "own:"),
     )
 
 

@@ -72,6 +72,8 @@ class Summary(msgspec.Struct):
     duplicates: dict[str, int] = {}
     """Pages equal to another (`exact`) or nearly equal (`near`). `unkept`: pages that started a group when
     the index was full."""
+    counters: dict[str, int] = {}
+    """The counters of page functions and steps (`page.count`)."""
     sites: dict[str, Quality] = {}
     """The quality of each site, by name."""
 

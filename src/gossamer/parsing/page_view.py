@@ -47,6 +47,9 @@ NEEDS = (
 """The options that a request can have besides its URL."""
 MAX_CARRY_BYTES = 4096
 """Maximum size of a request's `carry` value, in bytes of JSON."""
+MAX_COUNTERS = 100
+"""Maximum number of counters to which one page may add."""
+_COUNTER = re.compile(r"[\w./ -]{1,80}")
 _REPEATED = ("method", "body", "use", "carry")
 """The options that distinguish the repeated requests of a page for one URL."""
 _ADDRESS = re.compile(
@@ -67,6 +70,8 @@ class PageView:
         """Links that were not followed because their URL is longer than MAX_URL."""
         self._document = document
         self._text: str | None = None
+        self.counted: dict[str, int] = {}
+        """The counters that the page's functions and steps added to."""
         self._repeats: dict[str, int] = {}
         """How often the page function repeated each request (`again=True`)."""
 
@@ -247,6 +252,20 @@ class PageView:
         if resolved is None:
             raise ValueError(f"{url!r} is no http(s) URL")
         return resolved
+
+    def count(self, name: str, n: int = 1) -> None:
+        """Adds to a counter of the crawl, which its summary shows. Pages that are read again after a crash
+        count once. Raises ValueError for a name that is longer than 80 characters, or after MAX_COUNTERS
+        names on one page."""
+        if not _COUNTER.fullmatch(str(name)) or str(name) != name:
+            raise ValueError(f"count({name!r}): a name has 1 to 80 letters, digits, spaces and _ - . /")
+        if not isinstance(n, int):
+            raise TypeError(f"count({name!r}, {n!r}): add a whole number")
+        if name not in self.counted and len(self.counted) >= MAX_COUNTERS:
+            raise ValueError(
+                f"count({name!r}): a page has at most {MAX_COUNTERS} counters: use few fixed names"
+            )
+        self.counted[name] = self.counted.get(name, 0) + n
 
     def request(self, url: str, *, json: Any = None, **needs: Any) -> Request:
         """Returns a request for a URL, which may be relative to the page's base URL. `needs` are the

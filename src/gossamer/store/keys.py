@@ -60,7 +60,7 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}CRAWL:s:GEN:X` | set | seen set: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
 | `{b:N}CRAWL:b:NODE` | string | seen set: a page of a filter (`pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle sweep dead | until requeued or dropped |
-| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `q|SITE|...` (`gossamer.model.quality`), `seeds` without a response yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
+| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `own:NAME` (`page.count`) `q|SITE|...` (`gossamer.model.quality`), `seeds` without a response yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | file -> committed length in bytes; fill\|file -> offset in the kept rows up to which a new output is filled | settle | the crawl |
 | `{b:000}CRAWL:hd` | list | item rows that lack usual values, until the run is judged (`frontier.quality.HeldRows`) | quality | the run |
 | `{b:N}CRAWL:y` | hash | near-duplicate index: for the maps `e` (same), `b` (bands) and `s` (sketches) the number of keys, and in `ep` `bp` `sp` the number of parts | alike | the crawl |

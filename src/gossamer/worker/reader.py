@@ -320,6 +320,8 @@ class Reader:
             empty = not parsed.error and not parsed.items and not parsed.requests
             self._counting[site.name].page(counts, parsed.error is None, empty)
         items = len(rows) - counts.get("rejected", 0)
+        for name, n in view.counted.items() if parsed.error is None else ():
+            counts[f"own:{name}"] = n
         stop = parsed.stop or next((one.stop for one in stored if one.stop), "")
         read = ReadResult(rows, taken, items, counts, parsed.error, stop=stop and f"{site.name}: {stop}")
         if parsed.error is None and any(one.names for one in stored):
