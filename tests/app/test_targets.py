@@ -133,6 +133,7 @@ FULL = {
     "carry": {"k": [1, None]},
     "depth": 3,
     "added_at": 12.5,
+    "key": "product 7",
 }
 
 

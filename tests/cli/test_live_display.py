@@ -57,6 +57,7 @@ def shop() -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def nobody_is_left(tmp_path: Path) -> Iterator[None]:
     yield
+    TerminalProcess.kill_all()
     end_all(tmp_path / ".gossamer")
 
 

@@ -131,7 +131,7 @@ def test_too_little_memory_for_its_libraries_ends_it_in_one_line(
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no prlimit here")
 def test_descriptors_that_are_taken_away_while_it_runs(web: Web, tmp_path: Path) -> None:
-    process = crawl(web, tmp_path, more=("-s", "delay=0.1"))
+    process = crawl(web, tmp_path, more=("-s", "delay=1"))  # it takes longer than what follows
     attempts = tmp_path / ".gossamer/c/attempts.jsonl"
     try:
         while not (attempts.exists() and attempts.read_bytes().count(b"\n") > 20):

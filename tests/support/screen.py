@@ -17,7 +17,7 @@ import termios
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 _ESCAPE = re.compile(r"\x1b\[(\?)?([\d;]*)([A-Za-z])")
@@ -153,6 +153,9 @@ class Screen:
 class TerminalProcess:
     """A gossamer command whose standard streams are a terminal."""
 
+    running: ClassVar[list[subprocess.Popen[bytes]]] = []
+    """The processes that have not ended, so that a test that fails leaves none."""
+
     def __init__(
         self,
         words: Sequence[str],
@@ -181,6 +184,16 @@ class TerminalProcess:
             env=kept | {"PYTHONPATH": str(SRC), "TERM": "xterm", "LC_ALL": "C.UTF-8"} | (env or {}),
         )
         os.close(theirs)
+        self.running.append(self.process)
+
+    @classmethod
+    def kill_all(cls) -> None:
+        """Kills the processes that a failed test left."""
+        for process in cls.running:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        cls.running.clear()
 
     def until(self, holds: Callable[[Screen], bool], seconds: float = 60) -> list[str]:
         """Reads until the screen shows what is wanted. Returns its rows."""

@@ -183,11 +183,6 @@ ABOUT: dict[str, SettingSpec] = {
         "string",
         "what shares one politeness budget: host, domain or ip (address)",
     ),
-    "log_level": SettingSpec(
-        partial(value_parsers.one_of, value_parsers.LOG_LEVELS),
-        "string",
-        "log records of site files that are printed: from debug, info, warning or error on",
-    ),
     "rate": SettingSpec(value_parsers.rate, "number", "most requests a second of the whole crawl"),
     "lane": SettingSpec(
         value_parsers.lane, "string", "the workers that serve hosts without a site that says otherwise"
@@ -202,6 +197,11 @@ ABOUT: dict[str, SettingSpec] = {
         partial(value_parsers.count, 1, 10_000), "integer", "visits at once in a process"
     ),
     "processes": SettingSpec(value_parsers.processes, "integer string", "processes; auto: one a core"),
+    "log_level": SettingSpec(
+        partial(value_parsers.one_of, value_parsers.LOG_LEVELS),
+        "string",
+        "log records of site files that are printed: from debug, info, warning or error on",
+    ),
     "ladder": SettingSpec(
         value_parsers.ladder,
         _LIST,

@@ -167,18 +167,24 @@ async def test_a_store_of_objects_that_goes_away_is_waited_for(
 ) -> None:
     url = minio.url.replace("prefix", "outage")
     away, body = ObjectFolder(url), png(40, 40)
+    restarts: list[threading.Thread] = []
 
     def second() -> tuple[int, dict[str, str], bytes]:
         while not away.names():  # until the first file is there
             time.sleep(0.01)
         minio.kill()
-        threading.Timer(1.0, minio.start).start()
+        restarts.append(threading.Timer(1.0, minio.start))
+        restarts[-1].start()
         return 200, {"Content-Type": "image/png"}, body
 
     web.put("/a.png", png(30, 30), "image/png")
     web.there["/b.png"] = second
     web.put("/", item("a", "/a.png", "/b.png"))
-    summary = balanced(await crawl(job(web, tmp_path, "out.jsonl", files=url)))
+    try:
+        summary = balanced(await crawl(job(web, tmp_path, "out.jsonl", files=url)))
+    finally:
+        for restart in restarts:
+            restart.join()
     assert (summary.state, summary.files, summary.dead) == ("finished", 2, 0)
     assert {name.partition("/")[2] for name, _ in away.names()} == {
         sha256(one).hexdigest() for one in (png(30, 30), body)
