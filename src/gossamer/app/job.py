@@ -15,7 +15,7 @@ from gossamer.sites.remote_sites import SiteReach
 
 
 class JobOutput(msgspec.Struct, frozen=True):
-    """One `-o` or `-O` option, or, with `sites`, an output that sites name for their own items."""
+    """One `-o` or `-O` option. With `sites`: an output that these sites name for their own items."""
 
     spec: str
     overwrite: bool = False

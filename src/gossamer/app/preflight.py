@@ -21,7 +21,7 @@ from gossamer.sinks.output_spec import WHOLE, parse
 from gossamer.store.store import Store
 
 HERE = ("jsonl", "csv", "sqlite", "parquet", *WHOLE)
-"""Formats that are files or folders of this machine, unless they are URLs."""
+"""Formats whose outputs are files or folders on this machine, unless the output is a URL."""
 
 
 async def rehearse(setup: Setup, store: Store) -> None:

@@ -78,7 +78,7 @@ class Answer:
             whole or len(body) <= HEAD_BYTES + TAIL_BYTES,
         )
         self.headers = flatten_headers(headers)
-        self.refuses = status in REFUSING  # it may be a refusal
+        self.refuses = status in REFUSING  # the response may be a refusal
 
     @cached_property
     def low(self) -> bytes:

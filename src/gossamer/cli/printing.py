@@ -163,7 +163,7 @@ def put_table(
 
 
 def is_plain_stderr() -> bool:
-    """Returns whether stderr cannot redraw lines, because it is not a terminal, or a dumb one."""
+    """Returns whether stderr cannot redraw lines, because it is not a terminal or is a dumb one."""
     from gossamer.cli.terminal import is_dumb
 
     return is_dumb(sys.stderr)

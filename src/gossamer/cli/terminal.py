@@ -18,7 +18,7 @@ DEFAULT_WIDTH, DEFAULT_ROWS = 80, 24
 
 
 def is_dumb(stream: TextIO) -> bool:
-    """Returns whether the stream cannot redraw lines, because it is not a terminal, or a dumb one."""
+    """Returns whether the stream cannot redraw lines, because it is not a terminal or is a dumb one."""
     return not stream.isatty() or os.environ.get("TERM") == "dumb"
 
 

@@ -40,7 +40,7 @@ class UrlProducer(Protocol):
     host."""
 
     async def open(self, collector: Collector) -> None:
-        """Checks that it can be read. Raises UsageError, ConfigError, StoreError."""
+        """Checks that the producer can be read. Raises UsageError, ConfigError, StoreError."""
 
     def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """Yields everything from a position on (None: from the start) to its end, if it has one."""

@@ -44,7 +44,7 @@ class WatchedSitemap(msgspec.Struct, omit_defaults=True):
 
 
 class WatchedFeed:
-    """A sitemap or feed that is read every so many seconds."""
+    """A sitemap or feed that is read at a fixed interval."""
 
     def __init__(self, url: str, every: float) -> None:
         self.url, self.every, self.name = url, every, f"watch {url}"

@@ -164,7 +164,7 @@ class ReparseRun:
         if known is not None and not known.done and known.given == given:
             return known
         self.state = ReparseState(given, f"reparse-{secrets.token_hex(4)}")
-        self._save()  # saved before the lines for which the earlier state vouches are removed
+        self._save()  # the new state is saved before the lines that belong to the earlier state are removed
         return self.state
 
     def _read(self, opened: ArchiveCollector, batches: Sequence[Sequence[str]], total: int) -> None:

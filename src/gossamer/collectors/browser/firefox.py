@@ -501,7 +501,7 @@ class Firefox(Chromium):
     parts = Parts(GeckoWatch, GeckoRendering, None)
 
     async def start(self, program: str) -> None:
-        """Starts it. Raises Refused, OSError, TimeoutError."""
+        """Starts the browser. Raises Refused, OSError, TimeoutError."""
         await self._nowhere.open()
         self._tabs: dict[str, GeckoTab] = {}
         agent = {"general.useragent.override": self._agent} if self._agent else {}

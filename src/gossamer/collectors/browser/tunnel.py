@@ -50,7 +50,7 @@ class Upstream(NamedTuple):
 
     @property
     def http(self) -> bool:
-        """Whether it speaks HTTP."""
+        """Whether the proxy speaks HTTP."""
         return self.scheme in ("http", "https")
 
     @property
@@ -71,8 +71,8 @@ class Upstream(NamedTuple):
         )
 
     async def lead(self, stream: Stream, target: str, addresses: tuple[str, ...]) -> None:
-        """Makes the proxy connect to `host:port`, or to one of the host's checked addresses if the proxy
-        shall not resolve names. Raises Refused, OSError, EOFError."""
+        """Makes the proxy connect to `host:port`, or to one of the host's checked addresses if the proxy is
+        not to resolve names. Raises Refused, OSError, EOFError."""
         if self.http:
             await self._connect(stream, target)
             return

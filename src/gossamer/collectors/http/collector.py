@@ -274,7 +274,7 @@ class HttpCollector:
             "Accept-Language": "en;q=0.9,*;q=0.5",
             "Accept-Encoding": "gzip, deflate, br;q=0.8, zstd;q=0.8",
         }
-        if not user_agent:  # and not the client's default
+        if not user_agent:  # no User-Agent at all, not even the client's default
             del plain["User-Agent"]
         self._headers = {"Expect": ""} | (plain if curls.honest else {}) | dict(headers or {})
         self._lines = [encode_line(name, value) for name, value in self._headers.items()]

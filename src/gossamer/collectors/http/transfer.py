@@ -83,7 +83,7 @@ def final_head(lines: list[bytes]) -> bytes:
     """
     head = b"".join(lines)
     if 0 < head.find(b"\n\r\n") == len(head) - 3 and b"\n\n" not in head and head[:5] == b"HTTP/":
-        return head  # there is only one
+        return head  # there is only one header section
     heads: list[list[bytes]] = []
     for line in lines:
         if line[:5] == b"HTTP/" and (not heads or heads[-1][-1] in (b"\r\n", b"\n")):
@@ -294,7 +294,7 @@ def decoded_body(
 
 MAX_HEADER_LINES, MAX_HEADER_BYTES, MAX_CHUNKS = 100, 64 << 10, 200_000
 MAX_DRAINED_BYTES, MAX_ERROR_BODY_BYTES = 64 << 10, 1 << 20
-"""The number of bytes that are read of a redirect's body (so that the connection can be reused) and of an
+"""The number of bytes that are read from a redirect's body (so that the connection can be reused) and from an
 error's body (for the block detectors)."""
 SUPPRESS_CONNECT_HEADERS = 265
 """curl's option that leaves out the proxy's own response, which is not the site's. pycurl has no name for the
@@ -338,7 +338,7 @@ class PinnedSocket:
         self.socket = made
 
     def fileno(self) -> int:
-        """Returns its descriptor."""
+        """Returns the socket's descriptor."""
         return self.socket.fileno()
 
     def __del__(self) -> None:
@@ -420,7 +420,7 @@ class Transfer:
         name, _, port = authority.rpartition(":")
         places = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
         curl = self.curl
-        if proxy.startswith("https:"):  # its certificate contains its name
+        if proxy.startswith("https:"):  # the proxy's certificate contains the proxy's name
             curl.setopt(pycurl.PROXY, proxy)
             curl.setopt(pycurl.RESOLVE, [f"{name.strip('[]')}:{port}:{places}"])
         else:  # curl reuses connections by the proxy's name and not by its user, so each user gets a different name for the proxy
