@@ -27,7 +27,7 @@ from msgspec import Meta
 from gossamer import Item, Site
 from gossamer.frontier.quality import RecentPages
 from gossamer.items import clean, deduplicate
-from gossamer.items.gates import Window, count_visit, parse
+from gossamer.items.quality_gates import Window, count_visit, parse
 from gossamer.model.item import plain_fields
 from gossamer.model.page import Page
 from gossamer.model.quality import SiteCounts, SitePart

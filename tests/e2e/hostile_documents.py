@@ -21,7 +21,7 @@ from gossamer.model.request import Request
 from gossamer.model.visit import Claim
 from gossamer.url.scope import Scope
 from gossamer.worker.link_intake import LinkIntake
-from gossamer.worker.page_frames import ProcessSettings
+from gossamer.worker.page_process_messages import ProcessSettings
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader, ReadSettings
 

@@ -42,7 +42,7 @@ async def test_the_scripts_do_what_the_table_says(bed: Beds, store: Store, seed:
             settle = Settle(claim.token, "x", since=0, health=said, reason="connect")
             before = await now(store)
             if landed:
-                await b.frontier.landed(0, [settle])
+                await b.frontier.free_slots(0, [settle])
             await b.frontier.settle(0, [settle], {}, {})
             after, real = await now(store), await kept(store)
             at = before if model.state(before) == model.state(after) else None
@@ -102,7 +102,7 @@ async def test_a_probe_that_comes_to_nothing_is_followed_by_another(bed: Beds) -
     await b.end(probe, "b")
     (_dies,) = await b.claim()
     await b.later(60_000)
-    await b.frontier.sweep(0)
+    await b.frontier.requeue_expired(0)
     assert len(await b.claim()) == 1
 
 

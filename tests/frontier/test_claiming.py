@@ -189,8 +189,8 @@ async def test_dead_letters_requeue_and_drop(bed: Beds, store: Store) -> None:
     counts = await b.counts()
     assert (counts["dead"], counts["err:dns"], counts["open"]) == (2, 2, 0)
     assert await b.adds_up()
-    assert await store.run("dead", 0, "c", "requeue", 1, 99) == 1
-    assert await store.run("dead", 0, "c", "drop", 2) == 1
+    assert await store.run("dead_letters", 0, "c", "requeue", 1, 99) == 1
+    assert await store.run("dead_letters", 0, "c", "drop", 2) == 1
     (back,) = await b.claim()
     assert (paths([back]), back.attempt, back.crashes) == (["/1"], 0, 0)
     assert (await b.counts())["failed"] == 1
@@ -213,16 +213,16 @@ async def test_a_paused_host_waits_and_the_others_go_on(bed: Beds, store: Store)
     b = bed()
     await b.add(f"{A}/1", "https://b.example/1")
     now = (await b.claimed(0)).now
-    await store.run("hold", 0, "", "a.example", "p", now + 3_600_000)
+    await store.run("host_control", 0, "", "a.example", "p", now + 3_600_000)
     assert [c.host for c in await b.claim()] == ["b.example"]
-    await store.run("hold", 0, "", "a.example", "p", "")
+    await store.run("host_control", 0, "", "a.example", "p", "")
     assert [c.host for c in await b.claim()] == ["a.example"]
 
 
 async def test_an_operator_s_delay_beats_the_crawl_s(bed: Beds, store: Store) -> None:
     b = bed()
     await b.add(f"{A}/1", f"{A}/2")
-    await store.run("hold", 0, "", "a.example", "D", 60_000)
+    await store.run("host_control", 0, "", "a.example", "D", 60_000)
     (claim,) = await b.claim()
     assert (claim.delay, claim.rate) == (60.0, 60.0)
 
@@ -231,7 +231,7 @@ async def test_priorities_change_while_urls_wait(bed: Beds, store: Store) -> Non
     b = bed(delay=1)
     await b.add(f"{A}/1", f"{A}/2", f"{A}/3")
     entries = await store.client.lrange("{b:000}c:q:a.example:0", 1, 2)
-    assert await store.run("move", 0, "c", "a.example", 0, 9, entries[0], entries[1], b"gone") == 2
+    assert await store.run("change_priority", 0, "c", "a.example", 0, 9, entries[0], entries[1], b"gone") == 2
     order = []
     for _ in range(3):
         (claim,) = await b.claim()

@@ -16,9 +16,9 @@ from frontier.claims import A, Beds, paths
 from gossamer.errors import ConfigError
 from gossamer.frontier.cold import Cold, ColdFiles, ColdServer, Spiller, set_hot_limit
 from gossamer.frontier.crawls import Spec, drop_queue, forget_crawl
-from gossamer.frontier.locate import Locator
 from gossamer.frontier.operator import OperatorCommands
 from gossamer.frontier.stats import CrawlStatistics
+from gossamer.frontier.url_lookup import UrlLookup
 from gossamer.store.store import Store, connect
 
 HOT = 4
@@ -206,7 +206,7 @@ async def test_a_cold_store_is_not_left_behind(bed: Beds, store: Store, spiller:
 
 async def placed(store: Store, cold: Cold, one: Any, path: str) -> Any:
     url = f"{A}/{path}"
-    locator = Locator(store, "c", Spec([A]), lambda text: text, cold)
+    locator = UrlLookup(store, "c", Spec([A]), lambda text: text, cold)
     return await locator.locate(url, hash((url, "s")) & (2**64 - 1))
 
 
@@ -224,7 +224,7 @@ async def test_explain_finds_a_cold_url(
     view = await CrawlStatistics(store).host("a.example")
     assert view.crawls == []  # no crawl record was made
     assert (
-        await Locator(store, "c", Spec([A]), str).locate(f"{A}/20", hash((f"{A}/20", "s")) & (2**64 - 1))
+        await UrlLookup(store, "c", Spec([A]), str).locate(f"{A}/20", hash((f"{A}/20", "s")) & (2**64 - 1))
     ).state == "cold"
 
 

@@ -140,7 +140,7 @@ async def test_who_does_not_wait_finds_the_new_master_too(pair: Watched | Cluste
     async with asyncio.timeout(30):
         while True:
             try:
-                await store.run("lead", 0, "", "somebody", 1000)
+                await store.run("elect_scheduler", 0, "", "somebody", 1000)
             except StoreError:
                 failed += 1
                 await asyncio.sleep(0.05)
@@ -148,7 +148,7 @@ async def test_who_does_not_wait_finds_the_new_master_too(pair: Watched | Cluste
                 break
     assert failed
     victim.start()  # as a replica, whose writes would be refused
-    assert (await store.run("lead", 0, "", "somebody", 1000))[0]
+    assert (await store.run("elect_scheduler", 0, "", "somebody", 1000))[0]
     await store.close()
 
 
@@ -299,7 +299,7 @@ async def test_lost_replies_of_other_verbs_change_nothing(losing: tuple[Wire, St
     await frontier.everywhere.renew({bucket: [each.token for each in claims]})
     lose(one, store, "renew")
     assert await frontier.everywhere.renew({bucket: [each.token for each in claims]}) == []
-    lose(one, store, "heads")
+    lose(one, store, "due_buckets")
     await frontier.everywhere.due()
     await asyncio.sleep(0.3)
     assert await frontier.everywhere.due() != {}

@@ -56,7 +56,7 @@ class Fleet:
             self.end,
             self.end,
             self.renew,
-            self.sweep,
+            self.requeue_expired,
             self.steer,
             self.letters,
         )
@@ -108,7 +108,7 @@ class Fleet:
         counted = {"pages": 1} if action == "d" else {"skip:robots": 1} if action == "k" else {}
         frontier = self.client(crawl)
         if asked and self.rng.random() < 0.3:
-            await frontier.landed(claim.bucket, [settle])
+            await frontier.free_slots(claim.bucket, [settle])
         try:
             await frontier.settle(claim.bucket, [settle], counted, {})
         except Stale:
@@ -131,9 +131,9 @@ class Fleet:
                         claim.bucket, [Settle(claim.token, "d", since=0)], {"pages": 1}, {}
                     )
 
-    async def sweep(self, crawl: str) -> None:
+    async def requeue_expired(self, crawl: str) -> None:
         for bucket in range(self.store.buckets):
-            await self.client(crawl).sweep(bucket)
+            await self.client(crawl).requeue_expired(bucket)
 
     async def steer(self, crawl: str) -> None:
         steer, host = OperatorCommands(self.store), self.rng.choice(HOSTS)
@@ -246,13 +246,15 @@ async def test_whatever_the_clients_do(stores: Any, seed: int) -> None:
         await OperatorCommands(fleet.store).resume(host)
     for _ in range(2000):  # all that is left is done
         for crawl in CRAWLS:
-            await fleet.sweep(crawl)
+            await fleet.requeue_expired(crawl)
             await OperatorCommands(fleet.store).letters(crawl, "requeue")
             await fleet.claim(crawl)
         while fleet.held:
             await fleet.end("one", "d")
         left = [
-            await fleet.clients[crawl][0].sweep(b) for crawl in CRAWLS for b in range(fleet.store.buckets)
+            await fleet.clients[crawl][0].requeue_expired(b)
+            for crawl in CRAWLS
+            for b in range(fleet.store.buckets)
         ]
         assert (sum(is_open for _, is_open, _, _ in left) == 0) == all(
             set(fleet.ended[crawl]) == fleet.known[crawl] for crawl in CRAWLS
@@ -299,7 +301,7 @@ async def test_limits_hold_with_many_clients_at_once(stores: Any, buckets: int) 
     assert pages <= 60
     while pages < 60:
         await asyncio.sleep(0.05)
-        await fleet.sweep("one")
+        await fleet.requeue_expired("one")
         await OperatorCommands(fleet.store).letters("one", "requeue")
         for bucket in range(buckets):
             for claim in (await fleet.clients["one"][0].claim(bucket, 50)).claims:

@@ -107,10 +107,10 @@ async def test_leases_that_ran_out_return_from_all_buckets(store: Store) -> None
     frontier = frontier_of(store, lease=150)
     await frontier.add(links(frontier, "1"))
     assert len(await all_claims(frontier)) == 40
-    await frontier.everywhere.sweep()
+    await frontier.everywhere.requeue_expired()
     assert await frontier.everywhere.due() == {}, "none has run out yet"
     await asyncio.sleep(0.2)
-    await frontier.everywhere.sweep()
+    await frontier.everywhere.requeue_expired()
     assert {claim.crashes for claim in await all_claims(frontier)} == {1}
 
 
@@ -127,11 +127,11 @@ async def test_a_crawl_whose_workers_all_died_does_not_keep_its_hosts_from_anoth
     monkeypatch.setattr(multi_bucket, "MAX_LEASE_DELAY_MS", 100)
     monkeypatch.setattr(multi_bucket, "MAX_SEARCHED_BUCKETS", 256)
     for _ in range(store.buckets // multi_bucket.MAX_SEARCHED_BUCKETS + 1):
-        await lives.everywhere.sweep()
+        await lives.everywhere.requeue_expired()
     assert not await all_claims(lives), "a lease that may be renewed yet is left alone"
     await asyncio.sleep(1.7)
     for _ in range(store.buckets // multi_bucket.MAX_SEARCHED_BUCKETS + 1):
-        await lives.everywhere.sweep()
+        await lives.everywhere.requeue_expired()
     assert len(await all_claims(lives)) == 40
     assert (await crawl_counts(store, "dead"))["open"] == 40, "what it had out waits for it"
 
@@ -144,7 +144,7 @@ async def test_a_host_is_free_when_its_request_landed(store: Store) -> None:
     ends: dict[int, list[Settle]] = {}
     for claim in claims:
         ends.setdefault(claim.bucket, []).append(Settle(claim.token, "d", since=0))
-    await frontier.everywhere.landed(ends)
+    await frontier.everywhere.free_slots(ends)
     assert len(await all_claims(frontier)) == 40
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.frontier.crawls import forget_crawl
 from gossamer.frontier.quality import GoodRuns, RecentPages
-from gossamer.items.gates import GateFailure, Window, count_visit, parse
+from gossamer.items.quality_gates import GateFailure, Window, count_visit, parse
 from gossamer.model.quality import KEPT_RUNS, GoodRun, SitePart
 from gossamer.store import keys
 from gossamer.store.store import Store

@@ -16,16 +16,16 @@ async def test_an_expired_lease_returns_and_its_token_is_worth_nothing(bed: Beds
     b = bed(lease=30_000)
     await b.add(f"{A}/1")
     (claim,) = await b.claim()
-    assert (await b.frontier.sweep(0))[0] == 0
+    assert (await b.frontier.requeue_expired(0))[0] == 0
     await b.later(30_000)
-    assert (await b.frontier.sweep(0))[0] == 1
+    assert (await b.frontier.requeue_expired(0))[0] == 1
     with pytest.raises(Stale) as stale:
         await b.end(claim)
     assert stale.value.tokens == [claim.token]
     (again,) = await b.claim()
     assert (again.crashes, again.attempt) == (1, 0), "a kill is not an attempt"
     await b.end(again)
-    assert await b.frontier.sweep(0) == (0, 0, 1, 0)
+    assert await b.frontier.requeue_expired(0) == (0, 0, 1, 0)
 
 
 async def test_renewal_keeps_a_lease_and_tells_of_lost_ones(bed: Beds) -> None:
@@ -35,7 +35,7 @@ async def test_renewal_keeps_a_lease_and_tells_of_lost_ones(bed: Beds) -> None:
     for _ in range(4):
         await b.later(30_000)
         assert await b.frontier.renew(0, [claim.token, 12345]) == [12345]
-    assert (await b.frontier.sweep(0))[0] == 0
+    assert (await b.frontier.requeue_expired(0))[0] == 0
     await b.end(claim)
 
 
@@ -46,7 +46,7 @@ async def test_a_url_that_kills_its_workers_ends_as_a_dead_letter(bed: Beds) -> 
         (claim,) = await b.claim()
         assert claim.crashes == crashes
         await b.later(60_000)
-        await b.frontier.sweep(0)
+        await b.frontier.requeue_expired(0)
     assert await b.claim() == []
     assert ((await b.counts())["dead"], (await b.counts())["err:crash"]) == (1, 1)
 
@@ -55,7 +55,7 @@ async def test_when_nobody_lives_all_leases_return_and_nobody_is_blamed(bed: Bed
     b = bed(delay=40_000, per_host=1)
     await b.add(f"{A}/1", "https://b.example/1")
     assert len(await b.claim()) == 2
-    assert (await b.frontier.sweep(0, nobody_lives=True))[0] == 2
+    assert (await b.frontier.requeue_expired(0, nobody_lives=True))[0] == 2
     assert await b.claim() == [], "the dead may just have asked: each host waits its delay"
     await b.later(40_000)
     assert [c.crashes for c in await b.claim()] == [0, 0]
@@ -65,7 +65,7 @@ async def test_when_nobody_lives_what_was_being_read_is_blamed(bed: Beds) -> Non
     b = bed(delay=0, per_host=2)
     await b.add(f"{A}/1", f"{A}/2")
     one, two = await b.claim()
-    assert (await b.frontier.sweep(0, nobody_lives=True, blamed=[two.token, 12345]))[0] == 2
+    assert (await b.frontier.requeue_expired(0, nobody_lives=True, blamed=[two.token, 12345]))[0] == 2
     assert {c.request.url: c.crashes for c in await b.claim()} == {one.request.url: 0, two.request.url: 1}
 
 
@@ -73,8 +73,8 @@ async def test_a_claim_whose_rows_were_not_durable_when_its_worker_died_returns(
     b = bed(delay=0)
     await b.add(f"{A}/1")
     [one] = await b.claim()
-    assert await b.frontier.landed(0, [Settle(one.token, "d")]) == 1
-    assert (await b.frontier.sweep(0, nobody_lives=True))[0] == 1
+    assert await b.frontier.free_slots(0, [Settle(one.token, "d")]) == 1
+    assert (await b.frontier.requeue_expired(0, nobody_lives=True))[0] == 1
     assert paths(await b.claim()) == ["/1"]
 
 
@@ -110,7 +110,7 @@ async def test_landed_frees_the_host_before_the_settle(bed: Beds) -> None:
     b = bed(delay=20, per_host=1)
     await b.add(f"{A}/1", f"{A}/2")
     (one,) = await b.claim()
-    assert await b.frontier.landed(0, [Settle(one.token, "d", since=20, delay=20)]) == 1
+    assert await b.frontier.free_slots(0, [Settle(one.token, "d", since=20, delay=20)]) == 1
     (two,) = await b.claim()
     await b.end(one)
     assert await b.claim() == [], "the settle frees no second slot"

@@ -21,7 +21,7 @@ from gossamer.api import job_of
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.cli.crawl import print_end
-from gossamer.items.gates import parse as gate
+from gossamer.items.quality_gates import parse as gate
 from gossamer.model.absence import judge, not_an_item, too_many, usual_fields
 from gossamer.model.quality import GoodRun, Quality, of_counts
 from gossamer.model.summary import Summary

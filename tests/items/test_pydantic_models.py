@@ -10,8 +10,8 @@ import pydantic
 import pytest
 from pydantic import BaseModel, Field, HttpUrl, field_validator, model_validator
 
-from gossamer.items.schema import schema_of
 from gossamer.items.steps import Fields, clean, run_steps, validate
+from gossamer.items.validation import schema_of
 from gossamer.model.item import plain_fields
 
 

@@ -13,8 +13,8 @@ import pytest
 from gossamer import Item, Site
 from gossamer.errors import ConfigError
 from gossamer.items import Unwanted, clean, deduplicate, validate
-from gossamer.items.schema import schema_of
 from gossamer.items.steps import Fields, prepare_steps
+from gossamer.items.validation import schema_of
 from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import BuiltItem, ItemBuilder, rejected_record

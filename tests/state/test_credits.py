@@ -84,7 +84,11 @@ async def test_a_call_that_nobody_settles_stays_spent_and_keeps_its_place_for_a_
 
 async def test_a_lost_reply_costs_nothing_twice(store: Store) -> None:
     args = ("c", "zenrows", "token", 10, 5, -1, -1, 60_000)
-    assert await store.run("reserve", 0, *args) == await store.run("reserve", 0, *args) == [b"", 0]
+    assert (
+        await store.run("unlocker_reserve", 0, *args)
+        == await store.run("unlocker_reserve", 0, *args)
+        == [b"", 0]
+    )
     one = purse(store)
     assert (await one.spent()).crawl == 10
     for _ in range(2):

@@ -85,6 +85,6 @@ async def test_the_next_start_counts_from_the_real_one(store: Store) -> None:
 async def test_who_asks_again_as_the_reply_was_lost_has_the_same_turn(store: Store) -> None:
     groups = HostGroups(store, 1, 5)
     token, _ = await groups.enter(NAME, 10.0)
-    script = (resources.files("gossamer.frontier") / "lua" / "enter.lua").read_text()
+    script = (resources.files("gossamer.frontier") / "lua" / "host_group_enter.lua").read_text()
     assert await store.once("EVAL", script, 1, group(NAME), token, 1, 10_000, 5_000) == 0
     assert await store.once("EVAL", script, 1, group(NAME), "another", 1, 10_000, 5_000) > 0

@@ -31,7 +31,7 @@ async def use(url: str) -> Store:
     try:
         await wait_until_ready(store, 0.3)
         await store.open(64, "test")
-        assert await store.run("known", 3, "c", "default", 1, 2) == 0
+        assert await store.run("is_seen", 3, "c", "default", 1, 2) == 0
     finally:
         await store.close()
     return store
@@ -233,7 +233,7 @@ async def test_nobody_waits_where_no_patience_was_given(begin: Begin) -> None:
     server.kill()
     began = time.monotonic()
     for call in (
-        lambda: store.run("known", 0, "c", "default", 1, 2),
+        lambda: store.run("is_seen", 0, "c", "default", 1, 2),
         lambda: store.guard(store.client.get("x")),
     ):
         with pytest.raises(Away, match="does not answer"):
@@ -303,7 +303,7 @@ async def test_a_server_that_loads_its_data_or_turned_replica_is_waited_for(begi
     with server.client() as client:
         client.mset({f"gossamer:{n}": n for n in range(2000)})
         client.replicaof("127.0.0.1", other.port)
-        writing = asyncio.create_task(store.run("hold", 0, "", "a.example", "D", "5"))
+        writing = asyncio.create_task(store.run("host_control", 0, "", "a.example", "D", "5"))
         await asyncio.sleep(0.3)
         assert not writing.done(), "READONLY"
         client.replicaof("NO", "ONE")
@@ -311,5 +311,5 @@ async def test_a_server_that_loads_its_data_or_turned_replica_is_waited_for(begi
         client.mset({f"gossamer:{n}": n for n in range(2000)})
     server.kill()
     server.start()
-    assert await asyncio.wait_for(store.run("hold", 0, "", "a.example", "D", "6"), 20) == 1
+    assert await asyncio.wait_for(store.run("host_control", 0, "", "a.example", "D", "6"), 20) == 1
     await store.close()

@@ -90,7 +90,7 @@ async def test_a_stale_token_leaves_no_row(road: Make) -> None:
     table = road(Net())
     await table.outputs.open()
     visits = await claimed(table, *URLS)
-    await table.frontier.sweep(0, nobody_lives=True)
+    await table.frontier.requeue_expired(0, nobody_lives=True)
     again = await table.claim(2)
     for visit, claim in zip(visits, again, strict=False):
         visit.claim, visit.settle.token, visit.rows = claim, claim.token, [row(claim.request.url)]
@@ -110,7 +110,7 @@ async def test_when_all_tokens_are_stale_the_file_is_as_before(road: Make) -> No
     await commit(table, *first)
     before = table.path.read_bytes()
     visits = await claimed(table, *URLS[1:])
-    await table.frontier.sweep(0, nobody_lives=True)
+    await table.frontier.requeue_expired(0, nobody_lives=True)
     await commit(table, *visits)
     assert table.path.read_bytes() == before
     assert (await table.counts())["pages"] == 1
@@ -124,7 +124,7 @@ async def test_the_links_of_a_refused_visit_are_not_lost(road: Make) -> None:
     await table.add(SEED)
     visits: list[Visit] = []
     await table.visitor.visit(await table.claim(), visits.append)
-    await table.frontier.sweep(0, nobody_lives=True)
+    await table.frontier.requeue_expired(0, nobody_lives=True)
     again: list[Visit] = []
     await table.visitor.visit(await table.claim(), again.append)
     await commit(table, *visits, *again)

@@ -21,8 +21,8 @@ from gossamer.sites.captcha_hook import solver
 from gossamer.sites.loading import load
 from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.store.store import Store
+from gossamer.worker.climbing import Climbing, NoIdentity, Rung
 from gossamer.worker.fetching import Fetched, Fetching
-from gossamer.worker.ladder import Climbing, NoIdentity, Rung
 from gossamer.worker.reader import Reader, ReadSettings
 from gossamer.worker.robots_gate import HostTreatment
 from worker.worker_parts import Make, Net, Road

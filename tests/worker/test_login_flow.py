@@ -22,7 +22,7 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Attempt, Claim
-from gossamer.worker.ladder import Rung
+from gossamer.worker.climbing import Rung
 from gossamer.worker.login_flow import (
     LoginAttempt,
     LoginResult,

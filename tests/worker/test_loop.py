@@ -215,9 +215,9 @@ async def test_a_url_that_killed_its_workers_runs_alone(road: Make, store: Store
         if claim.request.url == URLS[5]:
             for _ in range(working.ALONE_AFTER_DEATHS):
                 await store.client.zadd("{b:000}c:l", {str(claim.token): 1})
-                await table.frontier.sweep(0)
+                await table.frontier.requeue_expired(0)
                 (claim,) = await table.claim(1)
-    await table.frontier.sweep(0, nobody_lives=True)
+    await table.frontier.requeue_expired(0, nobody_lives=True)
     together: list[int] = []
     collect = table.net.collect
 
@@ -257,7 +257,7 @@ async def test_a_lost_lease_is_fetched_again_and_written_once(
     await table.add(SEED)
     task = asyncio.create_task(table.run())
     await until(lambda: len(net.asked) == 1)
-    await table.frontier.sweep(0, nobody_lives=True)
+    await table.frontier.requeue_expired(0, nobody_lives=True)
     await asyncio.sleep(1.0)
     net.wait = 0.0
     assert await asyncio.wait_for(task, 20) == "finished"

@@ -18,11 +18,11 @@ from gossamer import url as urls
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim
-from gossamer.parsing import limits
+from gossamer.parsing import page_cost
 from gossamer.sites import load, sources
 from gossamer.url.scope import Scope
 from gossamer.worker.link_intake import LinkIntake, ReadResult
-from gossamer.worker.page_frames import ProcessSettings
+from gossamer.worker.page_process_messages import ProcessSettings
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader, ReadSettings
 from gossamer.worker.records import edges
@@ -260,7 +260,7 @@ async def test_a_cancelled_read_leaves_no_process(apart: Any) -> None:
     ],
 )
 def test_costly(body: bytes) -> None:
-    assert limits.is_costly(body)
+    assert page_cost.is_costly(body)
 
 
 @pytest.mark.parametrize(
@@ -273,13 +273,13 @@ def test_costly(body: bytes) -> None:
     ],
 )
 def test_not_costly(body: bytes) -> None:
-    assert not limits.is_costly(body)
+    assert not page_cost.is_costly(body)
 
 
 def test_equal_elements_that_are_left_open_are_read_apart_and_take_no_memory() -> None:
     body = b"<p>text <b>bold</b> <i class=icon>" * 2000
-    assert limits.is_costly(body)
-    assert not limits.may_explode(body)
+    assert page_cost.is_costly(body)
+    assert not page_cost.may_explode(body)
 
 
 WORKER = """
@@ -287,7 +287,7 @@ import asyncio, msgspec, sys
 from pathlib import Path
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.worker.page_frames import ProcessSettings
+from gossamer.worker.page_process_messages import ProcessSettings
 from gossamer.worker.reader import ReadSettings
 from gossamer.worker.page_reader import ReaderProcess, _task
 from gossamer.model.visit import Claim

@@ -17,10 +17,10 @@ from gossamer.politeness.pace import Delay
 from gossamer.sinks.output_spec import open_output
 from gossamer.store.store import Store
 from gossamer.url.scope import Scope
+from gossamer.worker.climbing import NoIdentity, Rung, Rungs
 from gossamer.worker.committer import Committer, gather_limits
 from gossamer.worker.crawl_scope import CrawlScope, SeedHosts
 from gossamer.worker.fetching import Fetching
-from gossamer.worker.ladder import NoIdentity, Rung, Rungs
 from gossamer.worker.link_intake import LinkIntake, TakenLinks
 from gossamer.worker.loop import Worker
 from gossamer.worker.min_depth import MAX_EXACT_DEPTH, MinDepthVisits

@@ -35,7 +35,7 @@ from gossamer.model.site import Site
 from gossamer.politeness.robots_access import MAX_BYTES as ROBOTS_SIZE
 from gossamer.sinks.output_spec import has_whole_responses
 from gossamer.sites import host_rules
-from gossamer.worker.ladder import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
+from gossamer.worker.climbing import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
 
 PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 

@@ -22,7 +22,7 @@ from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import Crawls, Spec, store_time
 from gossamer.frontier.quality import GoodRuns, HeldRows, RecentPages
 from gossamer.frontier.summary import crawl_counts, summary
-from gossamer.items.gates import QualityGate, Window, count_visit, parse
+from gossamer.items.quality_gates import QualityGate, Window, count_visit, parse
 from gossamer.model.absence import CompleteSite, Usual, judge, too_many, usual_fields, why_incomplete
 from gossamer.model.interfaces import HistorySink
 from gossamer.model.packed_row import PackedRow, pack_row, unpack_row

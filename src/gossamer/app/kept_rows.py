@@ -20,7 +20,7 @@ from gossamer.frontier.verbs import Frontier
 from gossamer.sinks.kept_rows import INCOMPLETE, NAME, TARGET, mark_incomplete, remove_kept, unfilled_message
 from gossamer.sites.manifest import write_manifest
 from gossamer.store.store import Store
-from gossamer.worker.output_filler import PASS
+from gossamer.worker.backfill_outputs import PASS
 
 
 def note_kept(setup: Setup) -> None:

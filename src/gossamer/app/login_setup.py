@@ -31,7 +31,7 @@ from gossamer.proxies.proxy_rotation import Proxies, StickyProxy
 from gossamer.sites import host_rules
 from gossamer.state.logins import KnownAccount, Logins
 from gossamer.store.store import Store
-from gossamer.worker.ladder import CrawlRungs, Rung
+from gossamer.worker.climbing import CrawlRungs, Rung
 from gossamer.worker.login_flow import LoginRunner
 from gossamer.worker.login_session import LoggedInFetcher, Seat, cookies_sent
 from gossamer.worker.robots_gate import HostTreatment, RobotsGate

@@ -20,8 +20,8 @@ from gossamer.model.request import Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Claim
 from gossamer.parsing import html
-from gossamer.parsing.limits import cost_of, is_html
 from gossamer.parsing.links import Link, hrefs, links_of
+from gossamer.parsing.page_cost import cost_of, is_html
 from gossamer.parsing.page_view import PageView
 from gossamer.politeness.robots import Robots
 from gossamer.sites.loaded_site import LoadedSite

@@ -25,7 +25,7 @@ from gossamer.app.recrawl_pass import begins_pass, visit_again
 from gossamer.app.repair import write_crawl_file
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.unlocker_setup import check_unlocker
-from gossamer.app.visit_lines import write_stderr
+from gossamer.app.verbose_output import write_stderr
 from gossamer.app.wiring import (
     CrawlWorker,
     cold_settings,
@@ -107,7 +107,7 @@ class ExtraReceivers(msgspec.Struct):
     warn: Callable[[str], None] = say_nothing
     """Called with what a producer cannot read, once per problem."""
     verbose: bool = False
-    """Whether `say` is called with a line for each visit (`app.visit_lines`)."""
+    """Whether `say` is called with a line for each visit (`app.verbose_output`)."""
     say: Callable[[str], None] = write_stderr
     """Called with these lines, and with all that worker processes write to stderr."""
 
@@ -269,7 +269,7 @@ async def everybody_died(setup: Setup, store: Store) -> None:
         last = last_read(Path(setup.job.settings.data) / crawl)
         for bucket in range(store.buckets):
             blamed = [token for where, token in last if where == bucket]
-            while (await frontier.sweep(bucket, nobody_lives=True, blamed=blamed))[0]:
+            while (await frontier.requeue_expired(bucket, nobody_lives=True, blamed=blamed))[0]:
                 pass
 
 

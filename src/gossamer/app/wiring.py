@@ -22,7 +22,7 @@ from gossamer.app.job import Setup
 from gossamer.app.login_setup import LoginSetup
 from gossamer.app.network_setup import Network
 from gossamer.app.sink_setup import duplicate_marker, kept_rows, link_rows, make_outputs, open_file_store
-from gossamer.app.visit_lines import VisitLines, write_stderr
+from gossamer.app.verbose_output import VisitLines, write_stderr
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.config.resources import open_descriptors, room_for_visits
@@ -61,14 +61,14 @@ from gossamer.store.embedded import Embedded
 from gossamer.store.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.store.store_check import wait_until_ready
 from gossamer.worker.capacity import ClaimAllowance, Limiter
+from gossamer.worker.climbing import Climbing
 from gossamer.worker.committer import Committer, gather_limits
 from gossamer.worker.conditional_get import site_versions
 from gossamer.worker.fetching import Fetching
-from gossamer.worker.ladder import Climbing
 from gossamer.worker.loop import Worker
 from gossamer.worker.min_depth import MinDepthVisits
 from gossamer.worker.outputs import Outputs
-from gossamer.worker.page_frames import ProcessSettings
+from gossamer.worker.page_process_messages import ProcessSettings
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader, ReadSettings
 from gossamer.worker.robots_gate import HostTreatment, RobotsGate

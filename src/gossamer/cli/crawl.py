@@ -228,7 +228,7 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
 
 def gates_of(texts: list[str] | tuple[str, ...]) -> list[str]:
     """Checks the gates of `--fail-on` and returns their texts. Raises UsageError."""
-    from gossamer.items.gates import parse
+    from gossamer.items.quality_gates import parse
 
     return [parse(text).text for text in texts]
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from gossamer.config.settings import Settings
     from gossamer.frontier.crawls import Record
-    from gossamer.frontier.locate import UrlState
     from gossamer.frontier.stats import HostView
+    from gossamer.frontier.url_lookup import UrlState
     from gossamer.sites import LoadedSite
     from gossamer.state.lane_stats import HeapLine
     from gossamer.store.store import Store

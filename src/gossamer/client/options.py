@@ -137,7 +137,7 @@ def job_of(targets: Sequence[str], options: Mapping[str, Any], folder: str = "."
     An option whose value is None has its default. Raises UnknownOption for an unknown option, with the most
     similar valid name, and UsageError for an invalid value."""
     from gossamer.app.job import Job, JobOutput
-    from gossamer.items.gates import parse
+    from gossamer.items.quality_gates import parse
     from gossamer.sinks.item_files import parse_file_store
 
     check_names(options, CrawlOptions.__annotations__.keys() | {"output"})

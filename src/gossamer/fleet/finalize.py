@@ -79,7 +79,7 @@ class CrawlEnding:
             how = policy((await setup_of(task, "")).job.settings)
         except ConfigError:  # this machine lacks the key to unpack the job
             how = Policy()
-        await Frontier(self._store, task.name, how).everywhere.sweep()
+        await Frontier(self._store, task.name, how).everywhere.requeue_expired()
 
     async def _conclude(self, task: FleetCrawl, setup_of: SetupOf) -> None:
         """Finishes a crawl that visited all of its URLs. Stores the quality of its sites for later runs.

@@ -1,5 +1,5 @@
 """The cold store keeps the tails of long queues on disk, so that they do not fill the memory of the
-frontier's store. `spill.lua` decides which URLs become cold, and the spiller moves them there and back.
+frontier's store. `cold_spill.lua` decides which URLs become cold, and the spiller moves them there and back.
 
 A row holds several queue entries of one bucket, host and level. Each entry has a number, and the row is
 identified by the number of its last entry. Numbers only grow. If a kill causes a row to be written twice, the
@@ -8,7 +8,7 @@ cold and which came back. Rows that it does not mention are ignored.
 
 The spiller empties the outbox and refills hosts whose queue runs low. Every worker of a crawl has a spiller,
 and a short lease decides which one works. The lease only avoids duplicate work. Every move is checked against
-entry numbers (`spilled.lua`, `refill.lua`), so a paused spiller or a kill between two steps neither loses nor
+entry numbers (`cold_written.lua`, `cold_refill.lua`), so a paused spiller or a kill between two steps neither loses nor
 repeats a URL. Rows are written to the cold store after the frontier's store has them on disk, and deleted
 after the frontier's store has their return on disk. After a power failure, each URL is in at least one of the
 two.
@@ -446,7 +446,7 @@ class Spiller:
         groups = await self.store.by_server()
         calls = [(group[0], (self.crawl, *map(keys.tag, group))) for group in groups]
         found: dict[int, tuple[int, int, int]] = {}
-        for group, reply in zip(groups, await self.store.run_all("tails", calls), strict=True):
+        for group, reply in zip(groups, await self.store.run_all("cold_buckets", calls), strict=True):
             if isinstance(reply, GossamerError):
                 raise reply
             found |= {
@@ -471,7 +471,7 @@ class Spiller:
             if records:
                 entries = [_entry(record) for record in records]
                 await self.cold.write(bucket, pack_rows(entries))
-                await self.store.run("spilled", bucket, self.crawl, len(records), entries[-1][2])
+                await self.store.run("cold_written", bucket, self.crawl, len(records), entries[-1][2])
 
     async def _serve(self, bucket: int) -> None:
         wanted = f"{keys.tag(bucket)}{self.crawl}:rf"
@@ -493,7 +493,7 @@ class Spiller:
         last = got[-1][0] if got else tail.cursor
         flat = [x for _, entry in got for x in ("", entry)]
         done = await self.store.run(
-            "refill", tail.bucket, self.crawl, tail.host, tail.level, tail.cursor, last, lost, *flat
+            "cold_refill", tail.bucket, self.crawl, tail.host, tail.level, tail.cursor, last, lost, *flat
         )
         if int(done) < 0:
             return 0

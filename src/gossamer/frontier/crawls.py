@@ -87,7 +87,9 @@ async def _give_back(store: Store, crawl: str) -> None:
     come before the removal."""
     left = list(range(store.buckets))
     while left:
-        replies = await store.run_all("sweep", [(bucket, (crawl, 1000, 1000, 1)) for bucket in left])
+        replies = await store.run_all(
+            "requeue_expired", [(bucket, (crawl, 1000, 1000, 1)) for bucket in left]
+        )
         for reply in replies:
             if isinstance(reply, Exception):
                 raise reply

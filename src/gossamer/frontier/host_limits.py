@@ -29,6 +29,6 @@ async def requeue_parked(store: Store, crawl: str) -> int:
         for key in page:
             tag, _, rest = key.decode().partition("}")
             bucket, host = int(tag[3:], 16), rest.removeprefix(f"{crawl}:e:")
-            while n := int(await store.run("regain", bucket, crawl, host)):
+            while n := int(await store.run("return_parked", bucket, crawl, host)):
                 found += n
     return found

@@ -74,9 +74,9 @@ class BucketCalls(Protocol):
 
     def claimed(self, bucket: int, got: Any) -> Claimed: ...
 
-    def landing(self, settles: Sequence[Settle]) -> Any: ...
+    def freeing(self, settles: Sequence[Settle]) -> Any: ...
 
-    def sweeping(self) -> Any: ...
+    def requeuing(self) -> Any: ...
 
 
 TURN_TIMEOUT_MS = 5000
@@ -241,12 +241,12 @@ class AllBucketsFrontier:
                 found.append(one)
         return found
 
-    async def sweep(self) -> None:
+    async def requeue_expired(self) -> None:
         """Requeues expired claims of this crawl. Every LOOK_INTERVAL_S seconds, also requeues expired claims
         of crawls that no process runs."""
         over = [bucket for bucket, wait in (await self._heads("l", None)).items() if wait <= 0]
         for reply in await self._store.run_all(
-            "sweep", [(bucket, self._frontier.sweeping()) for bucket in over]
+            "requeue_expired", [(bucket, self._frontier.requeuing()) for bucket in over]
         ):
             self._came(reply)
         if time.monotonic() >= self._looked + LOOK_INTERVAL_S:
@@ -268,12 +268,12 @@ class AllBucketsFrontier:
         ]
         self._from = (buckets[-1] + 1) % self._store.buckets
         calls = [
-            (group[place], (name.decode(), *self._frontier.sweeping()[1:]))
-            for group, reply in await self._at_servers("lapsed", buckets, MAX_LEASE_DELAY_MS)
+            (group[place], (name.decode(), *self._frontier.requeuing()[1:]))
+            for group, reply in await self._at_servers("abandoned_crawls", buckets, MAX_LEASE_DELAY_MS)
             if self._came(reply)
             for place, name in zip(reply[::2], reply[1::2], strict=True)
         ]
-        for reply in await self._store.run_all("sweep", calls):
+        for reply in await self._store.run_all("requeue_expired", calls):
             self._came(reply)
 
     async def left(self) -> tuple[int, int]:
@@ -299,20 +299,20 @@ class AllBucketsFrontier:
         lost = []
         lease = 0 if dead else self._frontier.policy.lease
         calls = [(bucket, (self._crawl, lease, *tokens)) for bucket, tokens in held.items()]
-        for (bucket, _), reply in zip(calls, await self._store.run_all("renew", calls), strict=True):
+        for (bucket, _), reply in zip(calls, await self._store.run_all("renew_leases", calls), strict=True):
             if self._came(reply):
                 lost += [(bucket, int(token)) for token in reply]
         return lost
 
-    async def landed(self, settles: Mapping[int, Sequence[Settle]]) -> None:
+    async def free_slots(self, settles: Mapping[int, Sequence[Settle]]) -> None:
         """Frees the slots of finished requests, by bucket."""
-        calls = [(bucket, self._frontier.landing(some)) for bucket, some in settles.items()]
-        for reply in await self._store.run_all("landed", calls):
+        calls = [(bucket, self._frontier.freeing(some)) for bucket, some in settles.items()]
+        for reply in await self._store.run_all("free_slots", calls):
             self._came(reply)
 
     async def _heads(self, what: str, buckets: Sequence[int] | None) -> dict[int, float]:
         due: dict[int, float] = {}
-        for asked, reply in await self._at_servers("heads", buckets, what):
+        for asked, reply in await self._at_servers("due_buckets", buckets, what):
             if self._came(reply):
                 now = reply[0]
                 due |= {asked[j]: (at - now) / 1000 for j, at in zip(reply[1::2], reply[2::2], strict=True)}

@@ -68,10 +68,12 @@ class OperatorCommands:
             ids.append(letter.id)
             if len(ids) >= CHUNK_URLS:
                 done += int(
-                    await self.store.run("dead", letter.bucket, name, verb, *waiting.pop(letter.bucket))
+                    await self.store.run(
+                        "dead_letters", letter.bucket, name, verb, *waiting.pop(letter.bucket)
+                    )
                 )
         for bucket, ids in waiting.items():
-            done += int(await self.store.run("dead", bucket, name, verb, *ids))
+            done += int(await self.store.run("dead_letters", bucket, name, verb, *ids))
         return done
 
     async def priority(
@@ -123,7 +125,9 @@ class OperatorCommands:
                     n = (
                         len(part)
                         if dry_run
-                        else int(await self.store.run("move", bucket, name, host, level, to, *part))
+                        else int(
+                            await self.store.run("change_priority", bucket, name, host, level, to, *part)
+                        )
                     )
                     moved += n
                     first -= 0 if dry_run else n
@@ -174,7 +178,14 @@ class OperatorCommands:
                     for x in (to if yes else tail.level, entry)
                 ]
                 done = await self.store.run(
-                    "refill", tail.bucket, self.spiller.crawl, *where[1:], tail.cursor, got[-1][0], 0, *pairs
+                    "cold_refill",
+                    tail.bucket,
+                    self.spiller.crawl,
+                    *where[1:],
+                    tail.cursor,
+                    got[-1][0],
+                    0,
+                    *pairs,
                 )
                 if int(done) < 0:  # some URLs came back to the queue meanwhile: continue there
                     found = await self.spiller.cold_tails(tail.bucket, [tail.host])
@@ -189,7 +200,9 @@ class OperatorCommands:
 
     async def _hold(self, host: str, field: str, value: str) -> bool:
         return bool(
-            await self.store.run("hold", keys.bucket_of(host, self.store.buckets), "", host, field, value)
+            await self.store.run(
+                "host_control", keys.bucket_of(host, self.store.buckets), "", host, field, value
+            )
         )
 
     async def _do(self, call: Any) -> Any:

@@ -67,7 +67,7 @@ class Policy(msgspec.Struct, frozen=True):
         )
 
     def heaps(self, waits: tuple[int, int]) -> str:
-        """Returns the heaps to claim from, formatted for `ready.lua`. `waits` are the ms that easy and hard
+        """Returns the heaps to claim from, formatted for `ready_heaps.lua`. `waits` are the ms that easy and hard
         hosts must have waited."""
         return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 

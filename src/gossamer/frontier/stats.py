@@ -14,8 +14,8 @@ import msgspec
 
 from gossamer.frontier.cold import Cold
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.locate import Locator, UrlState
 from gossamer.frontier.summary import hosts_met, scan_keys, summary
+from gossamer.frontier.url_lookup import UrlLookup, UrlState
 from gossamer.model.request import unpack
 from gossamer.model.summary import Summary
 from gossamer.store import keys
@@ -194,9 +194,9 @@ class CrawlStatistics:
         canonical: Callable[[str], str | None],
         cold: Cold | None = None,
     ) -> UrlState:
-        """Returns where a URL is in a crawl now (`locate.Locator`)."""
+        """Returns where a URL is in a crawl now (`url_lookup.UrlLookup`)."""
         record = await self.crawls.need(name)
-        return await Locator(self.store, name, record.spec, canonical, cold).locate(url, fingerprint)
+        return await UrlLookup(self.store, name, record.spec, canonical, cold).locate(url, fingerprint)
 
     async def dead(
         self,

@@ -1,4 +1,4 @@
-"""The verbs of the frontier (add, claim, settle, renew, sweep) for a worker. Each method converts its
+"""The verbs of the frontier (add, claim, settle, renew, requeue_expired) for a worker. Each method converts its
 arguments, calls one Lua script and decodes the reply.
 
 Settles and adds work on many buckets at once, and take effect exactly once even if a reply is lost. A reply
@@ -291,7 +291,9 @@ class Frontier:
     async def admit(self, bucket: int, host: str) -> int:
         """Adds the links to `host` that were out of scope until a seed was redirected to `host`.
         Returns their number."""
-        return int(await self.store.run("admit", bucket, self.crawl, *await self.adding(bucket, {}), host))
+        return int(
+            await self.store.run("admit_held_links", bucket, self.crawl, *await self.adding(bucket, {}), host)
+        )
 
     async def may_redirect_seeds(self) -> bool:
         """Returns whether a seed may still be redirected, because some seeds have no response yet."""
@@ -314,7 +316,9 @@ class Frontier:
         """Returns whether the seen set of the bucket contains this fingerprint. The bucket must be that of
         the URL's host."""
         return bool(
-            await self.store.run("known", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint))
+            await self.store.run(
+                "is_seen", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint)
+            )
         )
 
     async def claim(self, bucket: int, k: int) -> Claimed:
@@ -375,13 +379,13 @@ class Frontier:
         returns or raises."""
         return await self._settling.settle(commits)
 
-    async def landed(self, bucket: int, settles: Sequence[Settle]) -> int:
+    async def free_slots(self, bucket: int, settles: Sequence[Settle]) -> int:
         """Frees the slots of finished requests whose rows are not durable yet. Returns how many claims were
         still leased."""
-        return int(await self.store.run("landed", bucket, *self.landing(settles)))
+        return int(await self.store.run("free_slots", bucket, *self.freeing(settles)))
 
-    def landing(self, settles: Sequence[Settle]) -> Any:
-        """Returns the arguments of landed."""
+    def freeing(self, settles: Sequence[Settle]) -> Any:
+        """Returns the arguments of `free_slots`."""
         return self.crawl, *(
             x
             for s in settles
@@ -390,10 +394,10 @@ class Frontier:
 
     async def renew(self, bucket: int, tokens: Sequence[int]) -> list[int]:
         """Renews leases. Returns the tokens that were lost."""
-        lost = await self.store.run("renew", bucket, self.crawl, self.policy.lease, *tokens)
+        lost = await self.store.run("renew_leases", bucket, self.crawl, self.policy.lease, *tokens)
         return [int(token) for token in lost]
 
-    async def sweep(
+    async def requeue_expired(
         self, bucket: int, limit: int = 1000, nobody_lives: bool = False, blamed: Iterable[int] = ()
     ) -> tuple[int, int, int, int]:
         """Requeues expired claims. Returns four numbers: claims requeued, open URLs plus active producers,
@@ -403,18 +407,18 @@ class Frontier:
         every claim, expired or not. It then counts a crash only for the tokens in `blamed`, whose pages were
         being parsed when their worker died.
         """
-        got = await self.store.run("sweep", bucket, *self.sweeping(limit, nobody_lives), *blamed)
+        got = await self.store.run("requeue_expired", bucket, *self.requeuing(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
 
-    def sweeping(self, limit: int = 1000, nobody_lives: bool = False) -> Any:
-        """Returns the arguments of sweep."""
+    def requeuing(self, limit: int = 1000, nobody_lives: bool = False) -> Any:
+        """Returns the arguments of `requeue_expired`."""
         hold = self.policy.delay if self.policy.delay >= 0 else self.policy.first_delay
         return self.crawl, limit, hold, int(nobody_lives)
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool:
         """Makes a host wait for workers of another lane from now on. Returns False if the host already
         did."""
-        return bool(await self.store.run("handover", bucket, self.crawl, host, lane))
+        return bool(await self.store.run("move_host", bucket, self.crawl, host, lane))
 
     async def robots(
         self, claim: Claim, *, version: int, holds: int, crawl_delay: int, settle: Settle, rules: bytes = b""
@@ -424,7 +428,7 @@ class Frontier:
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         return bool(
             await self.store.run(
-                "robots",
+                "store_robots",
                 claim.bucket,
                 self.crawl,
                 claim.token,

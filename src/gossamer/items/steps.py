@@ -13,7 +13,7 @@ import msgspec
 import xxhash
 
 from gossamer.items.pydantic_models import Fault
-from gossamer.items.schema import Schema
+from gossamer.items.validation import Schema
 from gossamer.model import minhash as sketch
 from gossamer.model.item import exception_message, is_ctrl_c
 from gossamer.model.minhash import Sketch

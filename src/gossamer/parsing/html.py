@@ -196,7 +196,7 @@ def parse(
 ) -> Document:
     """Parses a page. Takes any bytes and never raises. `url`: the page's final URL. `robots_header`: its
     X-Robots-Tag header. `roots`: an upper bound for the number of its html and body start tags, if known
-    (`limits.cost_of`).
+    (`page_cost.cost_of`).
 
     If Content-Type is neither HTML nor XML, the result is an empty page.
 

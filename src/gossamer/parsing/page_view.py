@@ -21,8 +21,8 @@ from gossamer.model.request import Request, check_key
 from gossamer.parsing import pdf
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
-from gossamer.parsing.limits import limited_memory, may_explode
 from gossamer.parsing.links import link_target
+from gossamer.parsing.page_cost import limited_memory, may_explode
 from gossamer.parsing.selectors import Selection, Selector, pick
 
 if TYPE_CHECKING:

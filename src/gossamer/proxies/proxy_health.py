@@ -9,7 +9,7 @@ domain that blocks.
 | a proxy at a registered domain (cooldown) | it was blocked there | 1; for a gateway 10 in a row | 1 min, 1 h |
 
 Each time in a row is twice as long as the one before. After the time, one request is tried: a fault starts
-the next time, a success resets everything. Counts decay by half in ten minutes. `state/lua/prove.lua` is the
+the next time, a success resets everything. Counts decay by half in ten minutes. `frontier/lua/proxy_health.lua` is the
 same table, and tests compare the two.
 """
 

@@ -13,8 +13,8 @@ from gossamer import url as urls
 from gossamer.items import item_times
 from gossamer.items.assets import FILES, File, Named, marked_fields
 from gossamer.items.pydantic_models import Fault
-from gossamer.items.schema import Schema, schema_of
 from gossamer.items.steps import Fields, alike, clean, content_bytes, prepare_steps, run_steps, validate
+from gossamer.items.validation import Schema, schema_of
 from gossamer.model import item as items
 from gossamer.model.minhash import Sketch
 from gossamer.parsing.page_view import PageView

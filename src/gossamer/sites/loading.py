@@ -20,7 +20,7 @@ from typing import Any
 from gossamer import url as urls
 from gossamer.config import value_parsers
 from gossamer.errors import ConfigError, GossamerError, UsageError
-from gossamer.items import gates
+from gossamer.items import quality_gates
 from gossamer.model.item import Item, is_ctrl_c
 from gossamer.model.site import Site
 from gossamer.parsing import html
@@ -363,7 +363,7 @@ def _gates(path: Path, site: Site) -> None:
     """Raises ConfigError if one of the site's gates is invalid."""
     for text in site.gates:
         try:
-            gates.parse(text)
+            quality_gates.parse(text)
         except UsageError as error:
             raise ConfigError(f"{path}: site {site.name}: {error}") from None
 

@@ -146,7 +146,7 @@ async def drop_dead_letters(broom: Cleaner, age: float, only: str | None = None)
             found += Removed(len(ids), size)
             for first in range(0, 0 if broom.dry else len(ids), 200):
                 await broom.step(
-                    broom.store.run("dead", bucket, record.name, "drop", *ids[first : first + 200])
+                    broom.store.run("dead_letters", bucket, record.name, "drop", *ids[first : first + 200])
                 )
     return found
 
@@ -165,7 +165,9 @@ async def requeue_leases(broom: Cleaner) -> Removed:
             while (
                 number
                 and not broom.dry
-                and (await broom.step(broom.store.run("sweep", bucket, record.name, 1000, 1000, 0)))[0]
+                and (
+                    await broom.step(broom.store.run("requeue_expired", bucket, record.name, 1000, 1000, 0))
+                )[0]
             ):
                 pass
     return Removed(found)
@@ -306,7 +308,7 @@ async def _remove(broom: Cleaner, name: str) -> Removed:
 async def _give_back(broom: Cleaner, bucket: int, name: str) -> None:
     """Requeues the claims of dead workers. These claims hold slots of hosts that other crawls share, so they
     must be requeued before the crawl is removed."""
-    while (await broom.step(broom.store.run("sweep", bucket, name, 1000, 1000, 1)))[0]:
+    while (await broom.step(broom.store.run("requeue_expired", bucket, name, 1000, 1000, 1)))[0]:
         pass
 
 

@@ -64,13 +64,13 @@ class Credits:
         `repay`."""
         token, bounds = secrets.token_hex(8), self._bounds
         day, crawl = (-1 if bound is None else bound for bound in (bounds.day, bounds.crawl))
-        why, wait = await self._do("reserve", token, most, bounds.at_once, day, crawl, self._hold)
+        why, wait = await self._do("unlocker_reserve", token, most, bounds.at_once, day, crawl, self._hold)
         return Reserved(token, why.decode(), int(wait) / 1000)
 
     async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> Shut:
         """Settles a call. `cost` is the number of credits that the call cost, or None if unknown. `health` is
         what the call showed about the unlocker."""
-        wait, openings = await self._do("repay", token, -1 if cost is None else cost, health, why)
+        wait, openings = await self._do("unlocker_settle", token, -1 if cost is None else cost, health, why)
         return Shut(int(wait) / 1000, int(openings))
 
     async def spent(self) -> Spent:

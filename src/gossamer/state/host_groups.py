@@ -22,7 +22,9 @@ class HostGroups:
     def __init__(self, store: Store, at_once: int, hold: float) -> None:
         self._store, self._at_once, self._hold = store, at_once, round(hold * 1000)
         folder = resources.files("gossamer.frontier") / "lua"
-        self._enter, self._leave = ((folder / f"{verb}.lua").read_text() for verb in ("enter", "leave"))
+        self._enter, self._leave = (
+            (folder / f"{verb}.lua").read_text() for verb in ("host_group_enter", "host_group_leave")
+        )
         self._mine = secrets.token_hex(6)
         self._count = 0
 

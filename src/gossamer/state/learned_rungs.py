@@ -41,7 +41,7 @@ class LearnedRungs:
 
     async def _run(self, host: str, *words: str) -> tuple[bool, str]:
         bucket = bucket_of(host, self._store.buckets)
-        done, raw = await self._store.run("learn", bucket, "", host, *words)
+        done, raw = await self._store.run("learned_rung", bucket, "", host, *words)
         text = raw.decode()
         if len(self._known) >= MAX_HOSTS:
             self._known.clear()

@@ -71,7 +71,8 @@ class Logins:
         self._store = store
         folder = resources.files("gossamer.frontier") / "lua"
         self._texts = {
-            verb: (folder / f"{verb}.lua").read_text() for verb in ("member", "joined", "jar", "lost")
+            verb: (folder / f"{verb}.lua").read_text()
+            for verb in ("login_account", "login_result", "login_cookies", "login_lost")
         }
 
     async def met(self, site: str, hosts: Sequence[str]) -> None:
@@ -83,7 +84,7 @@ class Logins:
         if it has to log in. `every` is the minimum number of seconds between two uses of an account."""
         flat = [part for one in accounts for part in one]
         what, *found = await self._run(
-            "member", site, me, LOGIN_TIMEOUT_MS, round(every * 1000), TTL_MS, *flat
+            "login_account", site, me, LOGIN_TIMEOUT_MS, round(every * 1000), TTL_MS, *flat
         )
         match what:
             case b"go":
@@ -96,26 +97,28 @@ class Logins:
 
     async def renew(self, site: str, name: str, me: str) -> bool:
         """Extends the caller's right to log in. Returns False if another worker has that right now."""
-        return bool(await self._run("joined", site, name, me, "renew", LOGIN_TIMEOUT_MS))
+        return bool(await self._run("login_result", site, name, me, "renew", LOGIN_TIMEOUT_MS))
 
     async def entered(self, site: str, name: str, me: str, state: bytes, told: str) -> int:
         """Stores the cookies of a successful log-in. Returns the version of the log-in, or 0 if another
         worker has the right to log in now."""
-        return int(await self._run("joined", site, name, me, "in", state, told, TTL_MS))
+        return int(await self._run("login_result", site, name, me, "in", state, told, TTL_MS))
 
     async def failed(self, site: str, name: str, me: str, *, waits: bool = True) -> None:
         """Records that a log-in failed for a reason other than its credentials. The account must then wait.
         If `waits` is false because nothing was sent, another log-in may follow at once."""
-        await self._run("joined", site, name, me, "again", FIRST_WAIT_MS if waits else 0, MAX_WAIT_MS)
+        await self._run("login_result", site, name, me, "again", FIRST_WAIT_MS if waits else 0, MAX_WAIT_MS)
 
     async def refused(self, site: str, name: str, me: str, told: str, why: str) -> None:
         """Records that the site rejected the credentials."""
-        await self._run("joined", site, name, me, "out", REFUSED_TTL_MS, told, " ".join(why.split()))
+        await self._run("login_result", site, name, me, "out", REFUSED_TTL_MS, told, " ".join(why.split()))
 
     async def keep(self, site: str, one: KnownAccount, state: bytes) -> tuple[bool, int, int, bytes]:
         """Stores cookies, unless another worker changed the stored ones. Returns whether they were stored,
         the version, the revision, and the cookies that are stored instead."""
-        done, *found = await self._run("jar", site, one.name, one.version, one.revision, state, TTL_MS)
+        done, *found = await self._run(
+            "login_cookies", site, one.name, one.version, one.revision, state, TTL_MS
+        )
         return (
             (True, one.version, int(found[0]), b"")
             if done
@@ -125,7 +128,7 @@ class Logins:
     async def lost(self, site: str, name: str, version: int, *, sure: bool = False) -> bool:
         """Records that an account is no longer logged in. Returns False if another log-in would not help."""
         return bool(
-            await self._run("lost", site, name, version, MAX_USELESS_LOGINS, USELESS_WAIT_MS, int(sure))
+            await self._run("login_lost", site, name, version, MAX_USELESS_LOGINS, USELESS_WAIT_MS, int(sure))
         )
 
     async def helped(self, site: str, name: str) -> None:

@@ -31,9 +31,9 @@ MAX_LOOKS, MAX_PAUSE_S = 50, 0.02
 """Maximum number of looks at a sketch that is still provisional, and maximum seconds between two looks. After
 the last look, the process that wrote the sketch counts as dead."""
 Key = tuple[str, int, bytes]
-"""A map of `alike.lua`, a bucket, and a key of the map."""
+"""A map of `near_duplicates.lua`, a bucket, and a key of the map."""
 Word = tuple[str, Key, bytes]
-"""An operation of `alike.lua`: its verb, the key, and a value."""
+"""An operation of `near_duplicates.lua`: its verb, the key, and a value."""
 
 
 class _One:
@@ -167,7 +167,7 @@ class NearDuplicateIndex:
         ]
         answers, sizes = [b""] * len(words), dict[int, int]()
         for (bucket, part), (reply, _) in zip(
-            parts, await call_until_confirmed(self._store, "alike", calls), strict=True
+            parts, await call_until_confirmed(self._store, "near_duplicates", calls), strict=True
         ):
             sizes[bucket] = reply[0]
             for j, answer in zip(part, reply[1:], strict=True):

@@ -24,7 +24,9 @@ class ProxyStatistics:
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
         folder = resources.files("gossamer.frontier") / "lua"
-        self._prove, self._bind = ((folder / f"{verb}.lua").read_text() for verb in ("prove", "bind"))
+        self._prove, self._bind = (
+            (folder / f"{verb}.lua").read_text() for verb in ("proxy_health", "session_proxy")
+        )
         self._last = b"0"
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]:

@@ -26,7 +26,7 @@ class Rates:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._permits = (resources.files("gossamer.frontier") / "lua" / "permits.lua").read_text()
+        self._permits = (resources.files("gossamer.frontier") / "lua" / "rate_permits.lua").read_text()
 
     async def all(self) -> dict[str, float]:
         """Returns the caps in requests per second, by lane. The key `fleet` is the cap of the whole fleet."""

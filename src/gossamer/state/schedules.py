@@ -124,11 +124,11 @@ class Schedules:
     async def put(self, schedule: Schedule, *, from_now: bool = False) -> bool:
         """Adds or changes a schedule. Returns whether it existed. `from_now` skips due times in the past."""
         raw = msgspec.json.encode(schedule)
-        return bool(await self.store.run("schedule", 0, "", "put", schedule.name, raw, int(from_now)))
+        return bool(await self.store.run("edit_schedule", 0, "", "put", schedule.name, raw, int(from_now)))
 
     async def drop(self, name: str) -> bool:
         """Removes a schedule with all its runs. Returns whether it existed."""
-        return bool(await self.store.run("schedule", 0, "", "drop", name, "", 0))
+        return bool(await self.store.run("edit_schedule", 0, "", "drop", name, "", 0))
 
     async def need(self, name: str) -> StoredSchedule:
         """Returns one schedule. Raises UsageError with the most similar names if it does not exist."""
@@ -185,7 +185,9 @@ class Schedules:
 
     async def lead(self, owner: str, seconds: float) -> Lead:
         """Takes or keeps the lead for `seconds`. 0 gives it up."""
-        token, leader, now, changes = await self.store.run("lead", 0, "", owner, round(seconds * 1000))
+        token, leader, now, changes = await self.store.run(
+            "elect_scheduler", 0, "", owner, round(seconds * 1000)
+        )
         return Lead(token, leader.decode(), now / 1000, changes)
 
     async def leader(self) -> str | None:
@@ -209,7 +211,7 @@ class Schedules:
         counted = [word for field, by in counts.items() if by for word in (field, by)]
         return int(
             await self.store.run(
-                "due",
+                "due_runs",
                 0,
                 "",
                 token,
@@ -235,7 +237,7 @@ class Schedules:
         before = msgspec.json.encode(was) if was is not None else b""
         over = now.state not in OPEN
         done = await self.store.run(
-            "turn",
+            "scheduled_run",
             0,
             "",
             "" if token is None else token,

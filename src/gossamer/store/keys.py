@@ -25,57 +25,57 @@ other keys, so the store must allow derived keys within a slot.
 | `gossamer:told:CRAWL` | set | gates about which a warning was given | quality | an hour after the last one |
 | `gossamer:rates` | hash | caps in requests per second: `fleet` or a lane -> cap, and `tat:` before these names -> ms of the next permit | rates | until removed |
 | `gossamer:scores` | hash | `CRAWL TAB WORKER` -> recent success of the worker's visits (JSON, `state.scores`) | the worker | a minute after its last record |
-| `{proxies}s` | hash | proxy's id, `@PROVIDER` or `ID TAB DOMAIN` -> statistics (`prove.lua`) | prove | a week after its last use |
-| `{proxies}v` | zset | the same names -> number of their last change | prove | as `{proxies}s` |
+| `{proxies}s` | hash | proxy's id, `@PROVIDER` or `ID TAB DOMAIN` -> statistics (`proxy_health.lua`) | proxy_health | a week after its last use |
+| `{proxies}v` | zset | the same names -> number of their last change | proxy_health | as `{proxies}s` |
 | `{proxies}c:POOL` | string | worker that does the health checks of a pool | proxy_stats | 5 s |
-| `gossamer:session:CRAWL:NAME` | string | proxy of a sticky session: the proxy's id, and the session word of the gateway | bind | the session |
+| `gossamer:session:CRAWL:NAME` | string | proxy of a sticky session: the proxy's id, and the session word of the gateway | session_proxy | the session |
 | `gossamer:logins` | hash | sites with accounts -> their hosts (JSON) | logins | until forgotten |
-| `gossamer:login:SITE` | hash | a site's accounts, for all crawls. For each NAME: `v:` version of its log-in, `j:` cookies and identity (encrypted if there is a key), `c:` their revision, `d:` fingerprint of its credentials, `t:` ms of the log-in, `l:` `TOKEN MS`: the worker that logs in, `u:` ms of the last use, `o:` number of that use (counted in `turn`), `n:` ms of the next use, `w:` ms until which it waits after `f:` failures, `r:` `MS FINGERPRINT REASON`: rejected credentials, `x:` log-ins that had no effect | member joined jar lost | 90 days after the last change |
-| `{ip:ADDRESS}`, `{domain:NAME}` | hash | shared by the hosts of a group with `--polite-by`: `n` ms of the next start, `r` ms of the last start that a waiting worker was given, `w` the worker that started last, `tTOKEN` a turn -> ms until which it is held | enter leave | a minute or two |
+| `gossamer:login:SITE` | hash | a site's accounts, for all crawls. For each NAME: `v:` version of its log-in, `j:` cookies and identity (encrypted if there is a key), `c:` their revision, `d:` fingerprint of its credentials, `t:` ms of the log-in, `l:` `TOKEN MS`: the worker that logs in, `u:` ms of the last use, `o:` number of that use (counted in `turn`), `n:` ms of the next use, `w:` ms until which it waits after `f:` failures, `r:` `MS FINGERPRINT REASON`: rejected credentials, `x:` log-ins that had no effect | login_account login_result login_cookies login_lost | 90 days after the last change |
+| `{ip:ADDRESS}`, `{domain:NAME}` | hash | shared by the hosts of a group with `--polite-by`: `n` ms of the next start, `r` ms of the last start that a waiting worker was given, `w` the worker that started last, `tTOKEN` a turn -> ms until which it is held | host_group_enter host_group_leave | a minute or two |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
 | `{b:N}e` | string | `RUN MS`: run id of the server process that gave the last claims, and when it was first asked (0: it was the first server) | claim | forever |
 | `{b:N}w` | string | nothing. A replica that confirms this write also has all earlier writes | client | 1 s |
-| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` maximum in flight, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `F` the delay that applies without it, `cd` crawl-delay ms, `rb` token of the open robots claim, `z` 1 if the gate is wide, `k` claims modulo 8; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms because robots.txt could not be read; `b` for hosts that fail: breaker and failing share (`breaker.lua`) | claim settle robots hold sweep landed | 48 h after the last claim; ten years while an operator's `D` or `m` holds |
-| `{b:N}@rung:HOST` | string | rung that gets the host's pages (JSON, `politeness.ladder`) | learn | 30 days after the last change |
-| `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
+| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` maximum in flight, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `F` the delay that applies without it, `cd` crawl-delay ms, `rb` token of the open robots claim, `z` 1 if the gate is wide, `k` claims modulo 8; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms because robots.txt could not be read; `b` for hosts that fail: breaker and failing share (`breaker.lua`) | claim settle store_robots host_control requeue_expired free_slots | 48 h after the last claim; ten years while an operator's `D` or `m` holds |
+| `{b:N}@rung:HOST` | string | rung that gets the host's pages (JSON, `politeness.ladder`) | learned_rung | 30 days after the last change |
+| `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | store_robots | 48 h |
 | `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Names of heaps are `LANE` or `LANE@REGION`; `LANE+SITE+SITE` for hosts that wait for workers with the files of all these sites; `LANE!` or `LANE!@REGION` for hard hosts | all verbs | while hosts wait |
 | `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap if that is not `http` (with `?` at the end if requests need regions), `Y` the heap that it is in if that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` 1 if a seed was redirected to it; if hosts have limits (`host_limits.lua`): `B` bytes, `F` ms of its first claim in the crawl's working time | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
-| `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> their number, `cLEVEL` -> number of the last entry brought back | add settle refill | while there are some |
-| `{b:N}CRAWL:o` | list | outbox to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle spilled | while not empty |
-| `{b:N}CRAWL:rf` | set | hosts with cold URLs whose queue runs low | add claim refill | while there are some |
+| `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> their number, `cLEVEL` -> number of the last entry brought back | add settle cold_refill | while there are some |
+| `{b:N}CRAWL:o` | list | outbox to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle cold_written | while not empty |
+| `{b:N}CRAWL:rf` | set | hosts with cold URLs whose queue runs low | add claim cold_refill | while there are some |
 | `{b:000}CRAWL:turn:NAME` | string | the worker that does a task for the whole crawl: `spill` | cold | 5 s |
 | `{b:000}CRAWL:pl` | zset | producers that may add URLs: name -> ms of their lease's expiry | producers | while they work |
 | `{b:000}CRAWL:po` | hash | producer -> its position (JSON) | producers | the crawl |
 | `{b:N}CRAWL:t:HOST` | zset | retries: `LEVEL TAB entry` -> due ms | settle claim | while not empty |
 | `{b:N}CRAWL:p:HOST` | list | entries parked because the host is over its page budget | add | the crawl |
-| `{b:N}CRAWL:e:HOST` | list | `LEVEL TAB entry`: entries parked because the host is over its byte or time limit | claim regain | while there are some |
+| `{b:N}CRAWL:e:HOST` | list | `LEVEL TAB entry`: entries parked because the host is over its byte or time limit | claim return_parked | while there are some |
 | `{b:N}CRAWL:v:HOST` | set | registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
 | `{b:N}CRAWL:hs` | set | names of the heaps other than `http`, without `!` | add settle | the crawl |
-| `{b:N}CRAWL:l` | zset | leases: token -> expiry ms | claim settle renew sweep | while claims are open |
-| `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle sweep | while claims are open |
+| `{b:N}CRAWL:l` | zset | leases: token -> expiry ms | claim settle renew_leases requeue_expired | while claims are open |
+| `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle requeue_expired | while claims are open |
 | `{b:N}CRAWL:d:X` | hash | with a depth limit: part of the fingerprint -> minimum depth at which the URL was found, plus 100 once it was visited | add settle | the crawl |
-| `{b:N}CRAWL:a:HOST` | list | `LEVEL TAB LANE TAB HI TAB LO TAB entry`: links to a host outside the scope, kept in case a seed is redirected to it; at most 1,000 | add settle admit | the crawl |
+| `{b:N}CRAWL:a:HOST` | list | `LEVEL TAB LANE TAB HI TAB LO TAB entry`: links to a host outside the scope, kept in case a seed is redirected to it; at most 1,000 | add settle admit_held_links | the crawl |
 | `{b:N}CRAWL:g` | hash | generations of the seen set: `n` their number, `sI` sets (bloom: pages), `cI` URLs in the generation. Cold store: `hot` maximum URLs of a host and level outside it (0: no maximum), `out` URLs in it, `seq` the last number given. `lost`: expected new URLs wrongly taken for known ones so far, in 10^-12 URLs | add settle | the crawl |
 | `{b:N}CRAWL:s:GEN:X` | set | seen set: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
-| `{b:N}CRAWL:b:NODE` | string | seen set: a page of a filter (`pages.lua`) | add settle | the crawl |
-| `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle sweep dead | until requeued or dropped |
+| `{b:N}CRAWL:b:NODE` | string | seen set: a page of a filter (`filter_pages.lua`) | add settle | the crawl |
+| `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
 | `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `own:NAME` (`page.count`) `q|SITE|...` (`gossamer.model.quality`), `seeds` without a response yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | file -> committed length in bytes; fill\|file -> offset in the kept rows up to which a new output is filled | settle | the crawl |
 | `{b:000}CRAWL:hd` | list | item rows that lack usual values, until the run is judged (`frontier.quality.HeldRows`) | quality | the run |
-| `{b:N}CRAWL:y` | hash | near-duplicate index: for the maps `e` (same), `b` (bands) and `s` (sketches) the number of keys, and in `ep` `bp` `sp` the number of parts | alike | the crawl |
-| `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | alike | the crawl |
+| `{b:N}CRAWL:y` | hash | near-duplicate index: for the maps `e` (same), `b` (bands) and `s` (sketches) the number of keys, and in `ep` `bp` `sp` the number of parts | near_duplicates | the crawl |
+| `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | near_duplicates | the crawl |
 | `{b:000}CRAWL:turn` | string | the worker whose turn it is to claim under limits, if there are many buckets | multi_bucket | 5 s |
 | `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |
-| `{b:000}@schedules` | set | names of all schedules | schedule | forever |
-| `{b:000}@schedule:NAME` | hash | `spec` (JSON), `rev` the number of its last change, `mark` ms up to which due times are decided, counts `runs failed skipped missed` | schedule due turn | until removed |
-| `{b:000}@open:NAME` | hash | `DUE-MS:PART` -> run (JSON) that has not ended | due turn | until the run ends |
-| `{b:000}@runs:NAME` | list | runs (JSON) that ended, latest first, at most 1,000 | due turn | until cleaned by age, except the latest |
-| `{b:000}@leader` | string | `TOKEN OWNER`: the scheduler that leads | lead | 7 s after its last heartbeat |
-| `{b:000}@fence`, `{b:000}@changes` | string | the last token of a lead; the number of the last change of a schedule | lead schedule turn | forever |
-| `{b:000}@credits` | hash | credits of unlockers, spent and reserved: `day:UNLOCKER:N` (days since the epoch, UTC), `crawl:CRAWL` | reserve repay | two days; the crawl |
-| `{b:000}@calls:UNLOCKER` | hash | calls in progress: token -> `ENDS-MS CREDITS DAY CRAWL` | reserve repay | until settled or expired |
-| `{b:000}@unlocker:UNLOCKER` | string | circuit breaker of the unlocker (`breaker.lua`) | repay | a day after the last fault |
+| `{b:000}@schedules` | set | names of all schedules | edit_schedule | forever |
+| `{b:000}@schedule:NAME` | hash | `spec` (JSON), `rev` the number of its last change, `mark` ms up to which due times are decided, counts `runs failed skipped missed` | edit_schedule due_runs scheduled_run | until removed |
+| `{b:000}@open:NAME` | hash | `DUE-MS:PART` -> run (JSON) that has not ended | due_runs scheduled_run | until the run ends |
+| `{b:000}@runs:NAME` | list | runs (JSON) that ended, latest first, at most 1,000 | due_runs scheduled_run | until cleaned by age, except the latest |
+| `{b:000}@leader` | string | `TOKEN OWNER`: the scheduler that leads | elect_scheduler | 7 s after its last heartbeat |
+| `{b:000}@fence`, `{b:000}@changes` | string | the last token of a lead; the number of the last change of a schedule | elect_scheduler edit_schedule scheduled_run | forever |
+| `{b:000}@credits` | hash | credits of unlockers, spent and reserved: `day:UNLOCKER:N` (days since the epoch, UTC), `crawl:CRAWL` | unlocker_reserve unlocker_settle | two days; the crawl |
+| `{b:000}@calls:UNLOCKER` | hash | calls in progress: token -> `ENDS-MS CREDITS DAY CRAWL` | unlocker_reserve unlocker_settle | until settled or expired |
+| `{b:000}@unlocker:UNLOCKER` | string | circuit breaker of the unlocker (`breaker.lua`) | unlocker_settle | a day after the last fault |
 | `{b:000}@cleaned` | string | ms of the last cleanup | cleanup | forever |
 """
 

@@ -24,21 +24,31 @@ BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
 BUCKETS_CLUSTER = 1024
 FOR_EVER = float("inf")
-_FIRST = ("prelude", "breaker", "heaps", "host")
-_TAKING = ("prelude", "queue", "spill", "pages", "filter", "seen", "depths", "budget", "links")
+_FIRST = ("prelude", "breaker", "heap_of_host", "host_state")
+_TAKING = (
+    "prelude",
+    "queue",
+    "cold_spill",
+    "filter_pages",
+    "quotient_filter",
+    "seen",
+    "min_depth",
+    "page_budget",
+    "links",
+)
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
-    "admit": _TAKING,
-    "known": ("prelude", "pages", "filter", "seen"),
-    "claim": ("prelude", "queue", "host_limits", "limits", "failover", "ready", "grant"),
-    "heads": ("prelude", "ready"),
-    "sweep": ("prelude", "queue"),
-    "lapsed": ("prelude",),
-    "dead": ("prelude", "queue", "spill"),
-    "move": ("prelude", "queue", "spill"),
-    "refill": ("prelude", "queue", "spill"),
-    "regain": ("prelude", "queue", "spill"),
+    "admit_held_links": _TAKING,
+    "is_seen": ("prelude", "filter_pages", "quotient_filter", "seen"),
+    "claim": ("prelude", "queue", "host_limits", "crawl_limits", "failover", "ready_heaps", "grant_leases"),
+    "due_buckets": ("prelude", "ready_heaps"),
+    "requeue_expired": ("prelude", "queue"),
+    "abandoned_crawls": ("prelude",),
+    "dead_letters": ("prelude", "queue", "cold_spill"),
+    "change_priority": ("prelude", "queue", "cold_spill"),
+    "cold_refill": ("prelude", "queue", "cold_spill"),
+    "return_parked": ("prelude", "queue", "cold_spill"),
 }
 
 

@@ -18,8 +18,8 @@ from gossamer.model.request import Request
 from gossamer.model.verdict import AGAIN, CLIMBED, Done, Drop, Later, Redirected, Verdict
 from gossamer.model.visit import Attempt, Claim
 from gossamer.worker import conditional_get
+from gossamer.worker.climbing import Climb, Climbing, Rungs
 from gossamer.worker.decide import REDIRECTS, decide, redirect_target
-from gossamer.worker.ladder import Climb, Climbing, Rungs
 from gossamer.worker.login_session import LoggedInFetcher
 from gossamer.worker.robots_gate import HostTreatment
 from gossamer.worker.routing import LaneRouter

@@ -73,7 +73,7 @@ class LeaseKeeper:
             with self._ledger.of_dead() as dead:
                 if dead:
                     await self._frontier.everywhere.renew(dead, dead=True)
-        await self._frontier.everywhere.sweep()
+        await self._frontier.everywhere.requeue_expired()
 
     async def _renew(self) -> None:
         tokens: dict[int, list[int]] = {}
@@ -94,7 +94,7 @@ class LeaseKeeper:
                 self.landed.add(name)
                 self._asking.touch(visit.claim.bucket)
         if over:
-            await self._frontier.everywhere.landed(_ends(over))
+            await self._frontier.everywhere.free_slots(_ends(over))
         return bool(over)
 
 

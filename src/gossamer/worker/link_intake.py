@@ -312,7 +312,7 @@ class LinkIntake:
     ) -> None:
         bucket, own, lane = self._hosts.get(host) or self._host(host)
         if asks:
-            lane += "?"  # an entry that requests a region itself (`heaps.lua`)
+            lane += "?"  # an entry that requests a region itself (`heap_of_host.lua`)
         flags = own + flags
         high, low = self._remainder(mark)
         adds.setdefault((bucket, host, priority, lane, flags, "" if own else voucher), []).extend(

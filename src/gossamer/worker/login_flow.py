@@ -24,12 +24,12 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split
 from gossamer.model.visit import Attempt, Claim
-from gossamer.parsing.limits import TooComplex
+from gossamer.parsing.page_cost import TooComplex
 from gossamer.parsing.page_view import PageView
 from gossamer.url import patterns
 from gossamer.worker import records
+from gossamer.worker.climbing import LendsIdentity, Rung
 from gossamer.worker.decide import MAX_REDIRECTS, REDIRECTS, redirect_target
-from gossamer.worker.ladder import LendsIdentity, Rung
 from gossamer.worker.robots_gate import RobotsGate
 
 Parse = Callable[..., str | None]

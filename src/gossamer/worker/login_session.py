@@ -20,7 +20,7 @@ from gossamer.model.verdict import AGAIN, LOGIN
 from gossamer.model.visit import Attempt, Claim
 from gossamer.url import patterns
 from gossamer.worker import records
-from gossamer.worker.ladder import Rung, Rungs
+from gossamer.worker.climbing import Rung, Rungs
 from gossamer.worker.login_flow import (
     BROWSER,
     LoginAttempt,

@@ -341,7 +341,7 @@ class Worker:
         between them."""
         before = -1
         for _ in range(2):
-            await self.frontier.everywhere.sweep()
+            await self.frontier.everywhere.requeue_expired()
             try:
                 is_open, added = await self.frontier.everywhere.left()
             except Away as error:

@@ -2,7 +2,7 @@
 after the page was fetched.
 
 Pages are fetched concurrently, so a long path may be followed before a short one is found. The frontier keeps
-the minimum depth of each URL (`frontier/lua/depths.lua`). A waiting URL is visited at its minimum depth. A
+the minimum depth of each URL (`frontier/lua/min_depth.lua`). A waiting URL is visited at its minimum depth. A
 visited URL is queued again and its page is read again. Its links are then taken at the smaller depth, but the
 page yields no second row and is not counted again. The most recent pages are cached, so reading a page again
 seldom costs a request.

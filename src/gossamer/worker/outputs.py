@@ -35,7 +35,7 @@ from gossamer.model.interfaces import (
 )
 from gossamer.model.visit import Row, Visit
 from gossamer.sinks.kept_rows import KeptRows
-from gossamer.worker.output_filler import OutputFiller, written_counts
+from gossamer.worker.backfill_outputs import OutputBackfill, written_counts
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0
 """Seconds before the first retry and between later ones. The interval doubles."""
@@ -155,7 +155,7 @@ class Outputs:
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
         self._patiently = _patient(self._waiting, self._thread)
-        self.filler = OutputFiller(frontier, kept, self._patiently, only_pass=only_pass)
+        self.filler = OutputBackfill(frontier, kept, self._patiently, only_pass=only_pass)
 
     @property
     def keeps_items(self) -> bool:

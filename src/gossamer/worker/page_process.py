@@ -6,7 +6,7 @@ it. The worker cannot fork either, because it has an event loop, threads and con
 a fresh interpreter when it meets its first costly page. The process loads the same site files from the same
 bytes, reads one page after the other, and exits when the worker closes its end of the pipe.
 
-`page_frames` defines the frames on the pipes. The process does not add links and requests to the frontier. It
+`page_process_messages` defines the frames on the pipes. The process does not add links and requests to the frontier. It
 records them, and the worker adds them as if it had read the page itself.
 """
 
@@ -29,11 +29,11 @@ from gossamer.model.packed_row import pack_row
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim
-from gossamer.parsing.limits import MEMORY_BYTES, Limits, limit_bytes, virtual_size
+from gossamer.parsing.page_cost import MEMORY_BYTES, Limits, limit_bytes, virtual_size
 from gossamer.sites.loading import load_sources
 from gossamer.sites.site_logs import print_site_logs
 from gossamer.worker.link_intake import ReadResult, TakenLinks
-from gossamer.worker.page_frames import (
+from gossamer.worker.page_process_messages import (
     CHUNK_REQUESTS,
     END,
     NAMES,

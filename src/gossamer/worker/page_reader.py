@@ -23,7 +23,7 @@ from gossamer.items.assets import Named
 from gossamer.model.packed_row import PackedRow, unpack_row
 from gossamer.model.page import Page
 from gossamer.model.visit import Claim, PageRecord
-from gossamer.parsing.limits import (
+from gossamer.parsing.page_cost import (
     MEMORY_BYTES,
     MEMORY_PER_BYTE,
     WALL_FACTOR,
@@ -32,7 +32,7 @@ from gossamer.parsing.limits import (
     limit_seconds,
 )
 from gossamer.worker.link_intake import ReadResult, TakenLinks
-from gossamer.worker.page_frames import (
+from gossamer.worker.page_process_messages import (
     END,
     NAMES,
     ROWS,

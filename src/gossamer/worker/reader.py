@@ -19,8 +19,8 @@ from gossamer.model.request import Request
 from gossamer.model.visit import ASIDE, Claim, Row
 from gossamer.parsing import html
 from gossamer.parsing.base_url import Base
-from gossamer.parsing.limits import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.links import hrefs
+from gossamer.parsing.page_cost import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import BuiltItem, builder_of_sites, reject, rejected_record
 from gossamer.sites.loaded_site import LoadedSite
@@ -150,7 +150,7 @@ class Reader:
 
     def is_costly(self, page: Page) -> bool:
         """Returns whether a page must be read in another process, because it may be costly
-        (`parsing.limits`)."""
+        (`parsing.page_cost`)."""
         if self.apart is None:
             return False
         if self._costs[0] is not page:

@@ -22,8 +22,8 @@ from gossamer.model.visit import Claim, Settle
 from gossamer.politeness import pace, robots_access
 from gossamer.politeness.breaker import HostTrouble, health
 from gossamer.politeness.robots import Robots
+from gossamer.worker.climbing import Allowed, Rungs
 from gossamer.worker.decide import REDIRECTS, retry_after, retry_delay
-from gossamer.worker.ladder import Allowed, Rungs
 
 MAX_REDIRECTS = 5
 LOGIN_ROBOTS_RETRY_S = 60.0

@@ -118,10 +118,10 @@ async def test_a_crawl_does_not_end_while_its_producer_is_at_work(tmp_path: Path
     await send(broker, "work", urls(3))
     async with fed_until(job([f"kafka://{broker}/work?group=g1"], tmp_path), 3) as (store, task):
         frontier = Frontier(store, "c", Policy(delay=0, obey_robots=False, per_host=10))
-        assert (await frontier.sweep(0))[1] == 4, "three URLs and a producer"
+        assert (await frontier.requeue_expired(0))[1] == 4, "three URLs and a producer"
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        assert (await frontier.sweep(0))[1] == 3
+        assert (await frontier.requeue_expired(0))[1] == 3
 
 
 async def test_it_is_crawled_as_messages_come_until_it_is_stopped(tmp_path: Path, broker: str) -> None:

@@ -27,7 +27,7 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, RequestContext, Row
 from gossamer.parsing.html import MAX_DEPTH, is_deep
-from gossamer.parsing.limits import Limits, is_costly, is_html, limit_bytes, limit_seconds, virtual_size
+from gossamer.parsing.page_cost import Limits, is_costly, is_html, limit_bytes, limit_seconds, virtual_size
 from gossamer.sinks.jsonl import encode_lines
 from gossamer.url import origin
 from gossamer.worker.link_intake import ReadResult, TakenLinks

@@ -1,8 +1,8 @@
 -- Purpose: adds URLs to the frontier in one atomic step: seen-set, budget, host queue, ready heap and counts.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, seen mode (default|exact|bloom), sets of the first generation, page cap of a discovered host
---   (negative: the same for every host), depths (depths.lua), pages, strangers and singles of the other
---   buckets (budget.lua), then groups of one host and level: host, level, lane, flags, voucher, marks,
+--   (negative: the same for every host), depths (min_depth.lua), pages, strangers and singles of the other
+--   buckets (page_budget.lua), then groups of one host and level: host, level, lane, flags, voucher, marks,
 --   entries (links.lua).
 -- Flags: o own (a seed's host), f front of the queue, r target of a redirect, i infrastructure (a sitemap,
 -- not a page), s a seed, h outside the scope (held in case a seed is redirected to its host).

@@ -1,6 +1,6 @@
 -- Purpose: claims URLs of hosts that may start now, and grants a lease on each.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, heaps served (ready.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, most claims per
+-- ARGV: crawl, heaps served (ready_heaps.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, most claims per
 --   host at once, obey robots (1|0), page limit (-1: none), byte limit (-1: none), requests per second of the crawl (0: no cap), width of
 --   a gate (most URLs of a host in one claim when many may end without a request), limits of a host (host_limits.lua), run id of the
 --   server ('': never changes).

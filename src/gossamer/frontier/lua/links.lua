@@ -30,7 +30,7 @@ local before = {strangers = 0, singles = 0} -- taken from the shares by earlier 
 
 -- Adds the groups in the list from position j to `last`, as ARGV[2] to ARGV[5] specify. `shares`: the position in ARGV of the pages,
 -- strangers and singles of the other buckets. Returns the counts of new, known and parked URLs, and of new URLs charged to strangers and
--- to singles (budget.lua).
+-- to singles (page_budget.lua).
 local function add(list, j, last, shares)
   local cap, depths = tonumber(ARGV[4]), tonumber(ARGV[5])
   before.strangers, before.singles = before.strangers + pools.strangers, before.singles + pools.singles

@@ -1,5 +1,5 @@
 -- Purpose: decides which ready heap a host is in: `LANE` or `LANE@REGION`, with `!` after the lane for hard
---   hosts. The lane includes the sites whose files a worker needs (`+SITE`, handover.lua). Loaded after
+--   hosts. The lane includes the sites whose files a worker needs (`+SITE`, move_host.lua). Loaded after
 --   breaker.lua.
 -- Promise: a host keeps the lane and region with which it was first added. A single request may require
 --   another region.

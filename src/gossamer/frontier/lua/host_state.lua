@@ -1,5 +1,5 @@
 -- Purpose: a host's slots and times, and its place in the ready heaps. Loaded after breaker.lua and
---   heaps.lua.
+--   heap_of_host.lua.
 -- Promise: a host is in at most one ready heap per crawl, ordered by the time of its next start.
 
 -- A host is read once per call. Code that changes it leaves the writing to `arm`.

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gossamer.model.page import Page
-from gossamer.parsing import embedded, html, limits, links, pagedates, products, structured, tables, text
+from gossamer.parsing import embedded, html, links, page_cost, pagedates, products, structured, tables, text
 from gossamer.parsing.base_url import Base
-from gossamer.parsing.limits import TooComplex, is_costly
+from gossamer.parsing.page_cost import TooComplex, is_costly
 from gossamer.parsing.page_view import PageView
 
 URL = "https://www.example.com/a/b"
@@ -93,7 +93,7 @@ def test_a_page_with_a_long_base_and_many_links() -> None:
 )
 def test_a_view_of_a_page_that_explodes_is_refused(ask: Callable[[PageView], Any]) -> None:
     """Log-ins, `check`, `new` and `shell` parse pages themselves."""
-    assert limits.may_explode(EXPLODES)
+    assert page_cost.may_explode(EXPLODES)
     page = Page(URL, 200, [("content-type", "text/html")], EXPLODES, 0.0, 0.0, len(EXPLODES))
     with pytest.raises(TooComplex, match="too complex"):
         ask(PageView(page))

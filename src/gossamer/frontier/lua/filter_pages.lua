@@ -1,5 +1,5 @@
 -- Purpose: the pages in which `--seen bloom` stores 23 bits of each fingerprint: how they are written and
---   split. Loaded before filter.lua.
+--   split. Loaded before quotient_filter.lua.
 -- Promise: pages are split one by one in order (linear hashing), so that a page holds 768 URLs on average,
 --   whatever their total number.
 -- Cost: 0.05 ms to rewrite a page, 1 ms to split one.

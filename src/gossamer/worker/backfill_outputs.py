@@ -28,7 +28,7 @@ Add = Callable[[FileSink, str, int], Awaitable[None]]
 kept row that the file lacks."""
 
 
-class OutputFiller:
+class OutputBackfill:
     """Fills the outputs of one process.
 
     `kept`: the kept rows, None if rows of the crawl were not kept. `only_pass`: new outputs get only the rows

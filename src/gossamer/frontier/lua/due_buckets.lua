@@ -1,6 +1,6 @@
 -- Purpose: finds the buckets of one server in which hosts may start or leases expire.
 -- KEYS[1]: tag of one bucket of the server (selects the server).
--- ARGV: crawl, heaps served (ready.lua) or `l` for leases, then the tags of the buckets.
+-- ARGV: crawl, heaps served (ready_heaps.lua) or `l` for leases, then the tags of the buckets.
 -- Returns: {now, then for each bucket with waiting hosts or leases: its position in the list (from 0), ms
 --   when the first is due}.
 -- Promise: changes nothing.

@@ -42,7 +42,7 @@ class UrlState(msgspec.Struct):
     request: Request | None = None
 
 
-class Locator:
+class UrlLookup:
     """Searches for URLs of one crawl. `canonical` returns the canonical form of a URL, which is the key for
     deduplication, or None if the text is not a URL."""
 

@@ -1,4 +1,4 @@
--- Purpose: the seen-set for `--seen bloom`: a quotient filter in pages (pages.lua). Loaded before seen.lua.
+-- Purpose: the seen-set for `--seen bloom`: a quotient filter in pages (filter_pages.lua). Loaded before seen.lua.
 -- Promise: about 2.8 bytes per URL at any size. A lookup reads one page.
 -- Cost: 3 us per known URL and 6 us per new one, including rewrites and splits of pages.
 local filter_risk = 0 -- sum over the new URLs of the probability that each would have been taken for a known one

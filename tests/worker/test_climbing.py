@@ -11,7 +11,7 @@ from gossamer.model.visit import Claim
 from gossamer.politeness.ladder import Ladder
 from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.store.store import Store
-from gossamer.worker.ladder import Climbing, block_kind
+from gossamer.worker.climbing import Climbing, block_kind
 
 URL = "https://a.example/shop/1"
 CLAIM = Claim(1, 0, "a.example", Request(URL))

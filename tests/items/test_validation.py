@@ -15,7 +15,7 @@ import pydantic
 import pytest
 from msgspec import Meta
 
-from gossamer.items.schema import schema_of
+from gossamer.items.validation import schema_of
 from gossamer.model.item import Fresh, Item, kind_of, plain_fields
 
 NOW = datetime(2026, 1, 31).timestamp()

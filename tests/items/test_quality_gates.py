@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import UsageError
-from gossamer.items.gates import NAMES, number_value, parse
+from gossamer.items.quality_gates import NAMES, number_value, parse
 from gossamer.model.summary import Summary
 
 SUMMARY = Summary(

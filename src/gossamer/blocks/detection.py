@@ -1,0 +1,229 @@
+"""Block detection: whether a response is a block, by which vendor, what it demands, and by which signs it was
+recognized (docs/blocks.md).
+
+There is one small pure function per vendor (`vendors`), and some for block pages without a vendor
+(`challenges`). The first function that recognizes a response decides. A response with a good status, enough
+text and no suspicious header costs a few microseconds, whatever its size. Without a parse tree it costs some
+tens of microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from gossamer.blocks.answer import (
+    HEAD_BYTES,
+    MAX_THIN_CHARS,
+    MAX_THIN_LINKS,
+    REFUSING,
+    TAIL_BYTES,
+    Answer,
+    Block,
+    Headers,
+    flatten_headers,
+    has_many_words,
+)
+from gossamer.blocks.signs import CONSENT_URL, LOGIN_URL, URL
+from gossamer.blocks.vendors import VENDORS
+from gossamer.model.media_types import Body, to_bytes
+
+__all__ = ["KINDS", "NAMES", "Block", "block", "needs_rendering"]
+
+NAMES = (
+    "cloudflare",
+    "datadome",
+    "akamai",
+    "perimeterx",
+    "imperva",
+    "aws-waf",
+    "cloudfront",
+    "distil",
+    "kasada",
+    "recaptcha",
+    "hcaptcha",
+    "turnstile",
+    "anubis",
+    "generic",
+)
+KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
+
+_HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
+"""Detectors examine a page with a good status only if one of the words of block pages occurs in these first
+or last bytes."""
+MAX_NOTICE_CHARS = 400
+"""A page with more visible characters is a notice only if its title or address says so, not by its words
+alone. The limit is twice as high for a page that asks for a password."""
+MAX_NOTICE_BYTES = 24 << 10
+"""The size in bytes above which a page with a usual title is not a notice."""
+_TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
+"""Headers that only refusals have."""
+_PLACES = (
+    "/sorry/",
+    "captcha",
+    "punish",
+    "perfdrive",
+    "authwall",
+    "/blocked?",
+    "anubis",
+    "/login",
+    "checkpoint",
+    "queue-it.net",
+    "//consent.",
+    "//guce.",
+)
+"""Parts of addresses of block pages."""
+_MORE = (
+    b"obot",
+    b"uman",
+    b"bots",
+    b"locked",
+    b"anned",
+    b"enied",
+    b"document.cookie",
+    b"assword",
+    b"unusual",
+    b"location.re",
+)
+_TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,100})", re.IGNORECASE)
+_TYPOGRAPHY = re.compile(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
+"""Spaces, quotation marks and dashes in UTF-8."""
+_USUAL = re.compile(rb"[^<>]{12,}")
+_NOTICE = re.compile(
+    rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
+    rb"|request|sorry|wait|challenge|ddos|visitor system"
+    rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
+)
+"""Words in the titles of notices, in lower case."""
+_BRIEF = re.compile(
+    rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
+    rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
+)
+"""More words in the titles of notices, for small pages."""
+_SCRIPT = re.compile(rb"<script[\s>]")
+_ROOT = re.compile(
+    rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte"
+    rb"|q-app)[\"']?[^<>]{0,200}>\s{0,200}</div>"
+    rb"|<app-root[^<>]{0,200}>\s{0,200}</app-root>"
+)
+_ASKS = re.compile(rb"<noscript[^<>]{0,100}>[^<]{0,300}(?:<[^<>]{0,200}>[^<]{0,300}){0,6}javascript")
+
+
+def block(
+    status: int | None,
+    headers: Headers | None,
+    body: Body,
+    url: str | None,
+    shows: Callable[[], int] | None = None,
+) -> Block | None:
+    """Returns the block that a response is, or None for a page. Never fails. `headers`: a mapping or pairs,
+    names in any case. `shows`: returns a lower bound for the number of letters that an HTML page shows, if
+    its tree is available. Otherwise the bytes are searched.
+
+    >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
+    Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
+    >>> block(200, {"content-type": "text/html"}, b"<title>Captchas, a history</title><p>Once upon a time", "https://example.com/")
+    """
+    status, body, url = status or 0, to_bytes(body), url or ""
+    if 300 <= status < 400 or status in (204, 205):
+        return None
+    known = flatten_headers(headers or ())
+    good = status not in REFUSING and _TELLING.isdisjoint(known)
+    if good and not (_text(known, body) and _odd(status, known, body, url, shows)):
+        return None
+    page = Answer(status, known, body, url)
+    for detector in VENDORS:
+        if found := detector(page):
+            return found
+    from gossamer.blocks.challenges import (
+        WALLS,
+    )  # these patterns take 25 ms to import, so they are imported only for pages of no known vendor
+
+    for wall in WALLS:
+        if found := wall(page):
+            return found
+    return None
+
+
+def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> bool:
+    """Returns whether a page is an empty shell that scripts are to fill, although nothing blocks us.
+
+    >>> needs_rendering(200, {}, b'<div id="root"></div><script src="/app.js"></script>', "https://example.com/")
+    True
+    """
+    known = flatten_headers(headers)
+    if not 200 <= status < 300 or not _text(known, body) or len(body) > 512 << 10 or has_many_words(body):
+        return False
+    page = Answer(status, known, body, url, whole=True)
+    if (
+        not _SCRIPT.search(page.low)
+        or len(page.text) > 400
+        or b"<frameset" in page.low
+        or block(status, known, body, url)
+    ):
+        return False
+    return len(page.text) < 60 or bool(_ROOT.search(page.low) or _ASKS.search(page.low))
+
+
+def _text(headers: dict[str, str], body: bytes) -> bool:
+    """Returns whether the response is a page for people."""
+    kind = headers.get("content-type", "")
+    return "html" in kind or (
+        not kind.strip() and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<")
+    )
+
+
+def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
+    """Returns whether a page with a good status needs a closer look: it has few words, and either no usual
+    title or a word of blocks."""
+    if len(body) > HEAD_BYTES + TAIL_BYTES:
+        return False
+    if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
+        return True
+    found = _TITLE.search(body, 0, 8192)
+    title = found[1] if found is not None else b""
+    if not title.isascii():
+        title = _TYPOGRAPHY.sub(b" ", title)
+    usual = _USUAL.match(title) and not _NOTICE.search(title.lower())
+    if usual and len(body) <= 4096 and _BRIEF.search(title.lower()):
+        usual = None
+    if (usual and len(body) > MAX_NOTICE_BYTES) or (shows is not None and shows() > MAX_THIN_CHARS):
+        return False
+    if usual:
+        window = body if len(body) <= _HEAD_BYTES + _TAIL_BYTES else body[:_HEAD_BYTES] + body[-_TAIL_BYTES:]
+        if not (_word(window) or (len(body) <= 4096 and any(word in window for word in _MORE))):
+            return False
+    if body.count(b"<a ") > MAX_THIN_LINKS or (shows is None and has_many_words(body)):
+        return False
+    return not _plain(Answer(status, known, body, url), shows) and (shows is None or not has_many_words(body))
+
+
+def _word(page: bytes) -> bool:
+    """Returns whether a page has a word of challenges. Names of scripts are searched only if the page has a
+    brace, and so may have a script. A brace is found faster than a word."""
+    return (
+        b"aptcha" in page
+        or b"hallenge" in page
+        or b"APTCHA" in page
+        or b"_Incapsula_Resource" in page
+        or b"bm-verify" in page
+        or b"sec-if-cpt" in page
+        or (b"{" in page and (b"gokuProps" in page or b"ProtectionInitialized" in page))
+        or (b"K" in page and b"KPSDK" in page)
+    )
+
+
+def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
+    """Returns whether a page has too much text for a notice, and no sign of a notice in its title, address
+    and code."""
+    from gossamer.blocks.notice_words import TITLES
+
+    low, title, url = page.low, page.title, page.url.lower()
+    said = MAX_NOTICE_CHARS if b"password" not in low else 2 * MAX_NOTICE_CHARS
+    if len(low) < said or not (has_many_words(low, said) if shows is None else shows() > said):
+        return False
+    if _NOTICE.search(_TYPOGRAPHY.sub(b" ", title.encode("utf-8", "replace"))) or TITLES.fullmatch(title):
+        return False
+    if URL.search(url) or LOGIN_URL.search(url) or CONSENT_URL.match(url):
+        return False
+    return b"denied" not in low and not page.may_have_marks
