@@ -35,6 +35,7 @@ from gossamer.model.site import Site
 from gossamer.politeness.robots_access import MAX_BYTES as ROBOTS_SIZE
 from gossamer.sinks.output_spec import has_whole_responses
 from gossamer.sites import host_rules
+from gossamer.sites.before_request import preparer
 from gossamer.worker.climbing import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
 
 PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
@@ -90,6 +91,7 @@ class CollectorSetup:
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(host_rules.host_needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
+        self._prepare = preparer(sites)
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
         self._plain = PlainIdentity(
             setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host
@@ -196,7 +198,9 @@ class CollectorSetup:
                 site.name, site.collector, total=settings.timeout, most=2 * settings.max_size
             )
             made = cached(made, settings, self._plain.given)
-            rung = self._rungs[f"site {site.name}", False] = Rung(PLAIN, made, self._plain)
+            rung = self._rungs[f"site {site.name}", False] = Rung(
+                PLAIN, made, self._plain, prepare=self._prepare
+            )
         return rung
 
     def _rung(self, name: str, robots: bool) -> Rung:
@@ -239,7 +243,8 @@ class CollectorSetup:
             proxies = None if name == UNLOCKER else self._proxies  # the unlocker's API is called directly
             self._identities.add(identity)
             elsewhere = self._others and name == BROWSER and isinstance(made, Missing)
-            rung = self._rungs[name, robots] = Rung(name, made, identity, proxies, elsewhere)
+            prepare = None if robots else self._prepare
+            rung = self._rungs[name, robots] = Rung(name, made, identity, proxies, elsewhere, prepare)
         return rung
 
     def _unlock(self) -> UnlockerCollector:

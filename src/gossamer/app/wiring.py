@@ -233,6 +233,8 @@ class CrawlWorker:
             graph,
             [(*name, dict(fields)) for name, fields in reader.usual.items()],
             printed_level(),
+            self.setup.crawl,
+            str(self.folder),
         )
 
     def _write(
@@ -404,7 +406,8 @@ class CrawlWorker:
             usual: Usual = {}
             if self.sites and self.outputs.keeps_items:
                 usual = await usual_fields_of_sites(self.store, self.sites)
-            self.reader.open(self.folder if self.setup.job.settings.store is None else None, usual)
+            crashes = self.folder if self.setup.job.settings.store is None else None
+            self.reader.open(self.setup.crawl, self.folder, crashes, usual)
             self._opened = True
         await self._state()
         if (policy := self.frontier.policy).host_time >= 0:

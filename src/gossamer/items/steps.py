@@ -3,15 +3,19 @@ a site."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import xxhash
 
+from gossamer.config.redaction import mask
+from gossamer.errors import ConfigError
 from gossamer.items.pydantic_models import Fault
 from gossamer.items.validation import Schema
 from gossamer.model import minhash as sketch
@@ -49,6 +53,19 @@ class Fields(dict[str, Any]):
 Step = Callable[[Fields, Any], Any]
 """Called as `step(item, page)`. A step changes the item and returns None, or returns another dict. It raises
 Unwanted to drop the item. Any other exception rejects the item."""
+
+
+class StepContext(NamedTuple):
+    """What `step.open(context)` receives."""
+
+    crawl: str
+    """The name of the crawl."""
+    site: str
+    """The name of the site."""
+    folder: Path
+    """The crawl's folder. Several processes of a crawl on one machine share it."""
+    args: Mapping[str, Any]
+    """The arguments of the site (`-a name=value`)."""
 
 
 class Unwanted(Exception):
@@ -190,8 +207,39 @@ deduplicate = Deduplicate()
 def prepare_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Returns the steps of a site for one crawl. Steps with memory start empty, and `validate` is added if it
     is missing."""
-    begun = tuple(getattr(step, "begin", lambda step=step: step)() for step in steps)
+    made = [step() if inspect.isclass(step) else step for step in steps]
+    begun = tuple(getattr(step, "begin", lambda step=step: step)() for step in made)
     return begun if validate in begun else (*begun, validate)
+
+
+def open_steps(steps: Sequence[Step], context: StepContext) -> None:
+    """Calls `open(context)` of the steps that have it. If a step fails, closes the opened ones and raises
+    ConfigError."""
+    opened: list[Step] = []
+    for step in steps:
+        try:
+            with redirect_stdout(sys.stderr):
+                getattr(step, "open", bool)(*((context,) if hasattr(step, "open") else ()))
+        except Exception as error:
+            close_steps(opened, context.site)
+            raise ConfigError(
+                mask(
+                    f"site {context.site}: step {name_of(step)}: open: {type(error).__name__}: "
+                    f"{exception_message(error)}"
+                )
+            ) from error
+        opened.append(step)
+
+
+def close_steps(steps: Sequence[Step], site: str) -> None:
+    """Calls `close()` of the steps that have it, the last one first. Errors are printed."""
+    for step in reversed(steps):
+        try:
+            with redirect_stdout(sys.stderr):
+                getattr(step, "close", bool)()
+        except Exception as error:  # noqa: BLE001 - the user's code; the other steps are closed too
+            line = f"site {site}: step {name_of(step)}: close: {type(error).__name__}: {exception_message(error)}"
+            print(f"gossamer: {mask(line)}", file=sys.stderr)
 
 
 def run_steps(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gossamer import url as urls
-from gossamer.config import value_parsers
+from gossamer.config import plugins, value_parsers
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError, UnknownParameter
 from gossamer.model import item as items
@@ -99,8 +99,10 @@ class Site:
     - `retries`: the wait before each retry (seconds, or text such as `5m`), or "none".
     - `robots`: False: robots.txt is fetched and its Crawl-delay is kept, but its rules are ignored.
     - `session`: a `Login` for pages behind a log-in.
-    - `sinks`: outputs for the site's items in addition to those of the crawl, in the form of `-o`.
-    - `steps`: callables `step(item, page)` through which the items go (`gossamer.items.steps`).
+    - `sinks`: outputs for the site's items in addition to those of the crawl, in the form of `-o`, or classes
+      and objects with a method `write(rows)`.
+    - `steps`: callables `step(item, page)` through which the items go, classes of such callables, or names of
+      installed steps (`gossamer.items.steps`). A step may have `open(context)` and `close()`.
     - `gates`: quality gates for this site, in the form of `--fail-on`.
     - `complete`: a full crawl sees all items of the site. Items that it does not see are marked as gone in
       stores that keep one row per item, at most 20 % of them in one run. Another share: `complete=0.5`.
@@ -151,7 +153,7 @@ class Site:
         region: str | None = None,
         retries: str | Sequence[float | str] | None = None,
         robots: bool = True,
-        sinks: str | Iterable[str] = (),
+        sinks: Any = (),
         steps: Any = (),
         gates: str | Iterable[str] = (),
         complete: bool | float | str = False,
@@ -199,7 +201,9 @@ class Site:
         self.session: Login | None = read("session", _session, session)
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", value_parsers.flag, robots)
-        self.sinks: tuple[str, ...] = read("sinks", _several, sinks)
+        self.own_sinks: Mapping[str, Any] = MappingProxyType({})
+        """The sinks that are classes or objects, by the output that stands for them in `sinks`."""
+        self.sinks: tuple[str, ...] = read("sinks", self._sinks, sinks)
         self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
         self.gates: tuple[str, ...] = read("gates", _several, gates)
         self.complete: float = read("complete", _complete, complete)
@@ -208,10 +212,33 @@ class Site:
         self.args: Mapping[str, Any] = self.defaults
         self.functions: Sequence[Function] = []
         self.solver: Callable[..., Any] | None = None
+        self.before_function: Callable[[Any], Any] | None = None
+        self.failed_function: Callable[[Any], Any] | None = None
 
     def __repr__(self) -> str:
         functions = ", ".join(one.name for one in self.functions)
         return f"<Site {self.name}: hosts {', '.join(self.hosts) or '-'}; functions {functions or '-'}>"
+
+    def _sinks(self, given: Any) -> tuple[str, ...]:
+        """Returns the outputs in the form of `-o`. A class or an object gets a URL that stands for it."""
+        several = (given,) if isinstance(given, str) or hasattr(given, "write") else tuple(given or ())
+        found, own = list[str](), dict[str, Any]()
+        for one in several:
+            if isinstance(one, str):
+                found.append(one)
+                continue
+            if not callable(getattr(one, "write", None)):
+                raise TypeError(
+                    f"a sink is an output as of -o, or has a method write(rows), and {one!r} is none"
+                )
+            name = one.__name__ if inspect.isclass(one) else type(one).__name__
+            url = f"site://{self.name}/{name}"
+            if url in own:
+                url += f"-{len(own) + 1}"
+            own[url] = one
+            found.append(url)
+        self.own_sinks = MappingProxyType(own)
+        return tuple(found)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._frozen:
@@ -288,6 +315,31 @@ class Site:
         if self.solver is not None:
             raise ConfigError(f"site {self.name}: two functions are its captcha")
         self.solver = call
+        return call
+
+    def before(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Registers the function that is called with each request just before it is sent, for example to sign
+        it. It gets an `OutgoingRequest` and changes its headers, the query of its URL, or its body."""
+        self.before_function = self._only("before", call, self.before_function)
+        return call
+
+    def failed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Registers the function that is called for each URL that failed for good: after its last retry, or
+        with an error status that no function of the site reads. It gets a `FailedVisit`. It yields items and
+        requests like a page function."""
+        self.failed_function = self._only("failed", call, self.failed_function)
+        return call
+
+    def _only(
+        self, name: str, call: Callable[..., Any], known: Callable[..., Any] | None
+    ) -> Callable[..., Any]:
+        """Returns a function that is registered once per site. Raises ConfigError."""
+        if known is not None:
+            raise ConfigError(f"site {self.name}: it has two functions with @site.{name}")
+        if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+            raise ConfigError(f"site {self.name}: @site.{name}: write def {call.__name__}, not async def")
+        if not _takes_a_page(call):
+            raise ConfigError(f"site {self.name}: @site.{name}: {call.__name__} is called with one argument")
         return call
 
     @property
@@ -447,15 +499,33 @@ def _collector(given: Any) -> Callable[[Any], Any] | None:
 
 
 def _steps(steps: Any) -> tuple[Callable[..., Any], ...]:
-    found = (steps,) if callable(steps) else tuple(steps)
+    given = (steps,) if callable(steps) or isinstance(steps, str) else tuple(steps)
+    found = tuple(plugins.load("gossamer.steps", step) if isinstance(step, str) else step for step in given)
     if odd := [step for step in found if not callable(step)]:
         raise TypeError(f"a step is a callable of the item and the page, and {odd[0]!r} is none")
     for step in found:
-        if inspect.iscoroutinefunction(step) or inspect.iscoroutinefunction(type(step).__call__):
+        call = step.__call__ if inspect.isclass(step) else step
+        if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(step).__call__):
             raise TypeError(
                 f"nobody waits for a step: write {getattr(step, '__name__', step)} with def, not async def"
             )
+        if inspect.isclass(step):
+            _takes_nothing(step)
     return found
+
+
+def _takes_nothing(step: type) -> None:
+    """Raises TypeError if a class of steps cannot be called without arguments."""
+    if "__call__" not in dir(step) or step.__call__ is type.__call__:
+        raise TypeError(f"the step {step.__name__} has no method __call__(self, item, page)")
+    try:
+        inspect.signature(step).bind()
+    except TypeError:
+        raise TypeError(
+            f"the step {step.__name__} needs arguments: write steps=[{step.__name__}(...)]"
+        ) from None
+    except ValueError:  # a class without a signature, written in C
+        return
 
 
 def _retries(retries: Any) -> tuple[float, ...] | None:

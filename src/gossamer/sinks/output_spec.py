@@ -256,6 +256,10 @@ def open_store(
     from gossamer.sinks.refused_rows import RefusedRowsFile
 
     refuse = RefusedRowsFile(folder).refuse
+    if at.kind == "own":
+        from gossamer.sinks.own_sink import own_sink
+
+        return own_sink(at, folder)
     if at.kind == "postgresql":
         from gossamer.sinks.postgresql import postgresql
 

@@ -7,9 +7,10 @@ import difflib
 import os
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+from gossamer.config import plugins
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError, UsageError
 from gossamer.sinks.history import TAKEN
@@ -21,6 +22,7 @@ FORMS = {
     "kafka": ("kafka://HOST:9092/TOPIC", ("key", "journal", "tls", "sasl", "ca_file")),
     "webhook": ("https+webhook://HOST/PATH?secret=${env:NAME}", ("secret", "batch", "journal", "ca_file")),
     "cassandra": ("cassandra://USER@HOST:9042/KEYSPACE", ("table", "tls", "ca_file")),
+    "own": ("python://MODULE:CLASS", ()),
 }
 """Kinds of stores: the form of the URL, and gossamer's own parameters. Other parameters go to the driver."""
 SCHEMES = {
@@ -39,6 +41,10 @@ SCHEMES = {
 }
 AWAY = ("s3", "gs", "hdfs", "webhdfs")
 """Schemes of object stores, which receive whole responses."""
+SINKS: Final = "gossamer.sinks"
+"""The group of the entry points of sinks. Their names are schemes of URLs."""
+PYTHON, SITE = "python", "site"
+"""Schemes of the user's own sinks: a class by its module, and one of a site file."""
 _STRICT = ("kafka", "cassandra")
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
@@ -59,22 +65,32 @@ def kind_of(spec: str) -> str | None:
     >>> kind_of("postgresql://h/db"), kind_of("out.jsonl")
     ('postgresql', None)
     """
-    return SCHEMES.get(spec.partition("://")[0].lower()) if "://" in spec else None
+    return _kind(spec.partition("://")[0].lower()) if "://" in spec else None
+
+
+def _kind(scheme: str) -> str | None:
+    """Returns the kind of store of a scheme: one of FORMS, or None. Searches the installed packages only for
+    a scheme that gossamer does not have."""
+    if found := SCHEMES.get(scheme):
+        return found
+    own = scheme in (PYTHON, SITE) or (scheme not in AWAY and scheme in plugins.names(SINKS))
+    return "own" if own else None
 
 
 def check_kind(spec: str) -> str:
     """Returns the kind of store that a URL names. Raises UsageError, which lists the valid values."""
     scheme = spec.partition("://")[0].lower()
-    kind = SCHEMES.get(scheme)
+    kind = _kind(scheme)
     if kind is None:
         close = difflib.get_close_matches(scheme, SCHEMES, 1, 0.6)
         hint = f" (did you mean {close[0]}://?)" if close else ""
-        known = ", ".join(f"{name}://" for name in (*SCHEMES, *AWAY))
+        known = ", ".join(f"{name}://" for name in (*SCHEMES, *AWAY, PYTHON, *plugins.names(SINKS)))
         raise UsageError(f"-o {mask(spec)}: no store {scheme}://{hint}; stores are {known}")
     form, ours = FORMS[kind]
     try:
         split = urlsplit(_REFERENCE.sub("x", spec))
-        bad = not split.netloc and kind != "postgresql"
+        bad = not split.netloc and kind not in ("postgresql", "own")
+        bad = bad or (scheme == PYTHON and not all(split.netloc.partition(":")))
     except ValueError:
         bad = True
     if bad:
@@ -98,7 +114,10 @@ def parse_sink_url(spec: str) -> SinkUrl:
     split = urlsplit(_REFERENCE.sub(_secret, spec))
     ours = FORMS[kind][1]
     pairs = parse_qsl(split.query, keep_blank_values=True)
-    url = _joined(split._replace(query=urlencode([pair for pair in pairs if pair[0] not in ours])))
+    others = [pair for pair in pairs if pair[0] not in ours]
+    if kind == "own":
+        return SinkUrl(kind, _joined(split), {}, mask(spec))
+    url = _joined(split._replace(query=urlencode(others)))
     bare = split._replace(netloc=split.netloc.rpartition("@")[2], query="", fragment="")
     given = {name: value for name, value in pairs if name in ours}
     shown = {name: value for name, value in given.items() if name in ("table", "collection", "hash", "list")}

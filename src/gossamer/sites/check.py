@@ -92,7 +92,14 @@ def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[li
         parsed = run(site, view)
     if parsed.error:
         return [], parsed.detail
-    made = ItemBuilder(site).make(parsed, view)
+    builder = ItemBuilder(site)
+    try:
+        builder.open("check", saved_folder(site.path))
+        made = builder.make(parsed, view)
+    except ConfigError as error:  # a step that cannot be opened
+        return [], str(error)
+    finally:
+        builder.close()
     for one in made:
         if one.faults:
             field, value, reason = one.faults[0]

@@ -4,16 +4,29 @@ the site's steps, then adds the key, the content hash and the referenced files."
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import xxhash
 
 from gossamer import url as urls
+from gossamer.errors import ConfigError
 from gossamer.items import item_times
 from gossamer.items.assets import FILES, File, Named, marked_fields
 from gossamer.items.pydantic_models import Fault
-from gossamer.items.steps import Fields, alike, clean, content_bytes, prepare_steps, run_steps, validate
+from gossamer.items.steps import (
+    Fields,
+    StepContext,
+    alike,
+    clean,
+    close_steps,
+    content_bytes,
+    open_steps,
+    prepare_steps,
+    run_steps,
+    validate,
+)
 from gossamer.items.validation import Schema, schema_of
 from gossamer.model import item as items
 from gossamer.model.minhash import Sketch
@@ -55,9 +68,21 @@ class ItemBuilder:
 
     def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
         self.site, self._steps, self._canonical = site, prepare_steps(site.site.steps), canonical
+        self._opened = False
         self._own = any(step not in (clean, validate) for step in self._steps)
         self._timed: dict[type, item_times.Places] = {}
         self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
+
+    def open(self, crawl: str, folder: Path) -> None:
+        """Opens the site's steps for a crawl. `folder`: the crawl's folder. Raises ConfigError."""
+        open_steps(self._steps, StepContext(crawl, self.site.name, folder, self.site.site.args))
+        self._opened = True
+
+    def close(self) -> None:
+        """Closes the site's steps, if they were opened."""
+        if self._opened:
+            self._opened = False
+            close_steps(self._steps, self.site.name)
 
     def make(self, parsed: PageResult, view: PageView) -> list[BuiltItem]:
         """Returns the items of a page. Errors become faults of an item."""
@@ -178,12 +203,29 @@ def _named_by_texts(fields: dict[Any, Any]) -> dict[str, Any]:
     return fields
 
 
-def builder_of_sites(
-    sites: Sequence[LoadedSite], canonical: Callable[[str], str]
-) -> Callable[[LoadedSite], ItemBuilder]:
-    """Returns a function that returns the builder of a site. Each site has one builder per crawl."""
-    known = {id(site): ItemBuilder(site, canonical) for site in sites}
-    return lambda site: known[id(site)]
+class ItemBuilders:
+    """The builders of a crawl, one for each site."""
+
+    def __init__(self, sites: Sequence[LoadedSite], canonical: Callable[[str], str]) -> None:
+        self._known = {id(site): ItemBuilder(site, canonical) for site in sites}
+
+    def of(self, site: LoadedSite) -> ItemBuilder:
+        """Returns the builder of a site."""
+        return self._known[id(site)]
+
+    def open(self, crawl: str, folder: Path) -> None:
+        """Opens the steps of all sites. Raises ConfigError."""
+        try:
+            for builder in self._known.values():
+                builder.open(crawl, folder)
+        except ConfigError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Closes the steps of all sites."""
+        for builder in self._known.values():
+            builder.close()
 
 
 def has_comparing_step(sites: Sequence[LoadedSite]) -> bool:

@@ -352,6 +352,11 @@ def _selectors(path: Path, site: Site) -> None:
 
 def _sinks(path: Path, site: Site) -> None:
     """Raises ConfigError if one of the site's sinks is invalid."""
+    if site.own_sinks:
+        from gossamer.sinks import own_sink
+
+        for spec, own in site.own_sinks.items():
+            own_sink.register(spec, own)
     for spec in site.sinks:
         try:
             output_spec.parse(spec)

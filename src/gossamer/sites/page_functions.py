@@ -16,6 +16,7 @@ from gossamer.config.redaction import mask
 from gossamer.items.steps import Stop
 from gossamer.model.item import exception_message, is_ctrl_c, is_item
 from gossamer.model.request import Request
+from gossamer.model.site import Function
 from gossamer.parsing.page_view import NEEDS, PageView
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.url.patterns import PatternTimeout
@@ -65,18 +66,30 @@ def run(loaded: LoadedSite, view: PageView) -> PageResult:
                 detail=f"site {site.name} has no page function {use!r}; it has {known or 'none'}",
             )
         return PageResult()
-    parsed, yielded = PageResult(function=function.name, item=function.item), None
+    return call_function(loaded, function.call, view, view, function)
+
+
+def call_function(
+    loaded: LoadedSite,
+    call: Callable[[Any], Any],
+    argument: Any,
+    view: PageView,
+    function: Function | None = None,
+) -> PageResult:
+    """Calls a function of a site and sorts what it yields. An error becomes the result's `error`. `view`: the
+    page to which relative URLs and requests belong."""
+    name = call.__name__ if function is None else function.name
+    parsed, yielded = PageResult(function=name, item=None if function is None else function.item), None
     try:
         with redirect_stdout(sys.stderr):  # stdout is reserved for data
-            yielded = function.call(view)
+            yielded = call(argument)
             _sort(yielded if yielded is not None else (), view, parsed)
     except Stop as stop:
-        parsed.stop = exception_message(stop) or f"{function.name}()"
+        parsed.stop = exception_message(stop) or f"{name}()"
     except BaseException as error:
         if is_ctrl_c(error):
             raise
-        detail = _detail(loaded.path, error, function.call, yielded)
-        return PageResult(error="parse", detail=detail, function=function.name)
+        return PageResult(error="parse", detail=_detail(loaded.path, error, call, yielded), function=name)
     return parsed
 
 

@@ -19,6 +19,7 @@ from gossamer.model.verdict import Done, Retry, Verdict
 from gossamer.model.visit import Claim
 from gossamer.politeness import ladder
 from gossamer.politeness.ladder import RUNGS, Ladder, Learned
+from gossamer.sites.before_request import Prepare
 from gossamer.worker.routing import BROWSER, LaneRouter
 
 
@@ -58,6 +59,8 @@ class Rung(NamedTuple):
     proxies: LendsProxies | None = None
     elsewhere: bool = False
     """Whether only other workers of the fleet have this rung."""
+    prepare: Prepare | None = None
+    """Prepares each request with its site's `@site.before`. None if no site has one."""
 
     async def collect(self, request: Request, apart: float = 0.0) -> Page | Failure:
         """Fetches one URL, through a proxy if proxies are configured. The identity stores the response's
@@ -67,10 +70,18 @@ class Rung(NamedTuple):
             headers, guise = self.identity.lend(request)
             if proxy is not None:
                 guise = msgspec.structs.replace(guise or Guise(), proxy=proxy)
-            result = await self.collector.collect(request, headers, guise)
+            sent = request
+            if self.prepare is not None:
+                prepared = self.prepare(request, headers)
+                if isinstance(prepared, Failure):
+                    return msgspec.structs.replace(prepared, rung=self.name)
+                sent, headers = prepared
+            result = await self.collector.collect(sent, headers, guise)
             if isinstance(result, Failure):
                 return msgspec.structs.replace(result, rung=self.name)
             result.rung = self.name
+            if sent is not request:
+                result.url = request.url
             if goes_on():
                 self.identity.took(result, guise)
             return result

@@ -20,6 +20,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -102,12 +103,21 @@ class PageProcess:
             graph=None if order.graph is None else partial(edges, order.graph[0], key, order.graph[1]),
             is_apart=True,
         )
-        self._reader.open(None, {(site, kind): fields for site, kind, fields in order.usual})
+        self._reader.open(
+            order.crawl,
+            Path(order.folder),
+            None,
+            {(site, kind): fields for site, kind, fields in order.usual},
+        )
         self._limits, self._start = Limits(), virtual_size()
 
     def _keep(self, page: Page, request: Request, why: str) -> None:
         """Records why a page could not be parsed. The worker stores the page."""
         self._why.append(why)
+
+    def close(self) -> None:
+        """Closes the steps of the sites."""
+        self._reader.close()
 
     def answer(self, data: bytes) -> Iterator[bytes]:
         """Yields the frames that answer a task. If the page needs more memory than it may use, the answer has
@@ -226,6 +236,8 @@ def main() -> None:
                 _send(pipe, frame)
     except BrokenPipeError:
         return
+    finally:
+        process.close()
 
 
 if __name__ == "__main__":

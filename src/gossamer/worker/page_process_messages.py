@@ -37,6 +37,9 @@ class ProcessSettings(msgspec.Struct, array_like=True):
     """Site, kind of item, and that kind's usual fields with their coverage (`model.absence`)."""
     log_level: str = ""
     """The level from which on log records of site files are printed. '' prints none."""
+    crawl: str = ""
+    folder: str = ""
+    """The crawl's folder."""
 
 
 class SentPage(msgspec.Struct, array_like=True):

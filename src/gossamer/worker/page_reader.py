@@ -49,6 +49,8 @@ from gossamer.worker.records import page_record, page_row
 if TYPE_CHECKING:
     from gossamer.worker.reader import Reader
 
+EXIT_S = 5.0
+"""Seconds that an idle process has to close the steps of its sites and exit."""
 MAX_PROCESSES = 2
 """Number of costly pages that one worker reads at once."""
 _NAMES = msgspec.msgpack.Decoder(list[tuple[list[Named], int]])
@@ -100,7 +102,7 @@ class PageReader:
 
     async def close(self) -> None:
         """Ends the processes."""
-        await asyncio.gather(*(one.end() for one in self._all))
+        await asyncio.gather(*(one.end(exits=one in self._idle) for one in self._all))
         self._all.clear()
         self._idle.clear()
 
@@ -132,7 +134,7 @@ class PageReader:
                     await self._end(process)
             end = _END.decode(frames[-1][1:])
             if end.retire:
-                await self._end(process)
+                await self._end(process, exits=True)
             else:
                 self._idle.append(process)
             if end.too_complex:
@@ -150,9 +152,9 @@ class PageReader:
             raise
         return process
 
-    async def _end(self, process: ReaderProcess) -> int:
+    async def _end(self, process: ReaderProcess, *, exits: bool = False) -> int:
         self._all.discard(process)
-        return await process.end()
+        return await process.end(exits=exits)
 
 
 class ReaderProcess:
@@ -201,8 +203,13 @@ class ReaderProcess:
         self._writer.write(data)
         await self._writer.drain()
 
-    async def end(self) -> int:
-        """Kills the process. Returns its exit code, or its signal as a negative number."""
+    async def end(self, *, exits: bool = False) -> int:
+        """Kills the process. `exits`: it reads no page, so it may first close the steps of its sites. Returns
+        its exit code, or its signal as a negative number."""
+        if exits and self._in is not None:
+            self._in.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(self._popen.wait, EXIT_S)
         with contextlib.suppress(ProcessLookupError):
             self._popen.kill()
         for transport, file in ((self._out, self._popen.stdout), (self._in, self._popen.stdin)):

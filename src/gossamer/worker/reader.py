@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -22,11 +23,12 @@ from gossamer.parsing.base_url import Base
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.page_cost import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.page_view import PageView
-from gossamer.sites.item_builder import BuiltItem, builder_of_sites, reject, rejected_record
+from gossamer.sites.failed_visit import call_failed
+from gossamer.sites.item_builder import BuiltItem, ItemBuilders, reject, rejected_record
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.loading import match
 from gossamer.sites.page_functions import PageResult, gather_follow, missing_selector, run
-from gossamer.sites.site_logs import LoggedPage
+from gossamer.sites.site_logs import SITE_MODULES, LoggedPage
 from gossamer.url.patterns import PatternTimeout, Searcher
 from gossamer.url.traps import growing
 from gossamer.worker.asset_download import AssetRows, add_references, request_named_files
@@ -117,7 +119,7 @@ class Reader:
         """Fields that nearly all items of the last good runs have. Empty if no sink keeps an item history."""
         self.functions = any(one.site.functions for one in sites)
         """Whether any site file has page functions."""
-        self._making = builder_of_sites(sites, key)
+        self.builders = ItemBuilders(sites, key)
         complete, version = (
             {one.name for one in sites if one.site.complete},
             {one.name: one.version for one in sites},
@@ -135,13 +137,16 @@ class Reader:
         self._reading = CrashMarker()
         """Marks the claim whose page is being read, in case the page ends the process."""
 
-    def open(self, crashes: Path | None, usual: Usual) -> None:
-        """Begins a run. `crashes`: the folder for the mark of the claim whose page is being read, None for no
-        mark. `usual`: the fields that nearly all items of the last good runs have."""
+    def open(self, crawl: str, folder: Path, crashes: Path | None, usual: Usual) -> None:
+        """Begins a run: opens the steps of the sites. `folder`: the crawl's folder. `crashes`: the folder for
+        the mark of the claim whose page is being read, None for no mark. `usual`: the fields that nearly all
+        items of the last good runs have. Raises ConfigError."""
+        self.builders.open(crawl, folder)
         self._reading, self.usual = CrashMarker(crashes), usual
 
     def close(self) -> None:
-        """Releases the mark of the claim whose page is being read."""
+        """Closes the steps of the sites, and releases the mark of the claim whose page is being read."""
+        self.builders.close()
         self._reading.close()
 
     def forget(self) -> None:
@@ -267,6 +272,11 @@ class Reader:
         )
         if self.graph is not None and page.status != 304:
             rows += self.graph(page, claim.request, document)
+        if error is not None and site is not None and site.site.failed_function is not None:
+            with LoggedPage(site.name, page.url):
+                failed = self._call_failed(site, claim, page, error, f"HTTP {page.status}")
+            failed.rows += rows
+            return failed
         return ReadResult(rows, taken)
 
     def again(self, claim: Claim, page: Page) -> ReadResult | None:
@@ -303,7 +313,7 @@ class Reader:
         if parsed.error is None and error is None:
             self._follow(site, view, parsed, links, taken)
         if parsed.error is None:
-            made = self._making(site).make(parsed, view)
+            made = self.builders.of(site).make(parsed, view)
             stored = [one for one in made if not one.dropped]
             rows = [self._item(site, claim, page, one, counts) for one in stored]
             if dropped := len(made) - len(rows):
@@ -446,15 +456,60 @@ class Reader:
             rows, TakenLinks(), counts={"files": 1} if row is not None and error is None else {}
         )
 
-    def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:
-        """Returns the record of a URL that failed permanently. A page on which the browser waited in vain for
-        required content is stored for replay."""
+    def failed(self, claim: Claim, result: Page | Failure | None, error: str, detail: str = "") -> ReadResult:
+        """Returns the record of a URL that failed permanently, with what its site's `@site.failed` yields. A
+        page on which the browser waited in vain for required content is stored for replay."""
         if isinstance(result, Page) and result.late:
             self.keep(result, claim.request, result.late)
+        if (claim.request.use or "").startswith("@"):  # a sitemap or a file
+            return ReadResult(self._failed_rows(claim, result, error), TakenLinks())
+        site = match(self.sites, claim.request.url) if self.sites else None
+        if site is None or site.site.failed_function is None:
+            return ReadResult(self._failed_rows(claim, result, error), TakenLinks())
+        may_read = not (isinstance(result, Page) and (error == "crash" or self.is_costly(result)))
+        with LoggedPage(site.name, claim.request.url):
+            read = self._call_failed(site, claim, result, error, detail, read=may_read)
+        read.rows += self._failed_rows(claim, result, error)
+        return read
+
+    def _failed_rows(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:
         if not self.pages or claim.request.use == "@sitemap":
             return []
         record = failed_record(claim.request, result, error, time.time())
         return [page_row(record, self.key(record.requested_url))]
+
+    def _call_failed(
+        self,
+        site: LoadedSite,
+        claim: Claim,
+        result: Page | Failure | None,
+        error: str,
+        detail: str,
+        *,
+        read: bool = True,
+    ) -> ReadResult:
+        """Returns the items and requests that `@site.failed` yields. An error of the function is logged.
+        `read`: whether the function may read the page."""
+        view, parsed = call_failed(site, claim.request, result, error, detail, read=read)
+        found, counts = ReadResult([], TakenLinks()), dict[str, int]()
+        if parsed.error is not None:
+            logging.getLogger(f"{SITE_MODULES}{site.path.stem}").error("@site.failed: %s", parsed.detail)
+            return found
+        made = self.builders.of(site).make(parsed, view)
+        stored = [one for one in made if not one.dropped]
+        found.rows = [self._item(site, claim, view.page, one, counts) for one in stored]
+        if dropped := len(made) - len(stored):
+            counts["dropped"] = dropped
+        self._take(parsed.requests, claim, found.taken)
+        counts |= {f"own:{name}": n for name, n in view.counted.items()}
+        found.items, found.counts = len(found.rows) - counts.get("rejected", 0), counts
+        stop = parsed.stop or next((one.stop for one in stored if one.stop), "")
+        found.stop = stop and f"{site.name}: {stop}"
+        if any(one.names for one in stored):
+            found.names = [(one.names, one.beyond) for one in stored]
+            if not self.is_apart:
+                self.name(found, claim, view.page)
+        return found
 
     def _row(
         self,

@@ -59,7 +59,9 @@ class ReadsPages(Protocol):
 
     def shows(self, claim: Claim, page: Page) -> int: ...
 
-    def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]: ...
+    def failed(
+        self, claim: Claim, result: Page | Failure | None, error: str, detail: str = ""
+    ) -> ReadResult: ...
 
     def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> ReadResult: ...
 
@@ -367,7 +369,16 @@ class Visitor:
         )
         infra = is_infrastructure(claim.request)
         if verdict.error:
-            visit.rows = self.reader.failed(claim, result, verdict.error)
+            read = self.reader.failed(claim, result, verdict.error, verdict.detail)
+            visit.rows, visit.adds, visit.stop, visit.later = (
+                read.rows,
+                read.taken.adds,
+                read.stop,
+                read.later,
+            )
+            if read.counts or read.taken.found or read.items:
+                visit.counts = {f"skip:{reason}": n for reason, n in read.taken.skips.items()}
+                visit.counts |= {**read.counts, "found": read.taken.found, "items": read.items}
         elif infra:
             visit.counts = {"infra": -1}
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def test_what_kills_a_process_between_pages_blames_none(
                 os.kill(os.getpid(), 9)
             return working.ParsedBatch(pages=len(keys))
 
-        return read
+        return nullcontext(read)
 
     assert [one.pages for one in working.read_in_processes([["a", "b"], ["hit"], ["c"]], 2, make)] == [
         2,

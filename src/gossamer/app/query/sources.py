@@ -43,7 +43,7 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
     """Yields the rows of an output with the values that its usual reader returns: dates, decimals, bytes.
     Raises ConfigError."""
     path, form = parse(spec)
-    if form in FORMS:
+    if form in FORMS and form != "own":
         yield from (_with_extra(row) for row in read_stored_rows(parse_sink_url(spec)))
         return
     tables = partial(_tables, guard=is_formula_guarded(spec))

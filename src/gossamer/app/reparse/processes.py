@@ -16,6 +16,7 @@ import struct
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
 
 import msgspec
 
@@ -190,8 +191,8 @@ def _infrastructure(url: str, asked: RequestContext) -> bool:
     )
 
 
-Make = Callable[[BatchPosition], Callable[[Sequence[str]], ParsedBatch]]
-"""A function that is called in each process. It returns the function that reads a batch there."""
+Make = Callable[[BatchPosition], AbstractContextManager[Callable[[Sequence[str]], ParsedBatch]]]
+"""A function that is called in each process. Its context has the function that reads a batch there."""
 
 
 def read_in_processes(
@@ -270,9 +271,12 @@ def _begin(batches: Sequence[Sequence[str]], make: Make, note: BatchPosition) ->
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.close(out)
-        one = make(note)
-        for keys in batches:
+        opened = contextlib.ExitStack()
+        one = opened.enter_context(make(note))
+        for number, keys in enumerate(batches, 1):
             data = msgspec.msgpack.encode(one(keys))
+            if number == len(batches):
+                opened.close()  # before the last result, after which the parent kills the process
             rest = memoryview(_SIZE.pack(len(data)) + data)
             while rest:
                 rest = rest[os.write(into, rest) :]

@@ -14,7 +14,7 @@ import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -265,9 +265,10 @@ class ReparseRun:
         sync_folder(str(self.folder))
 
 
+@contextlib.contextmanager
 def make_reading(
     opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.BatchPosition
-) -> Callable[[Sequence[str]], working.ParsedBatch]:
+) -> Iterator[Callable[[Sequence[str]], working.ParsedBatch]]:
     """See `processes.Make`. `folder`: where pages that cannot be read are stored."""
     opened.again()
     why = list[str]()
@@ -279,7 +280,11 @@ def make_reading(
         aside.keep(page, request, detail)
 
     reader = Reader(sites, nobody, lambda url: url, ReadSettings(pages=False), keep=keep)
-    return partial(working.read, reader, why, opened, note)
+    reader.builders.open(folder.parent.name, folder.parent)
+    try:
+        yield partial(working.read, reader, why, opened, note)
+    finally:
+        reader.builders.close()
 
 
 def _bytes(stored: Sequence[str]) -> int:
