@@ -19,7 +19,7 @@ from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
 from gossamer.identity.encryption import Encryption
-from gossamer.sinks.output_spec import FORMATS, WHOLE, parse
+from gossamer.sinks.output_spec import FORMATS, WHOLE, file_and_parameters, parse
 from gossamer.sinks.sink_url import AWAY, bare_secret, kind_of, needs_journal, parse_sink_url
 
 VERSION = 1
@@ -188,9 +188,10 @@ def check_shareable(specs: list[str]) -> None:
                 "all workers reach, "
                 f"as -o {_stem(spec)}/ or {_stem(spec)}/:csv; each writes parts of its own"
             )
-        if form == "sqlite":
+        if form in ("sqlite", "xlsx"):
             raise UsageError(
-                f"-o {spec}: SQLite has one writer: give a folder of JSON lines, CSV or Parquet, as -o out/"
+                f"-o {spec}: {'SQLite' if form == 'sqlite' else 'Excel'} has one writer: "
+                "give a folder of JSON lines, CSV or Parquet, as -o out/"
             )
 
 
@@ -204,11 +205,12 @@ def folder_of(spec: str) -> tuple[str | None, str]:
     if spec.startswith("objects:") or spec.partition("://")[0].lower() in AWAY:
         found = parse(spec)
         return found.path, found.format
-    path, colon, form = spec.rpartition(":")
+    bare = file_and_parameters(spec)[0]
+    path, colon, form = bare.rpartition(":")
     if colon and path.endswith("/") and form.lower() in FORMATS:
         return path.rstrip("/") or "/", form.lower()
-    if spec.endswith("/") and not spec.endswith(".parquet/"):
-        return spec.rstrip("/") or "/", "jsonl"
+    if bare.endswith("/") and not bare.endswith(".parquet/"):
+        return bare.rstrip("/") or "/", "jsonl"
     found = parse(spec)
     return (found.path if found.format == "parquet" else None), found.format
 
@@ -223,7 +225,8 @@ def part_of_output(spec: str, segment: str) -> str:
         where = where.rstrip("/") if "://" in where else str(Path(where).absolute())
         plain, ending = ("objects:", "") if form == "objects" else ("", "" if "://" in where else ".warc.gz")
         return f"{plain}{where}/part-{segment}{ending}{mark}{query}"
-    return f"{Path(folder or '.').absolute()}/part-{segment}.{form}:{form}"
+    given = spec.removeprefix(file_and_parameters(spec)[0])
+    return f"{Path(folder or '.').absolute()}/part-{segment}.{form}:{form}{given}"
 
 
 def segment_name(process: str, crawl: str) -> str:

@@ -53,7 +53,7 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
         await bench.outputs.finish()
     finally:
         await bench.close()
-    outputs = [one.spec for one in setup.job.outputs]
+    outputs = [(one.spec, not one.sites) for one in setup.job.outputs]
     write_manifest(
         folder, outputs, [site.path for site in bench.sites if site.script_site is None], anew=False
     )

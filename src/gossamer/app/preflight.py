@@ -20,7 +20,7 @@ from gossamer.frontier.crawls import Crawls
 from gossamer.sinks.output_spec import WHOLE, parse
 from gossamer.store.store import Store
 
-HERE = ("jsonl", "csv", "sqlite", "parquet", *WHOLE)
+HERE = ("jsonl", "json", "csv", "sqlite", "parquet", "xlsx", *WHOLE)
 """Formats whose outputs are files or folders on this machine, unless the output is a URL."""
 
 

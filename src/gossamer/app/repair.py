@@ -34,7 +34,7 @@ from gossamer.sinks.append_log import AppendLog, log_path
 from gossamer.sinks.exact_file import Mark, mark_store, write_mark
 from gossamer.sinks.kept_rows import NAME as KEPT
 from gossamer.sinks.kept_rows import TARGET, KeptRows, read_kept, remove_kept, whole_length, why_incomplete
-from gossamer.sinks.output_spec import has_whole_responses, kind_path, parse
+from gossamer.sinks.output_spec import has_whole_responses, is_kind_link, kind_path, parse
 from gossamer.sinks.sink_url import AWAY
 from gossamer.store import append_only
 from gossamer.store.append_only import FOLDER
@@ -60,6 +60,10 @@ class CrawlFile(msgspec.Struct):
     sites: dict[str, str] = {}
     plain: bool = True
     """Whether the outputs contain only page records: no items, no links, no whole responses."""
+    date: str = ""
+    """The day on which the crawl or its pass began, as YYYY-MM-DD in UTC. '' if an older gossamer wrote it."""
+    finished: bool = False
+    """Whether the last run finished the crawl."""
 
 
 class DonePage(NamedTuple):
@@ -75,8 +79,17 @@ class DonePage(NamedTuple):
     """The other fields of its request: method, body, page function, ..."""
 
 
-def write_crawl_file(setup: Setup) -> None:
-    """Writes the file with what a repair must know about the crawl into the crawl's folder."""
+def read_crawl_file(folder: Path) -> CrawlFile | None:
+    """Returns the description of the crawl in a folder, or None if there is none."""
+    try:
+        return msgspec.json.decode((folder / NAME).read_bytes(), type=CrawlFile)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def write_crawl_file(setup: Setup, date: str, *, finished: bool = False) -> None:
+    """Writes the file with what a repair must know about the crawl into the crawl's folder. `date`: the day on
+    which the crawl or its pass began."""
     job = setup.job
     outputs = [mask(one.spec) if "://" in one.spec else one.spec for one in job.outputs]
     more = [one for one in (job.pages, job.attempts, job.graph) if one is not None]
@@ -90,7 +103,9 @@ def write_crawl_file(setup: Setup) -> None:
         fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(fd, "wb") as file:
             file.write(
-                msgspec.json.encode(CrawlFile(setup.crawl, setup.spec, outputs + more, setup.sites, plain))
+                msgspec.json.encode(
+                    CrawlFile(setup.crawl, setup.spec, outputs + more, setup.sites, plain, date, finished)
+                )
             )
         os.replace(new, folder / NAME)
 
@@ -304,7 +319,7 @@ def _tables(known: CrawlFile) -> list[str]:
     return [
         kind_path(one.path, "page")
         for one in found
-        if one.format in ("jsonl", "csv") and os.path.exists(one.path)
+        if one.format in ("jsonl", "csv") and os.path.exists(one.path) and not is_kind_link(one.path)
     ]
 
 

@@ -19,10 +19,11 @@ from gossamer.app.enqueuer import policy
 from gossamer.app.gate_setup import conclude_run, store_mended_sites, store_site_results
 from gossamer.app.job import Job, Setup
 from gossamer.app.kept_rows import bound_kept, fill_added, note_kept, reached_rows
+from gossamer.app.output_names import begin_date
 from gossamer.app.preflight import output_files, rehearse
 from gossamer.app.producer_runner import run_producers, say_nothing
 from gossamer.app.recrawl_pass import begins_pass, visit_again
-from gossamer.app.repair import write_crawl_file
+from gossamer.app.repair import read_crawl_file, write_crawl_file
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.unlocker_setup import check_unlocker
 from gossamer.app.verbose_output import write_stderr
@@ -248,7 +249,8 @@ async def begin(
     if resumed:
         note_kept(setup)
     record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
-    write_crawl_file(setup)
+    known_file = read_crawl_file(Path(job.settings.data) / setup.crawl)
+    write_crawl_file(setup, begin_date(setup.job, known_file))
     for path, offset in reached.items():
         await frontier.fill(path, offset)
     for pair in anchors:
@@ -441,4 +443,7 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     summary = await CrawlStatistics(store).summary(setup.crawl)
     await store_site_results(setup, store, summary)
     await bound_kept(setup, store)
+    if state == "finished":
+        known = read_crawl_file(Path(setup.job.settings.data) / setup.crawl)
+        write_crawl_file(setup, begin_date(setup.job, known), finished=True)
     return summary

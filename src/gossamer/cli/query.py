@@ -186,7 +186,7 @@ def export(
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
     rows = filtered_rows((row for row in stored_rows(folder, what) if test(row)), folder, what, where)
     refuse_if_written(folder.parent, parse(file).path)
-    taken = [*sources(folder), f"{folder / 'attempts.jsonl'}:jsonl"]
+    taken = [*sources(folder), *sources(folder, partial=True), f"{folder / 'attempts.jsonl'}:jsonl"]
     columns = (
         infer_columns(stored_rows(folder, what, natural=True))
         if what == "items" and parse(file).format != "jsonl"
@@ -215,11 +215,15 @@ def folder_of(data: Path, crawl: str | None) -> Path:
     return found[0]
 
 
-def sources(folder: Path) -> list[str]:
-    """Returns the outputs of a crawl, in the notation of `-o`."""
+def sources(folder: Path, *, partial: bool = False) -> list[str]:
+    """Returns the outputs of a crawl, in the notation of `-o`. `partial`: the outputs that contain some of the
+    rows or columns only, instead of the others."""
     from gossamer.sites.manifest import NAME, read_manifest
 
-    return read_manifest(folder).outputs if (folder / NAME).exists() else []
+    if not (folder / NAME).exists():
+        return []
+    found = read_manifest(folder)
+    return found.partial if partial else found.outputs
 
 
 def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
@@ -238,7 +242,8 @@ def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict
         return
     sign = "_kind" if what == "items" else "requested_url"
     specs, problem = sources(folder), None
-    for spec in specs:
+    partial = [] if (folder / NAME).exists() else sources(folder, partial=True)
+    for spec in (*specs, *partial):
         rows = natural_rows_of(spec) if natural else rows_of(spec)
         try:
             first = next((row for row in rows if sign in row), None)
@@ -257,7 +262,7 @@ def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict
         return
     if problem is not None:
         raise problem
-    if not specs:
+    if not specs and not partial:
         raise UsageError(f"{folder.name} has no output that can be read: crawl with -o")
 
 

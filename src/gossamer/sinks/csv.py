@@ -15,12 +15,15 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Any
 
+import msgspec
+
 from gossamer.errors import SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.columns import EXTRA, OURS, Column, cell_value, extra_fields, loose_names
+from gossamer.sinks.column_choice import OWN, ColumnChoice
+from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, cell_value, extra_fields, loose_names
 from gossamer.sinks.exact_file import ExactFile
-from gossamer.sinks.jsonl import encodable, text
+from gossamer.sinks.jsonl import Stdout, encodable, text
 
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")
 """First characters that make a spreadsheet read text as a formula (OWASP ASVS 1.2.10), with their full-width
@@ -78,11 +81,19 @@ class Csv:
         overwrite: bool = False,
         owner: str = "",
         guard: bool = True,
+        extra: bool = True,
+        chosen: Sequence[str] | None = None,
         log: AppendLog | None = None,
     ) -> None:
+        """`extra`: items have a column for the fields without a column. `chosen`: the columns of untyped dicts
+        besides their own fields, None for the usual ones."""
         self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
-        own = tuple(column.name for column in columns or OURS)
-        self._names = (*own, EXTRA) if set(own) >= _OURS else own
+        own = tuple(column.name for column in columns or ())
+        if columns is None:
+            own = tuple(column.name for column in OURS) if chosen is None else tuple(chosen)
+        items = columns is None or chosen is not None or set(own) >= _OURS
+        self._names = (*own, EXTRA) if items and extra else own
+        self._own_fields = extra
         self._loose = columns is None
         self._field = guarded_field if guard else unguarded_field
         self._order: tuple[str, ...] = ()
@@ -100,12 +111,16 @@ class Csv:
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `interfaces.FileSink`."""
         if not committed:
-            self._order = (*loose_names(rows), *self._names) if self._loose else self._names
+            self._order = self._loose_order(rows) if self._loose else self._names
         # another process may have created the file again, with its own columns
         elif self._loose or not self._order:
             self._order = self._header()
         head = [self._order] if rows and not committed else []
         return self._file.append(committed, records([*head, *self._fields(rows)]))
+
+    def _loose_order(self, rows: Sequence[Row]) -> tuple[str, ...]:
+        """Returns the columns of untyped dicts."""
+        return tuple(dict.fromkeys((*(loose_names(rows) if self._own_fields else ()), *self._names)))
 
     def _fields(self, rows: Sequence[Row]) -> list[list[Any]]:
         order, known = self._order, frozenset(self._order)
@@ -130,6 +145,35 @@ class Csv:
         if missing := [name for name in self._names if name not in names and (self._loose or name != EXTRA)]:
             raise SinkError(_lacks(self._file.path, missing))
         return names
+
+
+class CsvStdout(Stdout):
+    """Writes rows to the standard output as CSV, with one header. The columns are those of all declared
+    kinds. Without declared kinds, the first rows determine them."""
+
+    def __init__(self, columns: Columns, choice: ColumnChoice | None = None, fd: int = 1) -> None:
+        super().__init__(fd, choice=choice)
+        self._columns, self._order = columns, list[str]()
+
+    def _encoded(self, rows: Sequence[Row]) -> bytes:
+        head = not self._order
+        if head:
+            declared = [column.name for some in self._columns.values() for column in some]
+            own = declared or loose_names(rows)
+            more = [column.name for column in OURS] if self._choice is None else self._choice.names
+            page = frozenset(own) <= _RECORD and bool(declared)
+            last = () if page else (*(name for name in more if name != OWN), EXTRA)
+            if self._choice is not None and not self._choice.has_own:
+                own, last = list(self._choice.names), ()
+            self._order = list(dict.fromkeys((*own, *last)))
+        known, out = frozenset(self._order), list[Sequence[Any]]()
+        for row in rows:
+            data = row.data if isinstance(row.data, dict) else msgspec.structs.asdict(row.data)
+            values = [data.get(name) for name in self._order]
+            if EXTRA in known and (extra := extra_fields(row, known)):
+                values[self._order.index(EXTRA)] = text(extra)
+            out.append([guarded_field(value) for value in values])
+        return records([self._order, *out] if head else out)
 
 
 def unguarded(field: str) -> str:

@@ -9,7 +9,7 @@ import select
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -126,6 +126,16 @@ class JsonLines:
         return self._file.append(committed, encode_lines(rows) if committed < self._most else b"")
 
 
+class ProjectsRows(Protocol):
+    """The choice of columns (`column_choice.ColumnChoice`)."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def has_own(self) -> bool: ...
+    def project(self, rows: Sequence[Row]) -> list[Row]: ...
+
+
 class Stdout:
     """Writes rows to the standard output as JSON lines, at least once: after a kill between writing and
     settling, the rows are written again.
@@ -135,8 +145,9 @@ class Stdout:
     crawl's output lock, because otherwise long lines could mix.
     """
 
-    def __init__(self, fd: int = 1) -> None:
-        self._fd = fd
+    def __init__(self, fd: int = 1, choice: ProjectsRows | None = None) -> None:
+        """`choice`: the chosen columns, None for all."""
+        self._fd, self._choice = fd, choice
 
     def target(self) -> str:
         """Returns `-`."""
@@ -148,7 +159,9 @@ class Stdout:
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """Writes the rows without buffering."""
-        rest = memoryview(encode_lines(rows))
+        if self._choice is not None:
+            rows = self._choice.project(rows)
+        rest = memoryview(self._encoded(rows))
         while rest:
             try:
                 rest = rest[os.write(self._fd, rest) :]
@@ -158,6 +171,9 @@ class Stdout:
                 raise
             except OSError as error:
                 raise sink_error("the standard output", error) from error
+
+    def _encoded(self, rows: Sequence[Row]) -> bytes:
+        return encode_lines(rows)
 
     def close(self) -> None:
         """Does nothing, because the standard output belongs to the process."""

@@ -3,35 +3,39 @@ forces it, and `-` is the standard output."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gossamer.config.redaction import mask, register_in
 from gossamer.errors import UsageError
+from gossamer.items.assets import FILES, REFERENCES
 from gossamer.model.interfaces import FileSink, TableSink
 from gossamer.model.visit import LINKS, Row
 from gossamer.sinks.append_log import AppendLog
+from gossamer.sinks.column_choice import OWN, ColumnChoice, check_choice, parse_choice
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.sink_url import AWAY, FORMS, SCHEMES, SinkUrl, check_kind, parse_sink_url
 
-FORMATS = ("jsonl", "csv", "parquet", "sqlite", "warc")
+FORMATS = ("jsonl", "json", "csv", "parquet", "sqlite", "xlsx", "warc")
 WHOLE = ("warc", "objects")
 """Formats that contain whole responses and nothing else."""
-_NAMES = ".jsonl .csv .parquet .sqlite .warc.gz"
+_NAMES = ".jsonl .json .csv .parquet .sqlite .xlsx .warc.gz"
+_CHOOSING = ("jsonl", "json", "csv", "xlsx", "stdout")
+"""Formats whose columns can be chosen (`columns=`)."""
 _OBJECTS = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or hdfs://HOST:PORT/FOLDER"
 _PACKED = ("gz", "bz2", "xz", "zst", "zip")
 _MEANT = {
-    "json": "jsonl",
     "ndjson": "jsonl",
     "jl": "jsonl",
     "db": "sqlite",
     "sqlite3": "sqlite",
     "pq": "parquet",
     "tsv": "csv",
-    "xlsx": "csv",
+    "xls": "xlsx",
 }
 """Common extensions and names of other formats, with the format that is suggested instead."""
 
@@ -55,7 +59,8 @@ def parse(spec: str) -> OutputSpec:
     (OutputSpec(path='books.jsonl', format='jsonl'), OutputSpec(path='data', format='csv'))
     """
     register_in(spec)
-    if spec in ("-", "-:jsonl"):
+    if spec.partition("?")[0] in ("-", "-:jsonl", "-:csv"):
+        file_and_parameters(spec)
         return OutputSpec("-", "stdout")
     if spec.startswith("objects:") and len(spec) > len("objects:"):
         return OutputSpec(
@@ -64,7 +69,7 @@ def parse(spec: str) -> OutputSpec:
             else spec.removeprefix("objects:"),
             "objects",
         )
-    spec, _ = _parameters(spec)
+    spec, _ = file_and_parameters(spec)
     scheme, mark, rest = spec.partition("://")
     if mark and scheme.lower() in AWAY:
         return OutputSpec(object_store_url(spec), "warc")
@@ -74,7 +79,7 @@ def parse(spec: str) -> OutputSpec:
         return OutputSpec(spec, check_kind(spec))
     path, colon, forced = spec.rpartition(":")
     if path == "-":
-        raise UsageError(f"-o {spec}: the standard output takes JSON lines: write - or -:jsonl")
+        raise UsageError(f"-o {spec}: the standard output takes JSON lines and CSV: write - or -:csv")
     if colon and forced.lower() in FORMATS and path:
         return OutputSpec(path, forced.lower())
     _slip(spec)
@@ -97,21 +102,44 @@ def is_formula_guarded(spec: str) -> bool:
     """Returns whether text in a CSV file is guarded against spreadsheet formulas. `FILE.csv?guard=no`
     disables the guard.
 
-    >>> is_formula_guarded("a.csv"), is_formula_guarded("a.csv?guard=no")
+    >>> is_formula_guarded("a.csv"), is_formula_guarded("a.csv?guard=no&columns=title")
     (True, False)
     """
-    return _parameters(spec)[1] != "no"
+    return file_and_parameters(spec)[1].get("guard") != "no"
 
 
-def _parameters(spec: str) -> tuple[str, str]:
-    """Splits a CSV file from its parameter. Returns the path and the value of `guard` ("" if absent). Raises
-    UsageError."""
+def column_choice(spec: str) -> ColumnChoice | None:
+    """Returns the chosen columns of a file output, or None for all columns.
+
+    >>> column_choice("a.csv?columns=title,price")
+    ColumnChoice(names=('title', 'price'))
+    """
+    path, given = file_and_parameters(spec)
+    return parse_choice(given["columns"], _shown(path)) if "columns" in given else None
+
+
+def file_and_parameters(spec: str) -> tuple[str, dict[str, str]]:
+    """Splits a file output from its parameters. Returns the path and the parameters. Raises UsageError."""
     path, mark, query = spec.rpartition("?")
-    if not mark or "://" in spec or not path.lower().endswith((".csv", ":csv")):
-        return spec, ""
-    if query not in ("guard=yes", "guard=no"):
-        raise UsageError(f"-o {_shown(spec)}: the only parameter of a CSV file is guard=no (or guard=yes)")
-    return path, query.removeprefix("guard=")
+    ending = path.lower().rpartition("." if "." in path.rpartition("/")[2] else ":")[2]
+    form = "stdout" if path in ("-", "-:jsonl", "-:csv") else path.lower().rpartition(":")[2]
+    form = form if form in (*FORMATS, "stdout") else "jsonl" if path.endswith("/") else ending
+    names = [pair.partition("=")[0] for pair in query.split("&")]
+    if not mark or "://" in spec or (form != "csv" and not {"columns", "guard"} & {*names}):
+        return spec, {}
+    given = dict(zip(names, (pair.partition("=")[2] for pair in query.split("&")), strict=True))
+    csv = form == "csv" or path == "-:csv"
+    if "columns" in given and form not in _CHOOSING:
+        raise UsageError(
+            f"-o {_shown(spec)}: columns can be chosen for {', '.join(f'.{one}' for one in _CHOOSING[:-1])} "
+            "and the standard output"
+        )
+    known = ("columns", "guard") if csv else ("columns",)
+    if any(name not in known for name in given) or given.get("guard", "no") not in ("yes", "no"):
+        raise UsageError(
+            f"-o {_shown(spec)}: parameters are columns=NAME,NAME{' and guard=no' if csv else ''}"
+        )
+    return path, given
 
 
 def object_store_url(url: str) -> str:
@@ -135,11 +163,19 @@ class OpenedOutput:
     """A file output: one exact file for all kinds, or one file per kind (CSV, Parquet), which is opened for
     the first row of its kind."""
 
-    def __init__(self, path: str, make: Callable[[str, str], FileSink], kinds: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        make: Callable[[str, str], FileSink],
+        kinds: Sequence[str] | None,
+        choice: ColumnChoice | None = None,
+    ) -> None:
         """`make(path, kind)` opens a sink. `kinds` lists the kinds that are known in advance, None if all
-        kinds share one file."""
+        kinds share one file. `choice`: the chosen columns, None for all."""
         self.path = path
-        self._make = make
+        self._make, self._choice = make, choice
+        self._linked: str | None = None
+        """The kind to which `path` links, None before the first rows."""
         self._split = kinds is not None
         self._sinks: dict[str, FileSink] = {}
         for kind in ("",) if kinds is None else kinds:
@@ -158,12 +194,24 @@ class OpenedOutput:
 
     def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
         """Groups the rows by file, in their order."""
+        if self._choice is not None:
+            rows = self._choice.project(rows)
         if not self._split:
             return [(self.sink(""), rows)] if rows else []
         kinds: dict[str, list[Row]] = {}
         for row in rows:
             kinds.setdefault(row.kind, []).append(row)
-        return [(self.sink(kind), group) for kind, group in kinds.items()]
+        found: list[tuple[FileSink, Sequence[Row]]] = []
+        found += [(self.sink(kind), group) for kind, group in kinds.items()]
+        if rows and self._linked != (single := self._single_kind()):
+            self._linked = single
+            link_only_kind(self.path, single)
+        return found
+
+    def _single_kind(self) -> str:
+        """Returns the only kind of items, '' if there are several."""
+        kinds = [kind for kind in self._sinks if kind not in (FILES, REFERENCES, "page", LINKS, "")]
+        return kinds[0] if len(kinds) == 1 and len(self._sinks) < 4 else ""
 
 
 def kind_path(path: str, kind: str) -> str:
@@ -184,6 +232,36 @@ def kind_path(path: str, kind: str) -> str:
     return os.path.join(folder, f"{stem}.{safe}.{ending}" if dot and stem else f"{name}.{safe}")
 
 
+def link_only_kind(path: str, kind: str) -> None:
+    """Makes `books.csv` a link to `books.book.csv`, the file of the only kind of items. Removes the link if
+    there are several kinds (`kind` is ''). A file that is no such link stays."""
+    folder, name = os.path.split(os.path.abspath(path))
+    stem, _, ending = name.rpartition(".")
+    with contextlib.suppress(OSError):
+        there = os.readlink(path) if os.path.islink(path) else None
+        ours = there is not None and there.startswith(f"{stem}.") and there.endswith(f".{ending}")
+        wanted = os.path.basename(kind_path(path, kind)) if kind else None
+        if there == wanted or (os.path.lexists(path) and not ours):
+            return
+        if ours:
+            os.unlink(path)
+        others = {
+            one for one in os.listdir(folder) if one.startswith(f"{stem}.") and one.endswith(f".{ending}")
+        }
+        records = {os.path.basename(kind_path(path, one)) for one in (FILES, REFERENCES)}
+        if wanted is not None and not others - records - {wanted, name}:
+            os.symlink(wanted, path)
+
+
+def is_kind_link(path: str) -> bool:
+    """Returns whether a path is the link to the file of the only kind of items."""
+    if not os.path.islink(path):
+        return False
+    stem, _, ending = os.path.basename(path).rpartition(".")
+    there = os.readlink(path)
+    return "/" not in there and there.startswith(f"{stem}.") and there.endswith(f".{ending}")
+
+
 def open_output(
     spec: str,
     columns: Columns,
@@ -199,37 +277,15 @@ def open_output(
     Raises UsageError for an invalid spec, ConfigError if a library is missing.
     """
     path, form = parse(spec)
+    choice = column_choice(spec)
+    if choice is not None:
+        check_choice(choice, columns, path)
+        columns = choice.declared(columns)
     if form in FORMS:
         return open_store(parse_sink_url(spec), columns, overwrite=overwrite, owner=owner, folder=folder)
-    if form == "jsonl":
-        from gossamer.sinks.jsonl import JsonLines
-
-        return OpenedOutput(
-            path, lambda where, _: JsonLines(where, overwrite=overwrite, owner=owner, log=log), None
-        )
-    if form == "csv":
-        from gossamer.sinks.csv import Csv
-
-        guard = is_formula_guarded(spec)
-        return OpenedOutput(
-            path,
-            lambda where, kind: Csv(
-                where, columns.get(kind), overwrite=overwrite, owner=owner, guard=guard, log=log
-            ),
-            tuple(columns),
-        )
-    if form == "parquet":
-        from gossamer.sinks.parquet import Parquet
-        from gossamer.sinks.refused_rows import RefusedRowsFile
-
-        refuse = RefusedRowsFile(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse
-        return OpenedOutput(
-            path,
-            lambda where, kind: Parquet(
-                where, columns.get(kind), overwrite=overwrite, owner=owner, refuse=refuse, log=log
-            ),
-            tuple(columns),
-        )
+    if form in ("json", "jsonl", "xlsx", "csv", "parquet"):
+        shared = {"overwrite": overwrite, "owner": owner, "log": log}
+        return _file_of_rows(spec, columns, choice, folder, shared)
     if form == "sqlite":
         from gossamer.sinks.refused_rows import RefusedRowsFile
         from gossamer.sinks.sqlite import Sqlite
@@ -244,9 +300,54 @@ def open_output(
         )
     if form in WHOLE:
         return OpenedOutput(path, lambda where, _: _whole(where, form, overwrite, owner, folder, log), None)
+    if spec.startswith("-:csv"):
+        from gossamer.sinks.csv import CsvStdout
+
+        return CsvStdout(columns, choice)
     from gossamer.sinks.jsonl import Stdout
 
-    return Stdout()
+    return Stdout(choice=choice)
+
+
+def _file_of_rows(
+    spec: str, columns: Columns, choice: ColumnChoice | None, folder: str, shared: Mapping[str, Any]
+) -> OpenedOutput:
+    """Returns the sinks of a file. `columns`: the declared kinds with the chosen columns. `shared`: the
+    arguments of all file sinks (overwrite, owner, log)."""
+    path, form = parse(spec)
+    if form == "json":
+        from gossamer.sinks.json_array import JsonArray
+
+        return OpenedOutput(path, lambda where, _: JsonArray(where, **shared), None, choice)
+    if form == "jsonl":
+        from gossamer.sinks.jsonl import JsonLines
+
+        return OpenedOutput(path, lambda where, _: JsonLines(where, **shared), None, choice)
+    if form == "xlsx":
+        from gossamer.sinks.excel import Excel
+
+        book = Excel(path, columns, folder=folder, **shared)
+        return OpenedOutput(path, lambda *_: book, None, choice)
+    if form == "csv":
+        from gossamer.sinks.csv import Csv
+
+        given: dict[str, Any] = {
+            "guard": is_formula_guarded(spec),
+            "extra": choice is None or choice.has_own,
+            "chosen": None if choice is None else [name for name in choice.names if name != OWN],
+        }
+        return OpenedOutput(
+            path, lambda where, kind: Csv(where, columns.get(kind), **given, **shared), tuple(columns), choice
+        )
+    from gossamer.sinks.parquet import Parquet
+    from gossamer.sinks.refused_rows import RefusedRowsFile
+
+    refuse = RefusedRowsFile(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse
+    return OpenedOutput(
+        path,
+        lambda where, kind: Parquet(where, columns.get(kind), refuse=refuse, **shared),
+        tuple(columns),
+    )
 
 
 def open_store(

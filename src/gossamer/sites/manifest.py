@@ -12,7 +12,7 @@ import msgspec
 from gossamer.config.data_files import open_file
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError
-from gossamer.sinks.output_spec import WHOLE, is_formula_guarded, parse
+from gossamer.sinks.output_spec import WHOLE, column_choice, is_formula_guarded, parse
 from gossamer.sinks.sink_url import FORMS, bare_secret
 
 NAME = "kept.json"
@@ -31,6 +31,8 @@ class Manifest(msgspec.Struct):
     items: str | None = None
     outputs: list[str] = []
     """All outputs of rows, in the form of the option -o."""
+    partial: list[str] = []
+    """The outputs that contain some of the rows or columns only."""
     earlier: list[str] = []
     """The outputs of pages of earlier runs, one per run."""
 
@@ -40,11 +42,15 @@ class Manifest(msgspec.Struct):
         return [*self.pages[:1], *self.earlier]
 
 
-def write_manifest(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: bool) -> None:
-    """Writes the manifest of a crawl, if it has outputs. The outputs of earlier runs stay in the manifest
-    unless `anew` is true."""
-    pages, items, rows = [], None, []
-    for spec in outputs:
+def write_manifest(
+    folder: Path, outputs: Sequence[tuple[str, bool]], sites: Sequence[Path], *, anew: bool
+) -> None:
+    """Writes the manifest of a crawl, if it has outputs. `outputs`: each with whether it contains the rows of
+    all sites. The outputs of earlier runs stay in the manifest unless `anew` is true."""
+    pages, items, whole, partial = [], None, list[str](), list[str]()
+    for spec, all_sites in outputs:
+        chosen = column_choice(spec) is not None
+        rows = whole if all_sites and not chosen else partial
         path, form = parse(spec)
         if form in WHOLE:
             pages.append(
@@ -55,12 +61,14 @@ def write_manifest(folder: Path, outputs: Sequence[str], sites: Sequence[Path], 
             rows.append(mask(spec) if bare_secret(spec) else spec)
         elif form != "stdout" and "://" not in path:
             rows.append(f"{os.path.abspath(path)}:{form}" + ("" if is_formula_guarded(spec) else "?guard=no"))
-            items = items or (os.path.abspath(path) if form == "jsonl" else None)
-    if pages or rows:
+            items = items or (os.path.abspath(path) if form == "jsonl" and not chosen else None)
+    if pages or whole or partial:
         before = read_manifest(folder) if not anew and (folder / NAME).exists() else Manifest()
         earlier = [one for one in before.archives if pages[:1] != [one]]
         files = sorted({str(site.absolute()) for site in sites}) or before.sites
-        found = Manifest(files, pages, items or before.items, rows or before.outputs, earlier)
+        if not whole and not partial:
+            whole, partial = before.outputs, before.partial
+        found = Manifest(files, pages, items or before.items, whole, partial, earlier)
         with open(folder / NAME, "wb", opener=open_file) as file:
             file.write(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
 

@@ -24,7 +24,7 @@ from gossamer.sinks.csv import unguarded
 from gossamer.sinks.history import TAKEN
 from gossamer.sinks.jsonl import decode, exact_number
 from gossamer.sinks.kept_rows import NAME, read_kept
-from gossamer.sinks.output_spec import is_formula_guarded, parse
+from gossamer.sinks.output_spec import is_formula_guarded, is_kind_link, parse
 from gossamer.sinks.sink_url import FORMS, parse_sink_url
 
 Row = dict[str, Any]
@@ -33,7 +33,7 @@ Row = dict[str, Any]
 def rows_of(spec: str) -> Iterator[Row]:
     """Yields the rows of an output (in the form of `-o`) with JSON-ready values as in JSON lines. Raises
     ConfigError if it cannot be read."""
-    if parse(spec).format == "jsonl":
+    if parse(spec).format in ("jsonl", "json"):
         yield from natural_rows_of(spec)
         return
     yield from map(to_json_values, natural_rows_of(spec))
@@ -49,6 +49,7 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
     tables = partial(_tables, guard=is_formula_guarded(spec))
     readers: dict[str, Callable[[Path], Iterator[Row]]] = {
         "jsonl": _lines,
+        "json": _array,
         "csv": tables,
         "parquet": _parts,
         "sqlite": _database,
@@ -62,7 +63,9 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
         raise ConfigError(f"{path} is no plain file: it cannot be read again")
     try:
         for row in reader(Path(path)):
-            yield row if form == "jsonl" else _with_extra(row)  # JSON lines keep every field at its place
+            yield (
+                row if form in ("jsonl", "json") else _with_extra(row)
+            )  # JSON lines keep every field at its place
     except (OSError, sqlite3.Error, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
 
@@ -113,9 +116,18 @@ def _lines(path: Path) -> Iterator[Row]:
                     yield row
 
 
+def _array(path: Path) -> Iterator[Row]:
+    """Yields the rows of a JSON array, which may lack its end while a run writes it."""
+    with path.open("rb") as file:
+        for line in file:
+            with contextlib.suppress(msgspec.DecodeError):
+                if isinstance(row := decode(line.rstrip(b",\n")), dict):
+                    yield row
+
+
 def _kinds(path: Path) -> list[tuple[Path, str]]:
     """Returns the files of an output that has one per kind, each with its kind."""
-    found = [(path, "page")] if path.exists() else []
+    found = [(path, "page")] if path.exists() and not is_kind_link(str(path)) else []
     stem = path.name.removesuffix(path.suffix)
     kinds = sorted(path.parent.glob(f"{stem}.*{path.suffix}"))
     found += [(one, one.name.removeprefix(f"{stem}.").removesuffix(path.suffix)) for one in kinds]

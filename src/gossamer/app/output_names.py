@@ -1,0 +1,81 @@
+"""Fills in the names `{date}`, `{crawl}` and `{site}` in outputs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from gossamer.app.job import Job, JobOutput
+from gossamer.app.repair import CrawlFile, read_crawl_file
+from gossamer.errors import UsageError
+from gossamer.sinks.sink_url import kind_of
+
+NAMES = ("date", "crawl", "site")
+_NAME = re.compile(r"\{(\{|[^{}]*\})|\}\}")
+
+
+def with_names(job: Job, crawl: str, sites: Sequence[str]) -> Job:
+    """Returns the job with the names in its outputs filled in. `{date}` is the day (UTC) on which the crawl or
+    its pass began, so a crawl that is continued keeps its outputs. An output with `{site}` becomes one output
+    for each site. Raises UsageError."""
+    given = [*(one.spec for one in job.outputs), job.pages or "", job.attempts or "", job.graph or ""]
+    if not any("{" in spec for spec in given):
+        return job
+    values = {"crawl": crawl, "date": begin_date(job, read_crawl_file(Path(job.settings.data) / crawl))}
+    outputs = list[JobOutput]()
+    for one in job.outputs:
+        if not _has_site(one.spec):
+            outputs.append(msgspec.structs.replace(one, spec=fill(one.spec, values)))
+            continue
+        if not sites:
+            raise UsageError(f"-o {one.spec}: {{site}} is the name of a site file's site, and there is none")
+        for site in one.sites or sites:
+            spec = fill(one.spec, {**values, "site": site})
+            outputs.append(msgspec.structs.replace(one, spec=spec, sites=(site,)))
+    pages, attempts, graph = (spec and fill(spec, values) for spec in (job.pages, job.attempts, job.graph))
+    return msgspec.structs.replace(job, outputs=outputs, pages=pages, attempts=attempts, graph=graph)
+
+
+def begin_date(job: Job, known: CrawlFile | None) -> str:
+    """Returns the day on which the crawl began, or its pass (`--refresh`), as YYYY-MM-DD in UTC."""
+    continued = known is not None and not job.fresh and not (job.refresh and known.finished)
+    return known.date if known is not None and continued and known.date else today()
+
+
+def today() -> str:
+    """Returns the day in UTC as YYYY-MM-DD."""
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
+def fill(spec: str, values: dict[str, str]) -> str:
+    """Returns an output with its names filled in. `{{` and `}}` are braces. The parameters of a URL stay,
+    because they have names of their own. Raises UsageError for another name.
+
+    >>> fill("{crawl}-{date}.jsonl", {"crawl": "books", "date": "2026-11-24"})
+    'books-2026-11-24.jsonl'
+    """
+    path, mark, query = spec.partition("?") if "://" in spec else (spec, "", "")
+    lax = kind_of(spec) is not None
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        if name is None or name == "{":
+            return found[0] if lax else found[0][0]
+        if name[:-1] in values:
+            return values[name[:-1]]
+        if lax or path[found.start() - 1 : found.start()] == "$":  # ${env:NAME}
+            return found[0]
+        raise UsageError(
+            f"-o {spec}: there is no name {{{name}; there are {', '.join(f'{{{one}}}' for one in NAMES)}; "
+            "write {{ for a brace"
+        )
+
+    return _NAME.sub(value, path) + mark + query
+
+
+def _has_site(spec: str) -> bool:
+    return any(found[1] == "site}" for found in _NAME.finditer(spec.partition("?")[0]))

@@ -1,0 +1,74 @@
+"""JSON arrays: `FILE.json`, one array of all rows with a row per line.
+
+The committed part of the file is the array without its end. The end, `]`, is written when a run ends, and
+removed before the next append. So the file is valid JSON whenever no run writes it, and exact after any kill.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+
+from gossamer.errors import UsageError
+from gossamer.model.visit import Row
+from gossamer.sinks.append_log import AppendLog
+from gossamer.sinks.exact_file import ExactFile, sink_error, sync, write_at
+from gossamer.sinks.jsonl import encode_lines
+
+BEGIN, END, EMPTY = b"[\n", b"\n]\n", b"[\n]\n"
+
+
+class JsonArray:
+    """The FileSink of `.json`: all kinds in one array."""
+
+    def __init__(
+        self, path: str, *, overwrite: bool = False, owner: str = "", log: AppendLog | None = None
+    ) -> None:
+        self._overwrite = overwrite
+        self._file = ExactFile(path, overwrite=overwrite, owner=owner, ends=b"", log=log)
+        self.target, self.drop, self.adopt = self._file.target, self._file.drop, self._file.adopt
+
+    def prepare(self) -> int:
+        """See `interfaces.FileSink`. An existing array is continued. Raises UsageError for another file."""
+        if not self._overwrite and not self._reopen() and os.path.getsize(self._file.path):
+            raise UsageError(
+                f"{self._file.path} is no array that gossamer wrote: give another file with -o, or overwrite "
+                "it with -O"
+            )
+        return self._file.prepare()
+
+    def find(self, lengths: Mapping[str, int]) -> str | None:
+        """See `interfaces.Movable`."""
+        self._reopen()
+        return self._file.find(lengths)
+
+    def append(self, committed: int, rows: Sequence[Row]) -> int:
+        """See `interfaces.FileSink`."""
+        self._reopen()
+        data = encode_lines(rows).removesuffix(b"\n").replace(b"\n", b",\n")
+        return self._file.append(committed, (b",\n" if committed else BEGIN) + data if rows else b"")
+
+    def close(self, committed: int) -> None:
+        """See `interfaces.FileSink`. Writes the end of the array."""
+        self._reopen()
+        self._file.close(committed)
+        with contextlib.suppress(FileNotFoundError), open(self._file.path, "r+b") as file:
+            if os.fstat(file.fileno()).st_size == committed:
+                write_at(file.fileno(), committed, END if committed else EMPTY)
+                sync(file.fileno())
+
+    def _reopen(self) -> bool:
+        """Removes the end of the array. Returns whether the file had one, or does not exist."""
+        try:
+            with open(self._file.path, "r+b") as file:
+                size = os.fstat(file.fileno()).st_size
+                tail = os.pread(file.fileno(), len(EMPTY), max(0, size - len(EMPTY)))
+                if tail != EMPTY and not tail.endswith(END):
+                    return False
+                os.ftruncate(file.fileno(), 0 if tail == EMPTY and size == len(EMPTY) else size - len(END))
+                return True
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            raise sink_error(self._file.path, error) from error
