@@ -405,6 +405,12 @@ def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) 
     put_summary(summary, words["quiet"] or words["json"])
     if words["json"]:
         put_json(summary)
+    if (left := summary.skipped.get("depth")) and words["depth"] is None:
+        remark(
+            f"{left} link{'s' if left > 1 else ''} beyond depth {job.settings.depth} {'were' if left > 1 else 'was'} "
+            "left out: --depth N goes further, in a new crawl (--fresh)",
+            words["quiet"],
+        )
     if summary.state == "stopped" and (summary.reason or "").startswith("gate "):
         return 30
     if not stopped and summary.state == "stopped" and (summary.reason or "").startswith(STOPPED_BY_SITE):

@@ -1,0 +1,47 @@
+"""The cookbook: twelve Scrapy spiders and twelve site files find the same items on the same sites."""
+
+from __future__ import annotations
+
+import sys
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = 3
+
+
+def module(path: str) -> ModuleType:
+    """A script as a module."""
+    spec = util.spec_from_file_location(Path(path).stem, ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = util.module_from_spec(spec)
+    sys.modules[f"loaded_{Path(path).stem}"] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+benchmark = module("benchmarks/cookbook.py")
+
+
+@pytest.mark.parametrize("name", benchmark.NAMES)
+def test_both_find_the_same_items(name: str) -> None:
+    with benchmark.served(PAGES) as port:
+        ours = benchmark.run(name, "sites", port, PAGES)
+        theirs = benchmark.run(name, "spiders", port, PAGES)
+    assert sum(ours.items.values()) >= 20, "the site has items"
+    assert ours.items == theirs.items
+    if name == "images":
+        assert ours.items["files"] == PAGES * 10
+    if name == "shared":
+        assert max(ours.items.values()) == 1
+        assert sum(ours.items.values()) > PAGES * 10 / 2 + 5, "books of two shelves count for each"
+
+
+def test_the_page_shows_the_programs_as_they_are() -> None:
+    writer = module("docs/write_cookbook.py")
+    assert set(writer.TITLES) == set(benchmark.NAMES)
+    assert writer.PAGE.read_text() == writer.page(), "run: python docs/write_cookbook.py"
