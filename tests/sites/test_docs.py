@@ -17,7 +17,9 @@ from gossamer.sites import load
 from gossamer.sites.page_functions import run
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "sites.md").read_text()
-SCRAPY = (Path(__file__).resolve().parents[2] / "docs" / "from-scrapy.md").read_text()
+SCRAPY = (
+    (Path(__file__).resolve().parents[2] / "docs" / "from-scrapy.md").read_text().partition("## Cookbook")[0]
+)
 FILES = {code.split()[1].rstrip(":"): code for code in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)}
 
 

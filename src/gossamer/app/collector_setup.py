@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -35,8 +35,10 @@ from gossamer.model.site import Site
 from gossamer.politeness.robots_access import MAX_BYTES as ROBOTS_SIZE
 from gossamer.sinks.output_spec import has_whole_responses
 from gossamer.sites import host_rules
-from gossamer.sites.before_request import preparer
 from gossamer.worker.climbing import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
+
+if TYPE_CHECKING:
+    from gossamer.sites.before_request import Prepare
 
 PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
@@ -91,7 +93,12 @@ class CollectorSetup:
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(host_rules.host_needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
-        self._prepare = preparer(sites)
+        self._prepare: Prepare | None = None
+        """Prepares requests with the `@site.before` functions of their sites."""
+        if any(one.site.before_function is not None for one in sites):
+            from gossamer.sites.before_request import preparer
+
+            self._prepare = preparer(sites)
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
         self._plain = PlainIdentity(
             setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host

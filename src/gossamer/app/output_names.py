@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from gossamer.app.job import Job, JobOutput
-from gossamer.app.repair import CrawlFile, read_crawl_file
+from gossamer.app.repair import begin_date, read_crawl_file
 from gossamer.errors import UsageError
 from gossamer.sinks.sink_url import kind_of
 
@@ -38,17 +37,6 @@ def with_names(job: Job, crawl: str, sites: Sequence[str]) -> Job:
             outputs.append(msgspec.structs.replace(one, spec=spec, sites=(site,)))
     pages, attempts, graph = (spec and fill(spec, values) for spec in (job.pages, job.attempts, job.graph))
     return msgspec.structs.replace(job, outputs=outputs, pages=pages, attempts=attempts, graph=graph)
-
-
-def begin_date(job: Job, known: CrawlFile | None) -> str:
-    """Returns the day on which the crawl began, or its pass (`--refresh`), as YYYY-MM-DD in UTC."""
-    continued = known is not None and not job.fresh and not (job.refresh and known.finished)
-    return known.date if known is not None and continued and known.date else today()
-
-
-def today() -> str:
-    """Returns the day in UTC as YYYY-MM-DD."""
-    return time.strftime("%Y-%m-%d", time.gmtime())
 
 
 def fill(spec: str, values: dict[str, str]) -> str:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer.app.enqueuer import canonical_url_function, policy
-from gossamer.app.job import Setup
+from gossamer.app.job import Job, Setup
 from gossamer.app.wiring import open_store
 from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
@@ -85,6 +85,16 @@ def read_crawl_file(folder: Path) -> CrawlFile | None:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=CrawlFile)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def begin_date(job: Job, known: CrawlFile | None) -> str:
+    """Returns the day on which the crawl began, or its pass (`--refresh`), as YYYY-MM-DD in UTC."""
+    continued = known is not None and not job.fresh and not (job.refresh and known.finished)
+    return known.date if known is not None and continued and known.date else _today()
+
+
+def _today() -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime())
 
 
 def write_crawl_file(setup: Setup, date: str, *, finished: bool = False) -> None:

@@ -19,11 +19,10 @@ from gossamer.app.enqueuer import policy
 from gossamer.app.gate_setup import conclude_run, store_mended_sites, store_site_results
 from gossamer.app.job import Job, Setup
 from gossamer.app.kept_rows import bound_kept, fill_added, note_kept, reached_rows
-from gossamer.app.output_names import begin_date
 from gossamer.app.preflight import output_files, rehearse
 from gossamer.app.producer_runner import run_producers, say_nothing
 from gossamer.app.recrawl_pass import begins_pass, visit_again
-from gossamer.app.repair import read_crawl_file, write_crawl_file
+from gossamer.app.repair import begin_date, read_crawl_file, write_crawl_file
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.unlocker_setup import check_unlocker
 from gossamer.app.verbose_output import write_stderr

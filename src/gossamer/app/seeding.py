@@ -13,7 +13,7 @@ from gossamer import url as urls
 from gossamer.app import targets
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Job, JobOutput, Setup
-from gossamer.app.output_names import with_names
+from gossamer.app.preflight import output_values
 from gossamer.app.producer_runner import keep_aside
 from gossamer.app.producers.lines import StdinUrls
 from gossamer.app.producers.registry import is_producer_target, producer_of
@@ -54,7 +54,10 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name
     check_name(name)  # before the first folder of that name is made
-    job = with_names(job, name, [site.name for site in sites])
+    if any("{" in spec for spec in output_values(job)):
+        from gossamer.app.output_names import with_names
+
+        job = with_names(job, name, [site.name for site in sites])
     if job.settings.processes != 1 and any(site.script_site is not None for site in sites):
         raise UsageError("processes= needs site files: only this process knows a Site made in a script")
     rejected: list[targets.Rejected] = []

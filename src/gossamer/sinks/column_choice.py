@@ -29,6 +29,11 @@ class ColumnChoice(NamedTuple):
         """Whether all own fields of the items are chosen."""
         return OWN in self.names
 
+    @property
+    def named(self) -> list[str]:
+        """The chosen names except `*`."""
+        return [name for name in self.names if name != OWN]
+
     def declared(self, columns: Columns) -> dict[str, tuple[Column, ...]]:
         """Returns the chosen columns of each declared kind."""
         return {kind: self._of_kind(some) for kind, some in columns.items()}

@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.config.redaction import mask, register_in
 from gossamer.errors import UsageError
@@ -16,9 +16,11 @@ from gossamer.items.assets import FILES, REFERENCES
 from gossamer.model.interfaces import FileSink, TableSink
 from gossamer.model.visit import LINKS, Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.column_choice import OWN, ColumnChoice, check_choice, parse_choice
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.sink_url import AWAY, FORMS, SCHEMES, SinkUrl, check_kind, parse_sink_url
+
+if TYPE_CHECKING:
+    from gossamer.sinks.column_choice import ColumnChoice
 
 FORMATS = ("jsonl", "json", "csv", "parquet", "sqlite", "xlsx", "warc")
 WHOLE = ("warc", "objects")
@@ -115,7 +117,11 @@ def column_choice(spec: str) -> ColumnChoice | None:
     ColumnChoice(names=('title', 'price'))
     """
     path, given = file_and_parameters(spec)
-    return parse_choice(given["columns"], _shown(path)) if "columns" in given else None
+    if "columns" not in given:
+        return None
+    from gossamer.sinks.column_choice import parse_choice
+
+    return parse_choice(given["columns"], _shown(path))
 
 
 def file_and_parameters(spec: str) -> tuple[str, dict[str, str]]:
@@ -279,6 +285,8 @@ def open_output(
     path, form = parse(spec)
     choice = column_choice(spec)
     if choice is not None:
+        from gossamer.sinks.column_choice import check_choice
+
         check_choice(choice, columns, path)
         columns = choice.declared(columns)
     if form in FORMS:
@@ -334,7 +342,7 @@ def _file_of_rows(
         given: dict[str, Any] = {
             "guard": is_formula_guarded(spec),
             "extra": choice is None or choice.has_own,
-            "chosen": None if choice is None else [name for name in choice.names if name != OWN],
+            "chosen": None if choice is None else choice.named,
         }
         return OpenedOutput(
             path, lambda where, kind: Csv(where, columns.get(kind), **given, **shared), tuple(columns), choice

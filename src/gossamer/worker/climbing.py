@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -19,8 +19,10 @@ from gossamer.model.verdict import Done, Retry, Verdict
 from gossamer.model.visit import Claim
 from gossamer.politeness import ladder
 from gossamer.politeness.ladder import RUNGS, Ladder, Learned
-from gossamer.sites.before_request import Prepare
 from gossamer.worker.routing import BROWSER, LaneRouter
+
+if TYPE_CHECKING:
+    from gossamer.sites.before_request import Prepare
 
 
 class LendsIdentity(Protocol):

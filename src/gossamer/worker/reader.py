@@ -23,7 +23,6 @@ from gossamer.parsing.base_url import Base
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.page_cost import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.page_view import PageView
-from gossamer.sites.failed_visit import call_failed
 from gossamer.sites.item_builder import BuiltItem, ItemBuilders, reject, rejected_record
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.loading import match
@@ -490,6 +489,8 @@ class Reader:
     ) -> ReadResult:
         """Returns the items and requests that `@site.failed` yields. An error of the function is logged.
         `read`: whether the function may read the page."""
+        from gossamer.sites.failed_visit import call_failed  # most sites have no such function
+
         view, parsed = call_failed(site, claim.request, result, error, detail, read=read)
         found, counts = ReadResult([], TakenLinks()), dict[str, int]()
         if parsed.error is not None:
