@@ -15,6 +15,7 @@ program firefox-esr    /usr/bin/firefox-esr        the other browser to drive
 program squid          /usr/sbin/squid             tests with proxies
 program tinyproxy      /usr/bin/tinyproxy          tests with proxies
 program microsocks     /usr/bin/microsocks         tests with proxies
+program systemd        /usr/bin/systemd-analyze   units of services
 program iproute2       /usr/sbin/ip                tests with hosts of their own
 program maven          /usr/bin/mvn                stores: Kafka, Cassandra, HDFS
 program default-jre-headless /usr/bin/java         stores: Kafka, Cassandra, HDFS
