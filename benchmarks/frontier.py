@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.frontier.cold import ColdFiles, Spiller, set_hot_limit
-from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.model.request import make_entry
 from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Adds, Settle

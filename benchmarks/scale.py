@@ -183,7 +183,7 @@ def bare(processes: int, urls: list[str]) -> float:
 async def known(pages: int) -> float:
     """CPU of the store in microseconds for a page of 41 known links and a new one."""
     from gossamer import url as urls
-    from gossamer.frontier.verbs import Frontier, Policy
+    from gossamer.frontier.frontier_client import Frontier, Policy
     from gossamer.model.request import Request, pack
     from gossamer.model.verdict import ClaimEnd
     from gossamer.model.visit import Adds, Settle

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from blocks.block_notices import NONE, NOTICES
 from blocks.block_pages import AKAMAI, BLOCKED, FINE, HTML, SHELLS, URL, either, page, seen
 from gossamer.blocks import KINDS, NAMES, Block, block, challenges, needs_rendering, vendors
-from gossamer.blocks.answer import Answer, visible_part
 from gossamer.blocks.challenges import WALLS
+from gossamer.blocks.response import Answer, visible_part
 from gossamer.blocks.signs import CODE, WIDGETS
 from gossamer.blocks.signs import NOTICES as TABLE
 from gossamer.blocks.vendors import VENDORS

@@ -14,7 +14,7 @@ import pytest
 from gossamer import url as urls
 from gossamer.cli.commands import run
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Settle
 from gossamer.state.fleet_crawls import FleetCrawls

@@ -11,7 +11,7 @@ import pytest
 from cli.test_control_commands import A, B, Desk, desk, fill, state
 from gossamer.cli import steering
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.model.visit import Settle
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.workers import WorkerRecord, WorkerRecords

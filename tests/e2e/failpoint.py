@@ -64,7 +64,7 @@ def install(place: str, after: int, marker: str) -> None:
 
         Outputs._append = appended  # type: ignore[method-assign] # that is the point of it
     else:
-        from gossamer.frontier.verbs import Frontier
+        from gossamer.frontier.frontier_client import Frontier
 
         settle = Frontier.settle_all
 

@@ -18,7 +18,7 @@ import pytest
 from e2e.random_outputs import ITEMS, Asker, ask, shop, things
 from gossamer.app.repair import repair
 from gossamer.errors import GossamerError
-from gossamer.sinks.kept_rows import INCOMPLETE, NAME
+from gossamer.sinks.rows_in_data_folder import INCOMPLETE, NAME
 
 SRC = Path(__file__).parents[2] / "src"
 
@@ -81,7 +81,7 @@ async def test_a_killed_fill_is_continued(tmp_path: Path, after: int) -> None:
             "from pathlib import Path\n"
             "from gossamer.app.job import Job\n"
             "from gossamer.app.runner import crawl\n"
-            "from gossamer.frontier.verbs import Frontier\n"
+            "from gossamer.frontier.frontier_client import Frontier\n"
             "from gossamer.sinks import kept_rows\n"
             "kept_rows.MIN_GROUP_ROWS = 3\n"
             "fill, calls = Frontier.fill, 0\n"

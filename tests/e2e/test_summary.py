@@ -16,9 +16,9 @@ from e2e.runs import begin, children_of, command, job, kill, socket_of
 from gossamer.app.wiring import open_url
 from gossamer.cli.commands import run
 from gossamer.frontier.crawls import ENDED, Spec
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.operator import OperatorCommands
 from gossamer.frontier.stats import CrawlStatistics
-from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Settle

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from frontier.claims import A, Beds, paths
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.multi_bucket import READ_INTERVAL_S
 from gossamer.frontier.summary import crawl_counts
-from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds
 from gossamer.store.keys import bucket_of

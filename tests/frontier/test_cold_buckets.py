@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from gossamer.frontier.cold import ColdServer, run_spiller, set_hot_limit
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.summary import crawl_counts
-from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Settle
 from gossamer.store import keys

@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from gossamer.errors import Stale, StoreError
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.summary import crawl_counts
-from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Commit, Settle
 from gossamer.store.keys import bucket_of, tag

@@ -7,9 +7,9 @@ import asyncio
 import itertools
 
 from frontier.claims import A, Beds, paths
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.host_limits import requeue_parked
 from gossamer.frontier.summary import crawl_counts
-from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Claim, Commit, Settle
 from gossamer.store.keys import bucket_of

@@ -14,9 +14,9 @@ import pytest
 
 from gossamer import url as urls
 from gossamer.errors import Stale
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.operator import OperatorCommands
 from gossamer.frontier.summary import crawl_counts
-from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack, unpack
 from gossamer.model.visit import Adds, Claim, Settle
 from gossamer.store import keys

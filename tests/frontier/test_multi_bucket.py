@@ -10,8 +10,8 @@ import pytest
 
 from gossamer.errors import Moved, Stale
 from gossamer.frontier import multi_bucket
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.summary import crawl_counts
-from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Commit, Settle
 from gossamer.store.keys import bucket_of

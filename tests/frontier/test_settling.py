@@ -161,7 +161,7 @@ async def test_the_rate_cap_of_a_crawl(bed: Beds) -> None:
 
 
 async def test_limits_are_exact_over_many_buckets(valkey_url: str) -> None:
-    from gossamer.frontier.verbs import Frontier, Policy
+    from gossamer.frontier.frontier_client import Frontier, Policy
     from gossamer.model.request import make_entry
 
     stores = [connect(valkey_url) for _ in range(3)]

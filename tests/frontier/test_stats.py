@@ -9,9 +9,9 @@ import pytest
 
 from gossamer import url as urls
 from gossamer.frontier.crawls import Crawls, Spec
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.operator import OperatorCommands
 from gossamer.frontier.stats import CrawlStatistics
-from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Settle
 from gossamer.store import keys

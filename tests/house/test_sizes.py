@@ -36,7 +36,10 @@ LARGER: dict[str, tuple[int, str]] = {
         "the verbs of a Driver and of a Historian, and which fields are ours",
     ),
     "src/gossamer/worker/reader.py::Reader": (24, "the kinds of pages, each with the method that reads it"),
-    "src/gossamer/frontier/verbs.py::Frontier": (36, "one method per verb: the class is the list of them"),
+    "src/gossamer/frontier/frontier_client.py::Frontier": (
+        36,
+        "one method per verb: the class is the list of them",
+    ),
     "src/gossamer/parsing/page_view.py::PageView": (
         33,
         "what a site function sees; eighteen of them are properties of a line or two",

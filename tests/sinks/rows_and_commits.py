@@ -20,7 +20,7 @@ import pytest
 from gossamer.model.interfaces import FileSink, Packs
 from gossamer.model.item import Item, plain_fields
 from gossamer.model.visit import PageRecord, Row
-from gossamer.sinks.exact_file import read_mark
+from gossamer.sinks.crash_safe_file import read_mark
 from gossamer.sinks.jsonl import JsonLines
 
 STEPS = ("pwrite", "ftruncate", "fdatasync", "fsync", "rename", "unlink", "setxattr")

@@ -10,7 +10,7 @@ import pytest
 from gossamer.errors import ConfigError, SinkError
 from gossamer.sinks import append_log
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact_file import ExactFile
+from gossamer.sinks.crash_safe_file import ExactFile
 
 ROWS = [b"".join(b"%d %d %s\n" % (batch, n, b"x" * 90) for n in range(100)) for batch in range(3)]
 

@@ -13,7 +13,7 @@ import pytest
 
 from gossamer.errors import DiskFull, GossamerError, SinkError, UsageError
 from gossamer.model.interfaces import FileSink
-from gossamer.sinks.exact_file import ExactFile, Mark, read_mark
+from gossamer.sinks.crash_safe_file import ExactFile, Mark, read_mark
 from gossamer.sinks.jsonl import JsonLines
 from sinks.rows_and_commits import ROWS, URLS, jsonl, marks, page, urls
 

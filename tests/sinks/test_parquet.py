@@ -19,7 +19,7 @@ from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, DiskFull, SinkError, UsageError
 from gossamer.sinks import parquet
 from gossamer.sinks.columns import item_columns, page_columns
-from gossamer.sinks.exact_file import read_mark
+from gossamer.sinks.crash_safe_file import read_mark
 from gossamer.sinks.parquet import Parquet
 from sinks.rows_and_commits import Book, Died, Store, book, crawl, dying, loose, page
 

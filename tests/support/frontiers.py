@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from conftest import valkey_binary, wait_for
-from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Claimed, Settle
 from gossamer.store.keys import known

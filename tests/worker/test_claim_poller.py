@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.policy import Policy
-from gossamer.frontier.verbs import Frontier
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim
 from gossamer.state.rates import Caps, Rates

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer import url as urls
-from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim

@@ -17,8 +17,8 @@ from gossamer.app.runner import ExtraReceivers, crawl
 from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
 from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.stats import CrawlStatistics
-from gossamer.frontier.verbs import Frontier
 from gossamer.model.page import Page
 from gossamer.model.request import split
 from gossamer.model.summary import Summary

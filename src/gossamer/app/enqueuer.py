@@ -14,8 +14,8 @@ from gossamer import url as urls
 from gossamer.app.job import Setup
 from gossamer.config.settings import Settings
 from gossamer.frontier.crawls import Crawls, Spec
+from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.policy import Policy
-from gossamer.frontier.verbs import Frontier
 from gossamer.model.request import Request
 from gossamer.sites import host_rules
 from gossamer.sites.remote_sites import stand_ins

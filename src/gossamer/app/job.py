@@ -91,7 +91,7 @@ class Setup(msgspec.Struct, kw_only=True):
 
     @property
     def keeps_rows(self) -> bool:
-        """Returns whether the crawl keeps all rows in its folder (`sinks.kept_rows`). It does so only with
+        """Returns whether the crawl keeps all rows in its folder (`sinks.rows_in_data_folder`). It does so only with
         the embedded store. With a shared store, several machines may work on the crawl."""
         embedded = self.job.settings.store is None and self.store.startswith("unix://")
         return embedded and not self.segment and self.job.settings.keep is not None

@@ -27,14 +27,21 @@ from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, InUse, UsageError
 from gossamer.frontier.crawls import Crawls, Record, Spec, forget_crawl
-from gossamer.frontier.verbs import Frontier
+from gossamer.frontier.frontier_client import Frontier
 from gossamer.model.request import Request
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.append_log import AppendLog, log_path
-from gossamer.sinks.exact_file import Mark, mark_store, write_mark
-from gossamer.sinks.kept_rows import NAME as KEPT
-from gossamer.sinks.kept_rows import TARGET, KeptRows, read_kept, remove_kept, whole_length, why_incomplete
+from gossamer.sinks.crash_safe_file import Mark, mark_store, write_mark
 from gossamer.sinks.output_spec import has_whole_responses, is_kind_link, kind_path, parse
+from gossamer.sinks.rows_in_data_folder import NAME as KEPT
+from gossamer.sinks.rows_in_data_folder import (
+    TARGET,
+    KeptRows,
+    read_kept,
+    remove_kept,
+    whole_length,
+    why_incomplete,
+)
 from gossamer.sinks.sink_url import AWAY
 from gossamer.store import append_only
 from gossamer.store.append_only import FOLDER

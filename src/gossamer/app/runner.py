@@ -18,11 +18,11 @@ from gossamer import url as urls
 from gossamer.app.enqueuer import policy
 from gossamer.app.gate_setup import conclude_run, store_mended_sites, store_site_results
 from gossamer.app.job import Job, Setup
-from gossamer.app.kept_rows import bound_kept, fill_added, note_kept, reached_rows
 from gossamer.app.preflight import output_files, rehearse
 from gossamer.app.producer_runner import run_producers, say_nothing
 from gossamer.app.recrawl_pass import begins_pass, visit_again
 from gossamer.app.repair import begin_date, read_crawl_file, write_crawl_file
+from gossamer.app.rows_in_data_folder import bound_kept, fill_added, note_kept, reached_rows
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.unlocker_setup import check_unlocker
 from gossamer.app.verbose_output import write_stderr
@@ -46,11 +46,11 @@ from gossamer.frontier.crawls import (
     forget_crawl,
     forget_robots_failure,
 )
+from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.host_limits import is_larger, requeue_parked
 from gossamer.frontier.producer_positions import unread_producers
 from gossamer.frontier.stats import CrawlStatistics, HostLine, Retries
 from gossamer.frontier.summary import count_working_time
-from gossamer.frontier.verbs import Frontier
 from gossamer.model.page import Page
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Claim

@@ -21,9 +21,9 @@ from gossamer.parsing.html import Document
 from gossamer.sinks import columns, graph
 from gossamer.sinks.append_log import AppendLog, log_path
 from gossamer.sinks.item_files import AssetFolder, parse_file_store
-from gossamer.sinks.kept_rows import KeptRows
 from gossamer.sinks.open_outputs import SiteOutput, open_all
 from gossamer.sinks.output_spec import parse
+from gossamer.sinks.rows_in_data_folder import KeptRows
 from gossamer.sites.item_builder import has_comparing_step
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.state.near_duplicate_index import DEFAULT_MAX_GROUPS, NearDuplicateIndex

@@ -45,9 +45,9 @@ from gossamer.recrawl import known_pages
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.graph import kind as graph_kind
 from gossamer.sinks.item_files import OFF
-from gossamer.sinks.kept_rows import INCOMPLETE, unfilled_message
 from gossamer.sinks.open_outputs import usual_rows
 from gossamer.sinks.output_spec import has_whole_responses, parse
+from gossamer.sinks.rows_in_data_folder import INCOMPLETE, unfilled_message
 from gossamer.sites import host_rules
 from gossamer.sites.captcha_hook import solver
 from gossamer.sites.failed_pages import FailedPages

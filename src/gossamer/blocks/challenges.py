@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from gossamer.blocks.answer import Answer, Block, clip, marks_in_code
 from gossamer.blocks.notice_words import (
     ABOUT,
     CHECKS,
@@ -25,6 +24,7 @@ from gossamer.blocks.notice_words import (
     VERDICTS,
 )
 from gossamer.blocks.phrases import ALIKE, BARE, FAMILIES, TOLD, WEB, compose_kind
+from gossamer.blocks.response import Answer, Block, clip, marks_in_code
 from gossamer.blocks.signs import (
     AGAIN,
     ASKED,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gossamer.blocks.answer import (
+from gossamer.blocks.response import (
     HEAD_BYTES,
     MAX_THIN_CHARS,
     MAX_THIN_LINKS,

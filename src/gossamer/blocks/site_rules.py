@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gossamer.blocks import block
-from gossamer.blocks.answer import Block, Headers, clip
+from gossamer.blocks.response import Block, Headers, clip
 from gossamer.model.page import Page
 from gossamer.url.patterns import Searcher
 from gossamer.url.patterns import found as found_in

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gossamer.blocks.answer import Answer, Block, clip
+from gossamer.blocks.response import Answer, Block, clip
 
 _CF_CODE = re.compile(
     rb"(?:cf-error-code[^<>]{0,40}>|error code:? ?|\"error_code\": ?|/error-|error )(1[0-9]{3})(?![0-9])"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.stats import HostView
     from gossamer.frontier.url_lookup import UrlState
     from gossamer.sites import LoadedSite
-    from gossamer.state.lane_stats import HeapLine
+    from gossamer.state.worker_lanes import HeapLine
     from gossamer.store.store import Store
 
 OPEN = ("pass", "wait", "unknown", "known", "duplicate")
@@ -117,7 +117,7 @@ def _said(attempt: dict[str, Any]) -> str:
 
 async def host_gates(store: Store, name: str, view: HostView) -> list[GateVerdict]:
     """Returns the gates that decide whether the host's next request may start now."""
-    from gossamer.state.lane_stats import heap_of_host
+    from gossamer.state.worker_lanes import heap_of_host
 
     return gate_verdicts(view, await heap_of_host(store, name, view.host))
 
@@ -475,7 +475,7 @@ class Explainer:
     async def _robots(self, url: str, user_agent: str) -> GateVerdict:
         """Returns the verdict of the robots.txt that the frontier stores. The rule is the line that decided,
         with its number."""
-        from gossamer.frontier.verbs import Frontier
+        from gossamer.frontier.frontier_client import Frontier
         from gossamer.model.request import split
         from gossamer.politeness import robots_access
         from gossamer.sites import host_rules

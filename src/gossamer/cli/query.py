@@ -234,7 +234,7 @@ def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict
     from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, to_json_values
     from gossamer.cli.printing import remark
     from gossamer.errors import ConfigError
-    from gossamer.sinks.kept_rows import NAME, why_incomplete
+    from gossamer.sinks.rows_in_data_folder import NAME, why_incomplete
 
     if what == "attempts":
         path = folder / "attempts.jsonl"

@@ -40,7 +40,7 @@ def rung(
     as_json: Json = False,
 ) -> int:
     """Fix the rung that fetches a host's pages, in all crawls whose ladder includes it."""
-    from gossamer.cli.host_answer import print_change
+    from gossamer.cli.host_change import print_change
     from gossamer.config.value_parsers import RUNGS
 
     if name not in (*RUNGS, "auto"):

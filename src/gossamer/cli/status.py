@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, open_existing_store, read_settings
 
 if TYPE_CHECKING:
-    from gossamer.cli.findings import Finding
+    from gossamer.cli.doctor_findings import Finding
     from gossamer.config.settings import Settings
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.model.summary import Summary
-    from gossamer.state.lane_stats import HeapLine
+    from gossamer.state.worker_lanes import HeapLine
     from gossamer.store.store import Store
 
 HEADS = (
@@ -132,7 +132,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     from gossamer.cli.printing import format_duration, put_json, put_table
     from gossamer.cli.summaries import summary_rows
     from gossamer.frontier.summary import expected_lost
-    from gossamer.state.lane_stats import heaps_of_crawl
+    from gossamer.state.worker_lanes import heaps_of_crawl
     from gossamer.state.workers import Refusals
 
     summary = await read_summary(census, settings, name)
@@ -205,9 +205,9 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 async def stranded_findings(store: Store) -> list[Finding]:
     """Returns the findings of `doctor` about hosts that wait although no worker serves them."""
-    from gossamer.cli.findings import Finding
+    from gossamer.cli.doctor_findings import Finding
     from gossamer.frontier.crawls import Crawls
-    from gossamer.state.lane_stats import heaps_of_crawl
+    from gossamer.state.worker_lanes import heaps_of_crawl
 
     crawls = Crawls(store)
     records = [(name, await crawls.get(name)) for name in await crawls.names()]

@@ -40,7 +40,7 @@ class RunResult(Summary, dict=True):
         """Returns the crawl's items, the last version of each, or its page records if it has no items.
         Raises ConfigError if the crawl keeps none (`keep="off"`, or a shared store)."""
         from gossamer.app.query.sources import kept_rows
-        from gossamer.sinks.kept_rows import NAME
+        from gossamer.sinks.rows_in_data_folder import NAME
 
         folder = Path(vars(self)["folder"])
         if not (folder / NAME).exists():

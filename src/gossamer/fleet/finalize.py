@@ -19,10 +19,10 @@ from gossamer.app.job import Setup
 from gossamer.app.sink_setup import make_outputs
 from gossamer.errors import ConfigError, GossamerError, SinkAway
 from gossamer.frontier.crawls import Crawls, drop_queue
+from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.policy import Policy
 from gossamer.frontier.producer_positions import has_active_producer
 from gossamer.frontier.stats import CrawlStatistics
-from gossamer.frontier.verbs import Frontier
 from gossamer.model.interfaces import HistorySink
 from gossamer.state.fleet_crawls import FleetCrawl, FleetCrawls
 from gossamer.state.slots import Slots

@@ -1,7 +1,7 @@
 """The frontier decides which URL is fetched next. Each of its verbs (add, claim, settle, ...) is one Lua
 script that Python calls.
 
-`verbs` calls the scripts for a worker. `crawls` keeps the records of crawls and changes their state. `stats`
+`frontier_client` calls the scripts for a worker. `crawls` keeps the records of crawls and changes their state. `stats`
 only reads, for entry points. `store.keys` lists every key.
 
 A script is assembled from shared Lua parts and its own file. The shared parts are `prelude` (the clock and

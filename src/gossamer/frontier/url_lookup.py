@@ -10,7 +10,7 @@ import msgspec
 
 from gossamer.frontier.cold import Cold
 from gossamer.frontier.crawls import Spec
-from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.model.request import Request, split, unpack
 from gossamer.store import keys
 from gossamer.store.store import Store

@@ -40,7 +40,7 @@ class AllBucketCalls(Protocol):
 
 
 class FrontierVerbs(Protocol):
-    """One crawl's frontier as the worker sees it: the verbs of `frontier.verbs`."""
+    """One crawl's frontier as the worker sees it: the verbs of `frontier.frontier_client`."""
 
     @property
     def everywhere(self) -> AllBucketCalls: ...

@@ -17,7 +17,7 @@ import pyarrow.parquet
 from gossamer.errors import SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import Column
-from gossamer.sinks.exact_file import sink_error
+from gossamer.sinks.crash_safe_file import sink_error
 from gossamer.sinks.field_types import FieldType, decode_cell
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.row_fitting import read_frames, refit_line, refit_row

@@ -22,7 +22,7 @@ from isal import isal_zlib
 from gossamer.errors import SinkError
 from gossamer.model.request import split
 from gossamer.model.visit import RequestContext
-from gossamer.sinks.exact_file import sink_error, sync, sync_folder
+from gossamer.sinks.crash_safe_file import sink_error, sync, sync_folder
 
 _encode = msgspec.json.Encoder().encode
 _asked = msgspec.json.Decoder(RequestContext).decode

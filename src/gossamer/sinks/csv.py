@@ -22,7 +22,7 @@ from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.column_choice import OWN, ColumnChoice
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, cell_value, extra_fields, loose_names
-from gossamer.sinks.exact_file import ExactFile
+from gossamer.sinks.crash_safe_file import ExactFile
 from gossamer.sinks.jsonl import Stdout, encodable, text
 
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")

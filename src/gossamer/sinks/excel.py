@@ -19,7 +19,7 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import OURS, Columns, cell_value
-from gossamer.sinks.exact_file import ExactFile, sink_error
+from gossamer.sinks.crash_safe_file import ExactFile, sink_error
 from gossamer.sinks.jsonl import decode, encode
 
 MAX_ROWS, MAX_CHARS, MAX_DIGITS = 1_048_576, 32_767, 15

@@ -14,7 +14,7 @@ import shutil
 from typing import BinaryIO
 
 from gossamer.errors import SinkAway, UsageError
-from gossamer.sinks.exact_file import sink_error, sync, sync_folder
+from gossamer.sinks.crash_safe_file import sink_error, sync, sync_folder
 from gossamer.sinks.object_store import ObjectFolder
 from gossamer.sinks.sink_url import AWAY
 

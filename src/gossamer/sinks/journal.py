@@ -26,7 +26,7 @@ import msgspec
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkError
 from gossamer.model.visit import Row
-from gossamer.sinks.exact_file import sink_error, sync, sync_folder, write_at
+from gossamer.sinks.crash_safe_file import sink_error, sync, sync_folder, write_at
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.shipper import JournalRow, Shipper

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from gossamer.errors import UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact_file import ExactFile, sink_error, sync, write_at
+from gossamer.sinks.crash_safe_file import ExactFile, sink_error, sync, write_at
 from gossamer.sinks.jsonl import encode_lines
 
 BEGIN, END, EMPTY = b"[\n", b"\n]\n", b"[\n]\n"

@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact_file import ExactFile, sink_error
+from gossamer.sinks.crash_safe_file import ExactFile, sink_error
 
 _MAX_DEPTH = 100
 _encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)

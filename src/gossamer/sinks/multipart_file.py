@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact_file import ExactFile, check_appends, read_mark, sink_error, sync_folder
+from gossamer.sinks.crash_safe_file import ExactFile, check_appends, read_mark, sink_error, sync_folder
 
 DIGITS = 15
 SENT, READY = ".sent", ".ready"

@@ -19,7 +19,7 @@ import msgspec
 
 from gossamer.model.visit import Raw, Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact_file import sink_error, sync, sync_folder
+from gossamer.sinks.crash_safe_file import sink_error, sync, sync_folder
 from gossamer.sinks.multipart_file import PartFiles
 
 ENDING = ".jsonl"

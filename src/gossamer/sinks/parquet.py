@@ -31,7 +31,7 @@ from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import PAGE_BYTES, REPAIR, AppendLog, unknown_to_store
 from gossamer.sinks.columns import EXTRA, OURS, Column
-from gossamer.sinks.exact_file import (
+from gossamer.sinks.crash_safe_file import (
     Mark,
     check_owner,
     forgotten_owner,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gossamer.config.data_files import open_file
 from gossamer.model.visit import Row
-from gossamer.sinks.exact_file import sink_error, sync
+from gossamer.sinks.crash_safe_file import sink_error, sync
 from gossamer.sinks.jsonl import encode
 
 Refuse = Callable[[str, Row, str], None]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkAway, SinkError
-from gossamer.sinks.exact_file import sink_error, sync_folder
+from gossamer.sinks.crash_safe_file import sink_error, sync_folder
 from gossamer.sinks.multipart_file import READY, SENT
 from gossamer.sinks.object_store import ObjectFolder
 

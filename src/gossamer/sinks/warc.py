@@ -27,7 +27,7 @@ from gossamer.model.visit import Raw, Row
 from gossamer.sinks import cdxj
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.cdxj import IndexLine, IndexPosition, index_line, surt
-from gossamer.sinks.exact_file import TAIL_BYTES
+from gossamer.sinks.crash_safe_file import TAIL_BYTES
 from gossamer.sinks.multipart_file import PartFiles
 
 PROFILE, UNCHANGED = (

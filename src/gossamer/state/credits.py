@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from typing import Any, NamedTuple, cast
 
-from gossamer.frontier.verbs import call_until_confirmed
+from gossamer.frontier.frontier_client import call_until_confirmed
 from gossamer.store import keys
 from gossamer.store.store import Store
 

@@ -18,7 +18,7 @@ from random import random
 
 import xxhash
 
-from gossamer.frontier.verbs import call_until_confirmed
+from gossamer.frontier.frontier_client import call_until_confirmed
 from gossamer.model import minhash
 from gossamer.model.minhash import GroupQuery, Placed
 from gossamer.store.store import Store

@@ -1,4 +1,4 @@
-"""Fills outputs with the rows that the crawl kept (`sinks.kept_rows`). These are outputs that a later run
+"""Fills outputs with the rows that the crawl kept (`sinks.rows_in_data_folder`). These are outputs that a later run
 adds to a crawl, or that some of its runs did not have.
 
 For each such output, the store records how far it is filled, together with its length, so that a killed run
@@ -15,7 +15,7 @@ import xxhash
 
 from gossamer.model.interfaces import FileOutput, FileSink, FrontierVerbs, HistorySink, TableSink
 from gossamer.model.visit import Row
-from gossamer.sinks.kept_rows import TARGET, KeptRows
+from gossamer.sinks.rows_in_data_folder import TARGET, KeptRows
 
 PASS = ""
 """The name under which the store keeps the start of the current pass, as an offset in the kept rows."""

@@ -21,7 +21,7 @@ class SeedRedirects(Protocol):
 
 
 class ParkedLinks(Protocol):
-    """The links of a frontier that are kept until all seeds are answered (`frontier.verbs`)."""
+    """The links of a frontier that are kept until all seeds are answered (`frontier.frontier_client`)."""
 
     async def admit(self, bucket: int, host: str) -> int: ...
 

@@ -34,7 +34,7 @@ from gossamer.model.interfaces import (
     TableSink,
 )
 from gossamer.model.visit import Row, Visit
-from gossamer.sinks.kept_rows import KeptRows
+from gossamer.sinks.rows_in_data_folder import KeptRows
 from gossamer.worker.backfill_outputs import OutputBackfill, written_counts
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0

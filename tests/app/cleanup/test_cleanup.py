@@ -11,9 +11,9 @@ import pytest
 from app.cleanup.crawls_in_every_state import DAY, Bed
 from gossamer.errors import InUse, UsageError
 from gossamer.frontier.crawls import Crawls, Spec
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.operator import OperatorCommands
 from gossamer.frontier.stats import CrawlStatistics
-from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, Schedules
 from gossamer.state.workers import Refusals, WorkerRecord, WorkerRecords
 from gossamer.store.keys import known

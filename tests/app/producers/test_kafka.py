@@ -22,8 +22,8 @@ from gossamer.app.targets import target_kind
 from gossamer.app.wiring import open_store
 from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, StoreError, UsageError
+from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.summary import crawl_counts
-from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import unpack
 from gossamer.store.store import Store
 from sinks.databases.database_servers import running

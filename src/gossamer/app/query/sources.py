@@ -23,8 +23,8 @@ from gossamer.sinks.columns import EXTRA, Column
 from gossamer.sinks.csv import unguarded
 from gossamer.sinks.history import TAKEN
 from gossamer.sinks.jsonl import decode, exact_number
-from gossamer.sinks.kept_rows import NAME, read_kept
 from gossamer.sinks.output_spec import is_formula_guarded, is_kind_link, parse
+from gossamer.sinks.rows_in_data_folder import NAME, read_kept
 from gossamer.sinks.sink_url import FORMS, parse_sink_url
 
 Row = dict[str, Any]

@@ -32,7 +32,7 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import Columns
-from gossamer.sinks.exact_file import ExactFile, sync_folder
+from gossamer.sinks.crash_safe_file import ExactFile, sync_folder
 from gossamer.sinks.output_spec import open_output
 from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.loaded_site import LoadedSite

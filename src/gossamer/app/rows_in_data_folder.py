@@ -16,8 +16,15 @@ from gossamer.config.redaction import mask
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawl_lock import hold_lock
 from gossamer.frontier.crawls import Crawls, Record
-from gossamer.frontier.verbs import Frontier
-from gossamer.sinks.kept_rows import INCOMPLETE, NAME, TARGET, mark_incomplete, remove_kept, unfilled_message
+from gossamer.frontier.frontier_client import Frontier
+from gossamer.sinks.rows_in_data_folder import (
+    INCOMPLETE,
+    NAME,
+    TARGET,
+    mark_incomplete,
+    remove_kept,
+    unfilled_message,
+)
 from gossamer.sites.manifest import write_manifest
 from gossamer.store.store import Store
 from gossamer.worker.backfill_outputs import PASS

@@ -23,7 +23,7 @@ from gossamer.errors import SinkError
 from gossamer.model.packed_row import PackedRow, pack_row, unpack_row
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact_file import ExactFile
+from gossamer.sinks.crash_safe_file import ExactFile
 
 NAME, INCOMPLETE = "rows.kept", "rows.incomplete"
 """The name of the file in a crawl's folder, and of the file that contains why rows of the crawl are missing

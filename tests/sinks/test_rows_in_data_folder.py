@@ -10,7 +10,7 @@ import pytest
 from gossamer.errors import SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks import kept_rows
-from gossamer.sinks.kept_rows import KeptRows, read_kept, whole_length
+from gossamer.sinks.rows_in_data_folder import KeptRows, read_kept, whole_length
 
 
 def page(n: int) -> Row:
