@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.errors import SinkError
 from gossamer.model.visit import PageRecord, Row
-from gossamer.sinks import kept_rows
+from gossamer.sinks import rows_in_data_folder
 from gossamer.sinks.rows_in_data_folder import KeptRows, read_kept, whole_length
 
 
@@ -61,7 +61,7 @@ def test_every_row_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_group_ends_at_the_offset_that_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_rows, "MIN_GROUP_ROWS", 3)
+    monkeypatch.setattr(rows_in_data_folder, "MIN_GROUP_ROWS", 3)
     sink = KeptRows(tmp_path)
     length = sink.prepare()
     for n in range(5):
@@ -103,7 +103,7 @@ def test_a_crawl_that_begins_again_drops_its_rows_and_one_that_visits_again_keep
     sink = KeptRows(tmp_path)
     length = sink.append(sink.prepare(), [item(1)])
     assert KeptRows(tmp_path).prepare() == length
-    kept_rows.mark_incomplete(tmp_path, "why")
-    assert kept_rows.why_incomplete(tmp_path) == "why"
+    rows_in_data_folder.mark_incomplete(tmp_path, "why")
+    assert rows_in_data_folder.why_incomplete(tmp_path) == "why"
     assert KeptRows(tmp_path, overwrite=True).prepare() == 0
-    assert kept_rows.why_incomplete(tmp_path) == ""
+    assert rows_in_data_folder.why_incomplete(tmp_path) == ""
