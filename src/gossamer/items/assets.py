@@ -93,7 +93,7 @@ class File:
             types=value_parsers.media_types(kinds),
             size=None if size is None else value_parsers.size(size),
             text=bool(text),
-            thumbnails=_thumbnail_sizes(thumbnails or {}),
+            thumbnails=_thumbnail_sizes({} if thumbnails is None else thumbnails),
         )
         self.most = value_parsers.count(1, 10_000, most)
 
@@ -120,7 +120,7 @@ class Image(File):
         self.rule = msgspec.structs.replace(self.rule, **least)
 
 
-def _thumbnail_sizes(given: Mapping[str, tuple[int, int]]) -> tuple[tuple[str, int, int], ...]:
+def _thumbnail_sizes(given: Any) -> tuple[tuple[str, int, int], ...]:
     """Returns the names and sizes of thumbnails, sorted by name. Raises ValueError."""
     if not isinstance(given, Mapping) or len(given) > MAX_THUMBNAILS:
         raise ValueError(f'thumbnails are a dict of at most {MAX_THUMBNAILS}: {{"small": (100, 100)}}')

@@ -37,10 +37,10 @@ _REQUEST, _BOX, _SIZE = struct.Struct("<QdQB"), struct.Struct("<HH"), struct.Str
 def main() -> None:
     """Reads images until the standard input ends. Writes '' and the thumbnails of each, or the reason why
     there are none."""
-    from PIL import Image, ImageCms, ImageColor, ImageMath, ImageMode, ImagePalette, ImageSequence
+    from PIL import Image, ImageCms, ImageColor, ImagePalette, UnidentifiedImageError
 
     # Pillow imports these modules when it needs them, but no file can be opened after the next lines
-    _ = copy, ImageCms, ImageColor, ImageMath, ImageMode, ImagePalette, ImageSequence
+    _ = copy, ImageCms, ImageColor, ImagePalette
     Image.init()
     warnings.simplefilter("error", Image.DecompressionBombWarning)
     bounds = {
@@ -65,10 +65,10 @@ def main() -> None:
             parts = [b"it has more than %d pixels" % pixels]
         except MemoryError:
             parts = [b"decoding it takes more than 1 GiB of memory"]
-        except Image.UnidentifiedImageError:
+        except UnidentifiedImageError:
             parts = [b"it is broken: Pillow does not recognize it"]
         except Exception as error:  # noqa: BLE001 - Pillow raises almost anything for a broken image
-            parts = [f"it is broken: {error or type(error).__name__}"[:300].encode("utf-8", "replace")]
+            parts = [f"it is broken: {str(error) or type(error).__name__}"[:300].encode("utf-8", "replace")]
         signal.setitimer(signal.ITIMER_REAL, 0)
         for part in parts:
             _put(_SIZE.pack(len(part) + 1) + part)

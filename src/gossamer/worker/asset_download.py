@@ -244,7 +244,7 @@ class AssetDownloads:
             if rule.text and own["media_type"] == "application/pdf" and size <= MAX_TEXT_FILE_BYTES:
                 own["text"] = (await self._in_thread(lambda: self._text(_all(body))))[:MAX_TEXT_CHARS]
             if rule.thumbnails:
-                own |= await self._thumbnails_of(rule, body, size, own["media_type"])
+                own |= await self._thumbnails_of(rule, body, own)
             return self.rows.file(request, page.fetched_at, **own), None
         finally:
             body.close()
@@ -287,13 +287,12 @@ class AssetDownloads:
             return "filter", "its size in pixels is unknown"
         return "", ""
 
-    async def _thumbnails_of(
-        self, rule: FileRule, body: BinaryIO, size: int, media_type: str
-    ) -> dict[str, Any]:
-        """Stores the thumbnails of a stored file. Returns their fields of the file's row."""
-        if media_type not in THUMBNAIL_TYPES:
-            return {"thumbnail_error": f"there are no thumbnails of {media_type}"}
-        if size > MAX_IMAGE_BYTES:
+    async def _thumbnails_of(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> dict[str, Any]:
+        """Stores the thumbnails of a stored file. Returns their fields of the file's row. `own`: the fields
+        known before."""
+        if own["media_type"] not in THUMBNAIL_TYPES:
+            return {"thumbnail_error": f"there are no thumbnails of {own['media_type']}"}
+        if own["bytes"] > MAX_IMAGE_BYTES:
             return {"thumbnail_error": f"it has more than {MAX_IMAGE_BYTES} bytes"}
         sizes = [(width, height) for _, width, height in rule.thumbnails]
         made, why = await self._in_thread(lambda: self._thumbnails(_all(body), sizes))
