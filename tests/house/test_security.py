@@ -10,7 +10,7 @@ from gossamer.collectors.http.collector import HttpCollector
 from gossamer.config.settings import Settings
 from gossamer.egress import resolver
 from gossamer.items import assets
-from gossamer.parsing import pdf, pdf_process, sitemaps
+from gossamer.parsing import pdf, pdf_process, sitemaps, thumbnail_process, thumbnails
 from gossamer.politeness import robots, robots_access
 from gossamer.url import scope
 from gossamer.worker import asset_download, decide, reader, robots_gate
@@ -78,4 +78,6 @@ def test_its_bounds_are_the_defaults() -> None:
         100,
     )
     assert (pdf_process.MAX_MEMORY_BYTES, pdf.MAX_SECONDS) == (1 << 30, 20)
+    assert (thumbnail_process.MAX_MEMORY_BYTES, thumbnails.MAX_SECONDS) == (1 << 30, 10)
+    assert (thumbnails.MAX_PIXELS, thumbnails.MAX_BYTES) == (64 << 20, 64 * MIB)
     assert (abs(Settings().page_cap), resolver.TTL_S) == (10_000, 60)

@@ -11,12 +11,20 @@ from gossamer.app.job import Setup
 from gossamer.config.optional_deps import install_command
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
-from gossamer.items.assets import FILES, REFERENCES, File, Reference, StoredFile, marked_fields
+from gossamer.items.assets import (
+    FILES,
+    REFERENCES,
+    File,
+    FileWithThumbnails,
+    Reference,
+    StoredFile,
+    marked_fields,
+)
 from gossamer.model.interfaces import FileOutput, TableSink
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import LINK, Row
-from gossamer.parsing import pdf
+from gossamer.parsing import pdf, thumbnails
 from gossamer.parsing.html import Document
 from gossamer.sinks import columns, graph
 from gossamer.sinks.append_log import AppendLog, log_path
@@ -116,8 +124,10 @@ def item_columns(items: Iterable[type], compared: bool = False) -> columns.Colum
     named = [mark for item in items for _, mark in marked_fields(item)]
     if named:
         kinds[REFERENCES] = (*columns.struct_columns(Reference), *columns.OURS)
-    if any(isinstance(mark, File) for mark in named):
-        kinds[FILES] = (*columns.struct_columns(StoredFile), *columns.OURS)
+    files = [mark for mark in named if isinstance(mark, File)]
+    if files:
+        row = FileWithThumbnails if any(mark.rule.thumbnails for mark in files) else StoredFile
+        kinds[FILES] = (*columns.struct_columns(row), *columns.OURS)
     return kinds
 
 
@@ -164,5 +174,8 @@ def open_file_store(
         )
     if any(isinstance(mark, File) and mark.rule.text for mark in named) and not pdf.available():
         raise ConfigError(f"File(text=True) needs pypdfium2: {install_command('pdf')}")
+    if any(isinstance(mark, File) and mark.rule.thumbnails for mark in named) and not thumbnails.available():
+        raise ConfigError(f"File(thumbnails=...) needs Pillow: {install_command('images')}")
     where = AssetFolder(parse_file_store(job.files or str(folder / "files")))
-    return AssetDownloads(where, reader.rows, SinkRetry(say, stop), job.settings.max_size, pdf.text)
+    waiting, most = SinkRetry(say, stop), job.settings.max_size
+    return AssetDownloads(where, reader.rows, waiting, most, pdf.text, thumbnails.thumbnails)

@@ -1,7 +1,7 @@
 """References from items to files, which are downloaded, and to other items: the marks in annotations, and the
 rows of references and files.
 
-    photos: Annotated[list[str], Image(most=5, width=200)]
+    photos: Annotated[list[str], Image(most=5, width=200, thumbnails={"small": (100, 100)})]
     manual: Annotated[str | None, File("application/pdf", size="50M", text=True)] = None
     maker: Annotated[str | None, Ref("maker")] = None
 """
@@ -22,6 +22,8 @@ from gossamer.model.request import FILE, Request
 
 DEFAULT_MAX_FILES = 100
 """Default maximum number of files per field."""
+MAX_THUMBNAILS, MAX_THUMBNAIL_SIDE = 20, 65_535
+"""Maximum number of thumbnails per file, and of pixels of a thumbnail's width or height."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -38,6 +40,15 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
     height: int = 0
     text: bool = False
     """Whether to extract the text, if the file is a PDF."""
+    thumbnails: tuple[tuple[str, int, int], ...] = ()
+    """The thumbnails to make if the file is an image: (name, largest width, largest height), sorted by name."""
+
+    @property
+    def fields(self) -> list[Any]:
+        """The rule as sent along with a request. Rules without thumbnails keep the form, and so the keys, of
+        versions that had no thumbnails."""
+        fields: list[Any] = msgspec.to_builtins(self)
+        return fields if self.thumbnails else fields[:-1]
 
     def takes(self, kind: str) -> bool:
         """Returns whether a media type is accepted."""
@@ -51,7 +62,8 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
         said = [", ".join(self.types)] if self.types else []
         said += [f"{self.size} bytes"] if self.size is not None else []
         said += [f"{self.width}x{self.height} pixels"] if self.width or self.height else []
-        return ", ".join([*said, *(["text"] if self.text else [])])
+        said += ["text"] if self.text else []
+        return ", ".join([*said, *(f"thumbnail {name} {w}x{h}" for name, w, h in self.thumbnails)])
 
 
 class File:
@@ -63,17 +75,25 @@ class File:
     - `size`: maximum size in bytes, or a text such as `50M`. Default: the setting `max_size`.
     - `most`: maximum number of files per field, 1 to 10,000. Default: 100.
     - `text`: also stores the text if the file is a PDF.
+    - `thumbnails`: also stores thumbnails if the file is an image. Name -> largest width and height in
+      pixels: `{"small": (100, 100)}`. A thumbnail is a JPEG file in the proportions of the image.
 
     Raises ValueError.
     """
 
     def __init__(
-        self, *kinds: str, size: int | str | None = None, most: int = DEFAULT_MAX_FILES, text: bool = False
+        self,
+        *kinds: str,
+        size: int | str | None = None,
+        most: int = DEFAULT_MAX_FILES,
+        text: bool = False,
+        thumbnails: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         self.rule = FileRule(
             types=value_parsers.media_types(kinds),
             size=None if size is None else value_parsers.size(size),
             text=bool(text),
+            thumbnails=_thumbnail_sizes({} if thumbnails is None else thumbnails),
         )
         self.most = value_parsers.count(1, 10_000, most)
 
@@ -90,13 +110,32 @@ class Image(File):
         most: int = DEFAULT_MAX_FILES,
         width: int = 0,
         height: int = 0,
+        thumbnails: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
-        super().__init__(*(kinds or ("image/*",)), size=size, most=most)
+        super().__init__(*(kinds or ("image/*",)), size=size, most=most, thumbnails=thumbnails)
         least = {
             "width": value_parsers.count(0, 1 << 20, width),
             "height": value_parsers.count(0, 1 << 20, height),
         }
         self.rule = msgspec.structs.replace(self.rule, **least)
+
+
+def _thumbnail_sizes(given: Any) -> tuple[tuple[str, int, int], ...]:
+    """Returns the names and sizes of thumbnails, sorted by name. Raises ValueError."""
+    if not isinstance(given, Mapping) or len(given) > MAX_THUMBNAILS:
+        raise ValueError(f'thumbnails are a dict of at most {MAX_THUMBNAILS}: {{"small": (100, 100)}}')
+    found = []
+    for name, size in given.items():
+        if not isinstance(name, str) or not name or len(name) > 100:
+            raise ValueError(f"thumbnails: a name is a text of 1 to 100 characters, not {name!r}")
+        if not isinstance(size, tuple | list) or len(size) != 2:
+            raise ValueError(f"thumbnails: {name}: write the largest width and height: (100, 100)")
+        try:
+            width, height = (value_parsers.count(1, MAX_THUMBNAIL_SIDE, side) for side in size)
+        except ValueError as error:
+            raise ValueError(f"thumbnails: {name}: {error}") from None
+        found.append((name, width, height))
+    return tuple(sorted(found))
 
 
 class Ref:
@@ -166,6 +205,15 @@ class StoredFile(msgspec.Struct, kw_only=True):
     detail: str | None = None
 
 
+class FileWithThumbnails(StoredFile, kw_only=True):
+    """The output row of a file whose rule has thumbnails."""
+
+    thumbnails: dict[str, str] | None = None
+    """Name of a thumbnail -> its path relative to the place where files are stored. None: there are none."""
+    thumbnail_error: str | None = None
+    """The reason why a stored file has no thumbnails."""
+
+
 FILES, REFERENCES = "file", "reference"
 """The kinds of the rows of files and of references."""
 
@@ -217,4 +265,4 @@ def rule_of(request: Request) -> FileRule:
 
 def key_of(url: str, rule: FileRule) -> str:
     """Returns the key of a file's row: its URL and a hash of its rule."""
-    return f"{url}#{xxhash.xxh3_64_hexdigest(_encode(rule))[:8]}"
+    return f"{url}#{xxhash.xxh3_64_hexdigest(_encode(rule.fields))[:8]}"

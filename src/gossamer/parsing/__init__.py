@@ -12,7 +12,8 @@ products       a product page as one record; shop_page, shop_words: what the pag
 dates          dates in texts; date_words: how they are written; pagedates: when a page was published
 text           the visible text, the main text, Markdown; article, content_text, visible_text: their parts
 language       the language of a text
-pdf            the text of a PDF, read in pdf_process
+pdf            the text of a PDF, read in pdf_process; isolated_process: how such a process is used
+thumbnails     thumbnails of an image, made in thumbnail_process
 limits         what a page may cost to parse
 page_view      a page as site functions see it
 """

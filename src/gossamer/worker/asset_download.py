@@ -19,12 +19,24 @@ from typing import Any, BinaryIO, Protocol
 import msgspec
 import xxhash
 
-from gossamer.items.assets import FILES, REFERENCES, FileRule, Named, Reference, StoredFile, key_of, rule_of
+from gossamer.items.assets import (
+    FILES,
+    REFERENCES,
+    FileRule,
+    FileWithThumbnails,
+    Named,
+    Reference,
+    StoredFile,
+    key_of,
+    rule_of,
+)
 from gossamer.model.media_types import HEAD_BYTES, media_type, picture_size
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Claim, Row, Visit
+from gossamer.parsing.thumbnails import MAX_BYTES as MAX_IMAGE_BYTES
+from gossamer.parsing.thumbnails import MEDIA_TYPES as THUMBNAIL_TYPES
 from gossamer.worker.link_intake import LinkIntake, TakenLinks
 from gossamer.worker.outputs import SinkRetry
 from gossamer.worker.records import format_time
@@ -48,6 +60,11 @@ class FileStore(Protocol):
     def keep(self, file: BinaryIO, size: int, name: str) -> str: ...
 
 
+MakeThumbnails = Callable[[bytes, Sequence[tuple[int, int]]], tuple[list[bytes], str]]
+"""Makes thumbnails of the given largest widths and heights from an image's bytes. Returns the thumbnails and
+'', or no thumbnails and the reason (`parsing.thumbnails`)."""
+
+
 class AssetRows:
     """Makes the rows of files and references. `runs`: site -> the run that saw its files (`Row.run`), only
     for sites whose files each run sees completely. `versions`: site -> version of its site file."""
@@ -61,7 +78,8 @@ class AssetRows:
         """Returns the row of a file. `found`: its fields."""
         rule = rule_of(request)
         url = self._key(request.hops[0] if request.hops else request.url)
-        data = msgspec.structs.asdict(StoredFile(url=url, limits=rule.told, **found))
+        fields = FileWithThumbnails if rule.thumbnails else StoredFile
+        data = msgspec.structs.asdict(fields(url=url, limits=rule.told, **found))
         return self._row(FILES, key_of(url, rule), data, request.url, rule.site, now)
 
     def reference(
@@ -170,7 +188,7 @@ def _ask(
         claim.request.priority,
         page,
         use=FILE,
-        rule=msgspec.to_builtins(one.rule),
+        rule=None if one.rule is None else one.rule.fields,
     )
     return taker.request(request, taken, voucher, beside=claim.host)
 
@@ -181,13 +199,21 @@ def _trapped(taken: TakenLinks) -> str:
 
 
 class AssetDownloads:
-    """Stores the files of one crawl. `text`: extracts the text of a PDF from its bytes."""
+    """Stores the files of one crawl."""
 
     def __init__(
-        self, place: FileStore, rows: AssetRows, waiting: SinkRetry, most: int, text: Callable[[bytes], str]
+        self,
+        place: FileStore,
+        rows: AssetRows,
+        waiting: SinkRetry,
+        most: int,
+        text: Callable[[bytes], str],
+        thumbnails: MakeThumbnails,
     ) -> None:
-        """`most`: maximum bytes of a file whose rule sets no limit."""
-        self.rows, self._place, self._waiting, self._most, self._text = rows, place, waiting, most, text
+        """`most`: maximum bytes of a file whose rule sets no limit. `text`: extracts the text of a PDF from
+        its bytes."""
+        self.rows, self._place, self._waiting, self._most = rows, place, waiting, most
+        self._text, self._thumbnails = text, thumbnails
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
         self._prepared = False
 
@@ -217,6 +243,8 @@ class AssetDownloads:
             own |= {"sha256": name, "path": await self._put(body, size, name)}
             if rule.text and own["media_type"] == "application/pdf" and size <= MAX_TEXT_FILE_BYTES:
                 own["text"] = (await self._in_thread(lambda: self._text(_all(body))))[:MAX_TEXT_CHARS]
+            if rule.thumbnails:
+                own |= await self._thumbnails_of(rule, body, own)
             return self.rows.file(request, page.fetched_at, **own), None
         finally:
             body.close()
@@ -258,6 +286,20 @@ class AssetDownloads:
         ] != "image/svg+xml":  # an SVG is large enough at any size
             return "filter", "its size in pixels is unknown"
         return "", ""
+
+    async def _thumbnails_of(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> dict[str, Any]:
+        """Stores the thumbnails of a stored file. Returns their fields of the file's row. `own`: the fields
+        known before."""
+        if own["media_type"] not in THUMBNAIL_TYPES:
+            return {"thumbnail_error": f"there are no thumbnails of {own['media_type']}"}
+        if own["bytes"] > MAX_IMAGE_BYTES:
+            return {"thumbnail_error": f"it has more than {MAX_IMAGE_BYTES} bytes"}
+        sizes = [(width, height) for _, width, height in rule.thumbnails]
+        made, why = await self._in_thread(lambda: self._thumbnails(_all(body), sizes))
+        paths = {}
+        for (name, _, _), data in zip(rule.thumbnails, made, strict=False):
+            paths[name] = await self._put(io.BytesIO(data), len(data), _hash(data))
+        return {"thumbnails": paths or None, "thumbnail_error": why or None}
 
     async def _put(self, body: BinaryIO, size: int, name: str) -> str:
         if not self._prepared:
