@@ -221,7 +221,7 @@ def pdfs(paths: list[Path], rounds: int) -> None:
 
 def child() -> float:
     """Seconds of CPU of the process that reads PDFs."""
-    one = pdf._CHILDREN[0]._process.pid if pdf._CHILDREN else 0
+    one = pdf._PROCESS._child._process.pid if pdf._PROCESS._child is not None else 0
     if not one:
         return 0.0
     fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()

@@ -159,7 +159,8 @@ def main() -> None:
 def step(folder: Path, count: int) -> None:
     """Both in step: unpacking and parsing, and reading as the command does."""
     opened, used = archive_collector(str(folder / "pages.warc.gz")), [0.0, 0.0]
-    read = make_reading(opened, load_all([str(folder / "docs.py")]), folder / "failed", BatchPosition())
+    making = make_reading(opened, load_all([str(folder / "docs.py")]), folder / "failed", BatchPosition())
+    read = making.__enter__()
     lines = [json.loads(line.split(b" ", 2)[2]) for line in (folder / "pages.cdxj").read_bytes().splitlines()]
     lines.sort(key=lambda line: int(line["offset"]))
     with (folder / "pages.warc.gz").open("rb") as file:
@@ -178,6 +179,7 @@ def step(folder: Path, count: int) -> None:
                 sys.exit("not all were read")
             times.append(time.process_time())
             used = [used[0] + times[1] - times[0], used[1] + times[2] - times[1]]
+    making.__exit__(None, None, None)
     opened.shut()
     each = [one / count * 1e6 for one in used]
     print(f"in step: floor {each[0]:.0f} us, reading {each[1]:.0f} us, {each[1] / each[0]:.2f} times")

@@ -100,7 +100,7 @@ def install_cold(place: str, after: int, marker: str) -> None:
     async def moved(self: Any, *given: Any) -> Any:
         nonlocal moves
         answer = await was(self, *given)
-        if whole is ColdFiles or given[0] == {"spilled": "spilled", "refilled": "refill"}[place]:
+        if whole is ColdFiles or given[0] == {"spilled": "cold_written", "refilled": "cold_refill"}[place]:
             moves += 1
             if moves == after:
                 stand_still(place, marker)

@@ -297,7 +297,7 @@ async def test_lost_replies_of_other_verbs_change_nothing(losing: tuple[Wire, St
     lose(one, store, "add")
     await frontier.add(links(frontier, "http://a.example/7"))
     await frontier.everywhere.renew({bucket: [each.token for each in claims]})
-    lose(one, store, "renew")
+    lose(one, store, "renew_leases")
     assert await frontier.everywhere.renew({bucket: [each.token for each in claims]}) == []
     lose(one, store, "due_buckets")
     await frontier.everywhere.due()

@@ -131,6 +131,8 @@ def test_duplicates_of_other_pages_are_dropped_but_not_those_of_a_second_visit()
 
 def test_a_step_is_a_callable_and_item_a_class() -> None:
     with pytest.raises(ConfigError, match="a step is a callable"):
+        Site("s", steps=(1,))
+    with pytest.raises(ConfigError, match="'clean' is not installed"):
         Site("s", steps=("clean",))
     with pytest.raises(ConfigError, match="no class of items"):
         Site("s").page(item="Pot")
