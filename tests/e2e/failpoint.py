@@ -41,7 +41,7 @@ def install(place: str, after: int, marker: str) -> None:
             time.sleep(600)
 
     if place == "torn":
-        from gossamer.sinks import exact_file
+        from gossamer.sinks import crash_safe_file
 
         def write_at(fd: int, offset: int, data: bytes) -> None:
             half = len(data) // 2
@@ -51,7 +51,7 @@ def install(place: str, after: int, marker: str) -> None:
             # where a file is opened to append, this goes to its end
             os.pwrite(fd, data[half:], offset + half)
 
-        exact_file.write_at = write_at
+        crash_safe_file.write_at = write_at
     elif place == "written":
         from gossamer.worker.outputs import Outputs
 
