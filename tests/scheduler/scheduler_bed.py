@@ -89,11 +89,11 @@ class Bed:
             await asyncio.sleep(0.02)
         raise AssertionError("nothing became due")
 
-    async def heard(self, event: str) -> dict[str, Any]:
-        """Wait for an event; its facts."""
+    async def heard(self, event: str, times: int = 1) -> dict[str, Any]:
+        """Waits until an event has come a number of times. Returns the facts of the last one."""
         for _ in range(1000):
-            for one, facts in self.events:
-                if one == event:
-                    return facts
+            found = [facts for one, facts in self.events if one == event]
+            if len(found) >= times:
+                return found[times - 1]
             await asyncio.sleep(0.02)
         raise AssertionError(f"nobody said {event!r}: {self.events}")

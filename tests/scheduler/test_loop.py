@@ -124,7 +124,7 @@ async def test_changed_paused_and_removed_while_a_scheduler_runs(bed: Bed) -> No
     async with bed.scheduler():
         await bed.heard("scheduled")
         await bed.add(cron="0 1 * * *")  # sooner
-        await asyncio.sleep(0.3)
+        await bed.heard("scheduled", 2)
         bed.moved.set("2026-11-21T01:00:01Z")
         assert hours(await bed.ended(1)) == [(1, "finished", 1)]  # type: ignore[arg-type]
         await bed.schedules.put(

@@ -112,7 +112,7 @@ async def test_pause_and_resume_act_soon(road: Make) -> None:
     table = road(slow_site(0.1), concurrency=2)
     task = await begun(table)
     table.state = "paused"
-    await asyncio.sleep(1.2)
+    await until(lambda: table.worker.paused and not table.worker.busy)
     before = len(table.net.asked)
     await asyncio.sleep(0.6)
     assert len(table.net.asked) == before < 41
@@ -127,7 +127,7 @@ async def test_a_paused_crawl_can_be_stopped(road: Make) -> None:
     table = road(slow_site(0.1), concurrency=2)
     task = await begun(table)
     table.state = "paused"
-    await asyncio.sleep(1.0)
+    await until(lambda: table.worker.paused and not table.worker.busy)
     table.state = "stopping"
     assert await asyncio.wait_for(task, 2.5) == "stopped"
     await all_accounted_for(table, len(table.net.asked))
@@ -257,8 +257,9 @@ async def test_a_lost_lease_is_fetched_again_and_written_once(
     await table.add(SEED)
     task = asyncio.create_task(table.run())
     await until(lambda: len(net.asked) == 1)
+    (lost,) = table.worker.held
     await table.frontier.requeue_expired(0, nobody_lives=True)
-    await asyncio.sleep(1.0)
+    await until(lambda: lost not in table.worker.held)
     net.wait = 0.0
     assert await asyncio.wait_for(task, 20) == "finished"
     assert sorted(rows(table.path)) == sorted([SEED, *URLS])

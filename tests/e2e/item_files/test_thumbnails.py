@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 import sqlite3
+import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +18,8 @@ from PIL import Image as Pillow
 
 from e2e.item_files.file_server import Web, pdf, png, serving
 from e2e.item_files.file_site import SITE, balanced, item, job, lines, rows
+from e2e.kill_crawl import fire
+from e2e.runs import begin, command, end_all
 from gossamer import File, Image
 from gossamer.app.runner import crawl
 from gossamer.errors import ConfigError
@@ -28,9 +32,10 @@ CAT, BOMB, BOOK = png(400, 300, 90), png(9000, 9000), pdf("How to feed a cat")
 
 
 @pytest.fixture
-def web() -> Iterator[Web]:
+def web(tmp_path: Path) -> Iterator[Web]:
     with serving() as found:
         yield found
+    end_all(tmp_path / "data")
 
 
 async def test_thumbnails_lie_beside_the_file_and_its_row_names_them(web: Web, tmp_path: Path) -> None:
@@ -138,3 +143,28 @@ async def test_files_without_thumbnails_keep_their_keys_and_columns(web: Web, tm
     (row,) = (row for row in lines(tmp_path / "out.jsonl") if row["_kind"] == "file")
     header = (tmp_path / "out.file.csv").read_text().splitlines()[0].split(",")
     assert not {"thumbnails", "thumbnail_error"} & {*row, *header}
+
+
+def test_kills_leave_no_row_without_its_thumbnails(web: Web, tmp_path: Path) -> None:
+    names, rng = [f"/{n}.png" for n in range(60)], random.Random()
+    for n, name in enumerate(names):
+        web.put(name, png(100 + n, 100, n), "image/png")
+    web.put("/", item("a", *names))
+    words = command(job(web, tmp_path, "out.jsonl", retries=(0.1, 0.2), per_host=4, site=THUMBS, name="shop"))
+    door = begin(words)
+    for part in sorted(rng.uniform(0.1, 0.8) for _ in range(2)):
+        while web.asked.total() < part * len(names):
+            assert door.poll() is None, door.communicate()
+            time.sleep(0.005)
+        fire("all", door, tmp_path / "data")
+        door.communicate()
+        door = begin(words)
+    out, err = door.communicate(timeout=120)
+    assert (door.returncode, json.loads(out)["files"]) == (0, len(names)), err
+    found = [row for row in lines(tmp_path / "out.jsonl") if row["_kind"] == "file"]
+    assert sorted(row["url"] for row in found) == sorted(web.url + name for name in names)
+    for row in found:
+        assert row["thumbnails"].keys() == {"small", "wide"}, row
+        for path in row["thumbnails"].values():
+            body = (tmp_path / "data" / "shop" / "files" / path).read_bytes()
+            assert sha256(body).hexdigest() == path[3:]
