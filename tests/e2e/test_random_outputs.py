@@ -82,7 +82,7 @@ async def test_a_killed_fill_is_continued(tmp_path: Path, after: int) -> None:
             "from gossamer.app.job import Job\n"
             "from gossamer.app.runner import crawl\n"
             "from gossamer.frontier.frontier_client import Frontier\n"
-            "from gossamer.sinks import kept_rows\n"
+            "from gossamer.sinks import rows_in_data_folder as kept_rows\n"
             "kept_rows.MIN_GROUP_ROWS = 3\n"
             "fill, calls = Frontier.fill, 0\n"
             "async def dies(self, file, offset, length=None):\n"
