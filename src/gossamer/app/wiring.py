@@ -55,6 +55,7 @@ from gossamer.sites.site_logs import printed_level
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.host_groups import HostGroups
 from gossamer.state.learned_rungs import LearnedRungs
+from gossamer.state.metric_domains import MetricDomains
 from gossamer.state.rates import Caps
 from gossamer.state.scores import Scores
 from gossamer.store.embedded import Embedded
@@ -75,6 +76,7 @@ from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 from gossamer.worker.routing import BROWSER, SiteRouter, lanes_of
 from gossamer.worker.shared_throttle import SharedThrottle
 from gossamer.worker.stall_hint import StallHint
+from gossamer.worker.visit_totals import TotalsOfVisits
 from gossamer.worker.visitor import Visitor, VisitSettings
 from gossamer.worker.worker_score import ScoreKeeper
 
@@ -165,6 +167,7 @@ class CrawlWorker:
         called with each page before it is read. `silence`: records the reason why no page has arrived.
         `say`: called with a line for each visit if the crawl is verbose."""
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
+        self._region = region
         settings = setup.job.settings
         self.limiter = limiter or limiter_of(settings.concurrency)
         self.folder = Path(settings.data) / setup.crawl
@@ -350,7 +353,12 @@ class CrawlWorker:
             lambda line: print(f"gossamer: {self.name}: {line}", file=sys.stderr),
             serves=self.frontier.policy.heaps((0, 0)),
         )
-        self._caps = Caps(self.store, lanes if lanes is not None else (self.setup.job.settings.lane,))
+        settings = self.setup.job.settings
+        self.domains = MetricDomains(self.store, settings.metric_domains)
+        self.totals = TotalsOfVisits(
+            "+".join(lanes or (settings.lane,)), self._region, self.domains.known, self.domains.ask
+        )
+        self._caps = Caps(self.store, lanes if lanes is not None else (settings.lane,))
 
     def _sharing(self, settings: Settings) -> SharedThrottle | None:
         """Builds the shared throttle, if hosts do not each have a budget of their own."""
@@ -423,6 +431,7 @@ class CrawlWorker:
             company=gather_limits(
                 slots, settings.concurrency, counted=max(policy.size_limit, policy.host_bytes) >= 0
             ),
+            totals=self.totals,
             on_put=self._on_put,
         )
         worker = Worker(
@@ -447,6 +456,7 @@ class CrawlWorker:
             async with (
                 run_spiller(self.store, self.setup.crawl, self.cold, self.hot),
                 run_beside(self.judge.keep()),
+                run_beside(self.domains.keep()),
             ):
                 return await worker.run()
         finally:

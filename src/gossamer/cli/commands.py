@@ -78,6 +78,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         "The fleet's workers: list, drain, stop.",
         {"list": "fleet:listed", "drain": "fleet:drain", "stop": "fleet:stop"},
     ),
+    "metrics": "metrics:metrics",
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
@@ -89,7 +90,7 @@ called command is imported. A group of commands is a pair of its help text and i
 
 GROUPS = {
     "Crawl": ("crawl",),
-    "Look": ("status", "top", "explain"),
+    "Look": ("status", "top", "explain", "metrics"),
     "Steer": ("pause", "resume", "stop", "cancel", "priority", "rate", "host", "dead"),
     "Sites": ("new", "try", "shell", "check", "reparse", "sessions"),
     "Data": ("items", "attempts", "export", "clean"),

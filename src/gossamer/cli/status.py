@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.model.summary import Summary
+    from gossamer.observability.current import Current
     from gossamer.state.worker_lanes import HeapLine
     from gossamer.store.store import Store
 
@@ -27,8 +28,9 @@ HEADS = (
     "skipped",
     "hosts",
     "pages/s",
+    "last page",
 )
-LEAST = ("redirected", "hosts", "skipped", "failed", "dead")
+LEAST = ("redirected", "hosts", "skipped", "failed", "dead", "last page")
 """Columns that a narrow terminal leaves out, the least important one first."""
 
 
@@ -46,6 +48,7 @@ def status(
 async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.frontier.stats import CrawlStatistics
+    from gossamer.observability.current import current_figures
 
     async with open_existing_store(settings) as store:
         census = CrawlStatistics(store)
@@ -53,11 +56,20 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
             return await _one(census, settings, name, as_json)
         found = [await read_summary(census, settings, one) for one in await census.crawls.names()]
         cut = [await broken_off(census, one.crawl) for one in found]
+        now = [await current_figures(census, one) for one in found]
         odd = await malformed_message(store)
     if as_json:
-        put_json([{**_plain(one), **more} for one, more in zip(found, cut, strict=True)])
+        put_json(
+            [
+                {**_plain(one), **more, "now": fast.plain()}
+                for one, more, fast in zip(found, cut, now, strict=True)
+            ]
+        )
     elif found:
-        put_table(HEADS, [_row(s) for s in found], right=HEADS[2:], least=LEAST)
+        put_table(HEADS, [_row(*both) for both in zip(found, now, strict=True)], right=HEADS[2:], least=LEAST)
+        for one, fast in zip(found, now, strict=True):
+            if fast.idle is not None:
+                remark(f"{one.crawl}: {fast.idle.text}")
         for one, more in zip(found, cut, strict=True):
             if more["broken_off"]:
                 remark(f"{one.crawl}: {malformed_text(more)}")
@@ -111,8 +123,12 @@ def malformed_text(cut: dict[str, Any]) -> str:
     )
 
 
-def _row(s: Summary) -> tuple[object, ...]:
-    skipped = sum(s.skipped.values())
+def _row(s: Summary, now: Current) -> tuple[object, ...]:
+    from gossamer.cli.printing import format_duration
+    from gossamer.frontier.crawls import UNDER_WAY
+
+    skipped, going = sum(s.skipped.values()), s.state in UNDER_WAY
+    age = "" if now.last_page_age is None else f"{format_duration(int(now.last_page_age))} ago"
     return (
         s.crawl,
         s.state,
@@ -124,7 +140,8 @@ def _row(s: Summary) -> tuple[object, ...]:
         s.pending,
         skipped,
         s.hosts,
-        s.pages_per_second,
+        f"{now.pages[0]:.1f}" if going else s.pages_per_second,
+        age if going else "",
     )
 
 
@@ -132,6 +149,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     from gossamer.cli.printing import format_duration, put_json, put_table
     from gossamer.cli.summaries import summary_rows
     from gossamer.frontier.summary import expected_lost
+    from gossamer.observability.current import current_figures
     from gossamer.state.worker_lanes import heaps_of_crawl
     from gossamer.state.workers import Refusals
 
@@ -139,7 +157,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     hosts = await census.hosts(name, 10)
     workers, lost = await census.workers(name), round(await expected_lost(census.store, name), 3)
     lanes, cut = await heaps_of_crawl(census.store, name), await broken_off(census, name)
-    refused = await Refusals(census.store).of(name)
+    refused, now = await Refusals(census.store).of(name), await current_figures(census, summary)
     odd = await malformed_message(census.store) if (await census.crawls.need(name)).fleet else ""
     if as_json:
         slowest = [host._asdict() for host in hosts]
@@ -147,6 +165,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
             {
                 **_plain(summary),
                 **cut,
+                "now": now.plain(),
                 "slowest_hosts": slowest,
                 "workers": workers,
                 "refusals": refused,
@@ -156,7 +175,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
         )
         return 0
     doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact avoids this"
-    more = [("seen-set", doubt)] if lost >= 0.01 else []
+    more = [*current_rows(summary, now), *([("seen-set", doubt)] if lost >= 0.01 else [])]
     more += [("lists", malformed_text(cut))] if cut["broken_off"] else []
     more += [("no work by", f"{worker}: {why}") for worker, why in refused.items()]
     more += [("queue", odd)] if odd else []
@@ -179,6 +198,30 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
         print()
         put_table(("worker", "last sign"), [(worker, sign) for worker, sign in sorted(workers.items())])
     return 0
+
+
+def current_rows(summary: Summary, now: Current) -> list[tuple[str, str]]:
+    """Returns the labels and values of what a crawl does now."""
+    from gossamer.cli.printing import format_duration
+    from gossamer.frontier.crawls import UNDER_WAY
+
+    rows = []
+    if summary.state in UNDER_WAY:
+        last = (
+            "no page yet"
+            if now.last_page_age is None
+            else f"last page {format_duration(int(now.last_page_age))} ago"
+        )
+        rows.append(("now", f"{now.pages[0]:.1f} pages/s in 1 min, {now.pages[1]:.1f} in 10 min; {last}"))
+    if now.response is not None:
+        one = now.response
+        rows.append(
+            (
+                "responses",
+                f"{one.mean:.3f} s on average, half within {one.p50:.3f} s, 95% within {one.p95:.3f} s",
+            )
+        )
+    return [*rows, *([("idle because", now.idle.text)] if now.idle is not None else [])]
 
 
 def format_served(line: HeapLine) -> str:

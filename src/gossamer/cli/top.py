@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
     from gossamer.frontier.stats import HostLine
     from gossamer.model.summary import Summary
+    from gossamer.observability.current import Current
     from gossamer.store.store import Store
 
 UPDATE_INTERVAL_S = 1.0
@@ -33,6 +33,7 @@ KEYS = "q quit   p pause or continue   s sort hosts   space refresh"
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 NUMBERS = (
     "pages/s",
+    "10 min",
     "pages",
     "pending",
     "failed",
@@ -46,7 +47,6 @@ NUMBERS = (
 )
 """Heads of the columns that are aligned right."""
 SHOWN_HOSTS = 8
-RATE_UPDATES = 10
 
 
 def top(
@@ -188,8 +188,9 @@ class TopSnapshots:
     """Takes snapshots of the crawls and workers in a store."""
 
     def __init__(self, store: Store, name: str | None) -> None:
-        self._store, self._name = store, name
-        self._pages: dict[str, deque[tuple[float, int]]] = {}
+        from gossamer.frontier.stats import CrawlStatistics
+
+        self._store, self._name, self._census = store, name, CrawlStatistics(store)
         self.sort = SORTS[0]
 
     def sort_by_next(self) -> None:
@@ -210,22 +211,17 @@ class TopSnapshots:
             return "several crawls run: gossamer top CRAWL pauses one"
         return await toggle_pause(crawls, going[0], settings)
 
-    async def _see(self) -> tuple[list[tuple[Summary, float]], list[Any], list[Any]]:
+    async def _see(self) -> tuple[list[tuple[Summary, Current]], list[Any], list[Any]]:
         from gossamer.frontier.crawls import UNDER_WAY
-        from gossamer.frontier.stats import CrawlStatistics
+        from gossamer.observability.current import current_figures
         from gossamer.state.workers import WorkerRecords
 
-        census, now = CrawlStatistics(self._store), asyncio.get_running_loop().time()
+        census = self._census
         names = [self._name] if self._name is not None else await census.crawls.names()
         found = []
         for name in names:
-            await census.crawls.need(name)
             summary = await census.summary(name)
-            seen = self._pages.setdefault(name, deque(maxlen=RATE_UPDATES))
-            seen.append((now, summary.pages))
-            (then, pages), gone = seen[0], now - seen[0][0]
-            found.append((summary, (summary.pages - pages) / gone if gone > 0 else 0.0))
-            del then
+            found.append((summary, await current_figures(census, summary)))
         hosts = []
         for summary, _ in found:
             if summary.state in UNDER_WAY:
@@ -238,7 +234,10 @@ class TopSnapshots:
 
         crawls, workers, hosts = await self._see()
         return {
-            "crawls": [{**msgspec.to_builtins(summary), "rate": round(rate, 2)} for summary, rate in crawls],
+            "crawls": [
+                {**msgspec.to_builtins(summary), "rate": round(now.pages[0], 2), "now": now.plain()}
+                for summary, now in crawls
+            ],
             "workers": [msgspec.to_builtins(worker) for worker in workers],
             "hosts": [host._asdict() for host in hosts],
         }
@@ -250,7 +249,7 @@ class TopSnapshots:
 
         crawls, workers, hosts = await self._see()
         tables = (
-            (CRAWL_HEADS, [_crawl_row(*one) for one in crawls], ("failed", "dead", "time")),
+            (CRAWL_HEADS, [_crawl_row(*one) for one in crawls], ("failed", "dead", "10 min", "time")),
             (WORKER_HEADS, [_worker_row(one) for one in workers], ("version", "memory", "processes")),
             (HOST_HEADS, [_host_row(one) for one in hosts], ("why", "next in", "in flight")),
         )
@@ -264,16 +263,20 @@ class TopSnapshots:
         return found or ["there is no crawl yet"]
 
 
-CRAWL_HEADS = ("crawl", "state", "pages/s", "pages", "pending", "failed", "dead", "time", "errors")
+CRAWL_HEADS = (
+    *("crawl", "state", "pages/s", "10 min", "pages", "pending", "failed", "dead", "time"),
+    "idle because, or errors",
+)
 WORKER_HEADS = ("worker", "state", "lanes", "processes", "memory", "version")
 HOST_HEADS = ("host", "state", "waiting", "in flight", "delay", "next in", "why")
 
 
-def _crawl_row(s: Summary, rate: float) -> tuple[object, ...]:
+def _crawl_row(s: Summary, now: Current) -> tuple[object, ...]:
     from gossamer.cli.printing import format_counts, format_duration
 
-    counts = (f"{rate:.1f}", s.pages, s.pending, s.failed, s.dead)
-    return (s.crawl, s.state, *counts, format_duration(int(s.elapsed)), format_counts(s.errors))
+    counts = (f"{now.pages[0]:.1f}", f"{now.pages[1]:.1f}", s.pages, s.pending, s.failed, s.dead)
+    why = now.idle.text if now.idle is not None else format_counts(s.errors)
+    return (s.crawl, s.state, *counts, format_duration(int(s.elapsed)), why)
 
 
 def _worker_row(worker: Any) -> tuple[object, ...]:

@@ -122,6 +122,7 @@ class CrawlOptions(PageOptions, total=False):
     recycle_slices: int
     recycle_time: Time
     recycle_memory: Size
+    metric_domains: Texts
 
 
 OUTSIDE_JOB = ("progress", "output")

@@ -95,6 +95,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     recycle_slices: int = 200
     recycle_time: float = 4 * 3600.0
     recycle_memory: int = 600 << 20
+    metric_domains: tuple[str, ...] = ()
 
     @property
     def agent(self) -> str:
@@ -338,6 +339,11 @@ ABOUT: dict[str, SettingSpec] = {
     ),
     "recycle_memory": SettingSpec(
         value_parsers.size, "integer string", "memory beyond which a process of a worker is replaced"
+    ),
+    "metric_domains": SettingSpec(
+        value_parsers.words,
+        _LIST,
+        "registered domains that get metrics of their own before all others, at most 50",
     ),
 }
 

@@ -24,6 +24,7 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Adds, Claim, Claimed, Commit, Settle
 from gossamer.store.client import UnconfirmedReply
 from gossamer.store.keys import tag
+from gossamer.store.keys import totals as totals_key
 from gossamer.store.reconnect import OutageWaiter
 from gossamer.store.server import RUN
 from gossamer.store.store import Store
@@ -118,7 +119,7 @@ class Settler:
         return total[0], total[1], total[2]
 
     def _ends(self, commit: Commit) -> list[Any]:
-        """Returns the arguments that settle claims: files, counts, bytes per host, tokens, visited URLs."""
+        """Returns the arguments that settle claims: files, counts, totals, bytes per host, tokens, visited URLs."""
         # a count of 0 is also sent, because a field that no item has must be known (`gossamer.model.quality`)
         changes = [x for pair in commit.counts.items() if pair[1] or pair[0][:2] == "q|" for x in pair]
         hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
@@ -135,6 +136,8 @@ class Settler:
             *lengths,
             len(changes) // 2,
             *changes,
+            len(commit.totals),
+            *(x for pair in commit.totals.items() for x in pair),
             len(hosts),
             *(x for pair in hosts for x in pair),
             len(commit.settles),
@@ -496,6 +499,8 @@ class Frontier:
         for field, by in changes.items():
             if by:
                 pipe.hincrby(f"{tag(bucket)}{self.crawl}:n", field, by)
+            if by > 0 and field.startswith("skip:"):
+                pipe.hincrby(totals_key(bucket), field, by)
         await self.store.guard(pipe.execute())
 
     async def base(self, file: str, length: int) -> None:

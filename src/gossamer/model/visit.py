@@ -252,6 +252,8 @@ class Commit(NamedTuple):
     adds: Adds
     files: Sequence[tuple[str, int, int]] = ()
     hosts: Mapping[str, int] = {}
+    totals: Mapping[str, int] = {}
+    """Changes to totals of all crawls (`worker.visit_totals`)."""
 
 
 class Visit(msgspec.Struct):

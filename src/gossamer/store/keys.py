@@ -24,6 +24,7 @@ other keys, so the store must allow derived keys within a slot.
 | `gossamer:lately:CRAWL` | stream | recent pages of a crawl whose gates are checked while it runs: `w` the process that saw them, `p` their number, `n` (JSON) their counts; at most 100 entries | quality | a day after the last one |
 | `gossamer:told:CRAWL` | set | gates about which a warning was given | quality | an hour after the last one |
 | `gossamer:rates` | hash | caps in requests per second: `fleet` or a lane -> cap, and `tat:` before these names -> ms of the next permit | rates | until removed |
+| `gossamer:domains` | set | registered domains with metrics of their own, at most 50 | metric_domains | forever |
 | `gossamer:scores` | hash | `CRAWL TAB WORKER` -> recent success of the worker's visits (JSON, `state.scores`) | the worker | a minute after its last record |
 | `{proxies}s` | hash | proxy's id, `@PROVIDER` or `ID TAB DOMAIN` -> statistics (`proxy_health.lua`) | proxy_health | a week after its last use |
 | `{proxies}v` | zset | the same names -> number of their last change | proxy_health | as `{proxies}s` |
@@ -34,6 +35,7 @@ other keys, so the store must allow derived keys within a slot.
 | `{ip:ADDRESS}`, `{domain:NAME}` | hash | shared by the hosts of a group with `--polite-by`: `n` ms of the next start, `r` ms of the last start that a waiting worker was given, `w` the worker that started last, `tTOKEN` a turn -> ms until which it is held | host_group_enter host_group_leave | a minute or two |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
 | `{b:N}e` | string | `RUN MS`: run id of the server process that gave the last claims, and when it was first asked (0: it was the first server) | claim | forever |
+| `{b:N}@totals` | hash | totals of all crawls, which never fall: counts of settled visits, and the `|` names of `worker.visit_totals` | settle add requeue_expired | forever |
 | `{b:N}w` | string | nothing. A replica that confirms this write also has all earlier writes | client | 1 s |
 | `{b:N}h:HOST` | hash | host state: `i` in flight, `m` maximum in flight, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `F` the delay that applies without it, `cd` crawl-delay ms, `rb` token of the open robots claim, `z` 1 if the gate is wide, `k` claims modulo 8; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms because robots.txt could not be read; `b` for hosts that fail: breaker and failing share (`breaker.lua`) | claim settle store_robots host_control requeue_expired free_slots | 48 h after the last claim; ten years while an operator's `D` or `m` holds |
 | `{b:N}@rung:HOST` | string | rung that gets the host's pages (JSON, `politeness.ladder`) | learned_rung | 30 days after the last change |
@@ -66,6 +68,7 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}CRAWL:y` | hash | near-duplicate index: for the maps `e` (same), `b` (bands) and `s` (sketches) the number of keys, and in `ep` `bp` `sp` the number of parts | near_duplicates | the crawl |
 | `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | near_duplicates | the crawl |
 | `{b:000}CRAWL:turn` | string | the worker whose turn it is to claim under limits, if there are many buckets | multi_bucket | 5 s |
+| `{b:N}CRAWL:rp` | hash | recent periods of 10 s: number modulo 64 -> `NUMBER,PAGES,REQUESTS`; `at` ms of the last page | settle | the crawl |
 | `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |
 | `{b:000}@schedules` | set | names of all schedules | edit_schedule | forever |
 | `{b:000}@schedule:NAME` | hash | `spec` (JSON), `rev` the number of its last change, `mark` ms up to which due times are decided, counts `runs failed skipped missed` | edit_schedule due_runs scheduled_run | until removed |
@@ -97,6 +100,11 @@ def record(crawl: str) -> str:
 def turn(crawl: str, name: str) -> str:
     """Returns the key of the lease of a task that one worker does for the whole crawl."""
     return f"{tag(0)}{crawl}:turn:{name}"
+
+
+def totals(bucket: int) -> str:
+    """Returns the key of a bucket's totals of all crawls."""
+    return f"{tag(bucket)}@totals"
 
 
 def anchors(crawl: str) -> str:
@@ -150,10 +158,10 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of such a crawl would
 look like those of hosts."""
 
-_CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
-_CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
+_CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|turn:[a-z]+|pl|po)"
+_CLOCK_KEYS = r"@(?:totals|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

@@ -24,6 +24,7 @@ from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.visit import Adds, Commit, Visit
 from gossamer.worker.near_duplicates import DuplicateMarker
 from gossamer.worker.outputs import Append, Outputs
+from gossamer.worker.visit_totals import TotalsOfVisits
 
 MAX_COMMIT_BYTES = 32 << 20
 GATHER_WAIT_S = 0.02
@@ -68,16 +69,18 @@ class Committer:
         likening: DuplicateMarker | None = None,
         *,
         company: GatherLimits = FEW,
+        totals: TotalsOfVisits | None = None,
         on_put: Sequence[Callable[[Visit], None]] = (),
     ) -> None:
-        """`on_put`: callables that get each visit passed to `put`."""
+        """`totals`: counts the requests of visits for the metrics. `on_put`: callables that get each visit
+        passed to `put`."""
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
         """Visits of the commit in flight."""
         self.refused = 0
         """Number of visits whose claim was lost before the settle."""
         self._frontier, self._outputs, self._likening = frontier, outputs, likening
-        self._on_put = on_put
+        self._on_put, self._totals = on_put, totals
         self.company, self._size = company, 0
         self._wake = asyncio.Event()
         self._closing = False
@@ -185,7 +188,7 @@ class Committer:
                 del buckets[bucket]
             if not buckets:
                 return
-            commits = [_commit(bucket, some, adds[bucket]) for bucket, some in buckets.items()]
+            commits = [_commit(bucket, some, adds[bucket], self._totals) for bucket, some in buckets.items()]
             commits[0] = commits[0]._replace(files=moves)
             left: dict[int, list[Visit]] = {}
             for commit, outcome in zip(commits, await self._frontier.settle_all(commits), strict=True):
@@ -220,13 +223,13 @@ def _adds(visits: list[Visit]) -> Adds:
     return adds
 
 
-def _commit(bucket: int, visits: list[Visit], adds: Adds) -> Commit:
+def _commit(bucket: int, visits: list[Visit], adds: Adds, totals: TotalsOfVisits | None) -> Commit:
     counts: Counter[str] = Counter()
     hosts: Counter[str] = Counter()
     for visit in visits:
         counts.update(visit.counts)
         hosts[visit.claim.host] += visit.counts.get("bytes", 0)
     now = time.monotonic()
-    return Commit(
-        bucket, [visit.ends(now) for visit in visits if visit.settle.end], counts, adds, hosts=hosts
-    )  # robots.txt visits are only logged
+    more = totals(visits, counts) if totals is not None else {}
+    ends = [visit.ends(now) for visit in visits if visit.settle.end]  # robots.txt visits are only logged
+    return Commit(bucket, ends, counts, adds, hosts=hosts, totals=more)

@@ -17,6 +17,9 @@ local function count(field, by)
   if by ~= 0 then call('HINCRBY', C .. 'n', field, by) end
 end
 
+-- Adds to a total of all crawls, which never falls. The exporter of metrics reads the totals (observability/totals.py).
+local function total(field, by) call('HINCRBY', T .. '@totals', field, by) end
+
 -- Whether an entry is not a page: a sitemap, a feed, or a page that is only read again (uppercase scheme
 -- letter). A file counts as a page.
 local function infrastructure(entry)
@@ -34,5 +37,6 @@ local function bury(reason, detail, host, level, entry) -- turns an entry into a
   local id = call('HINCRBY', C .. 'n', 'letter', 1)
   call('HSET', C .. 'x', id, table.concat({reason, detail, host, level, now, entry}, '\t'))
   count('open', -1); count('dead', 1); count('err:' .. reason, 1)
+  total('dead|' .. reason, 1)
   apart(entry, -1)
 end

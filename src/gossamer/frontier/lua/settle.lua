@@ -6,7 +6,9 @@
 --   bucket are
 --   - pages, strangers and singles of the other buckets (as in add.lua),
 --   - F, F times (file, committed length, new length),
---   - D, D times (count, change),
+--   - D, D times (count, change); a change above 0 is also added to the total of that name, if the name has no `|` and does not begin
+--     with `own:`,
+--   - M, M times (total, change): totals of requests; the crawl keeps its own `requests`, `le` and `seconds`,
 --   - H, H times (host, bytes), if hosts have limits (host_limits.lua),
 --   - S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
 --   - V, V times (token, hi, lo, depth) of visited URLs, if depths are kept,
@@ -35,6 +37,7 @@ for n = 1, tonumber(ARGV[7]) do
   at = at + 5
   b.f1, b.f2 = take_list(3)
   b.d1, b.d2 = take_list(2)
+  b.m1, b.m2 = take_list(2)
   b.h1, b.h2 = take_list(2)
   b.s1, b.s2 = take_list(9)
   b.v1, b.v2 = take_list(4)
@@ -69,11 +72,33 @@ local function verdict(action, host, level, entry, j)
   end
 end
 
+-- Adds pages and requests to the current period of 10 s. The crawl keeps 64 periods, and the time of its last page.
+local function note_recent(pages, requests)
+  if pages + requests == 0 then return end
+  local key, period = C .. 'rp', math.floor(now / 10000)
+  local p, a, b = string.match(call('HGET', key, period % 64) or '', '^(%d+),(%d+),(%d+)$')
+  if tonumber(p) ~= period then a, b = 0, 0 end
+  call('HSET', key, period % 64, string.format('%.0f,%.0f,%.0f', period, a + pages, b + requests))
+  if pages > 0 then call('HSET', key, 'at', now) end
+end
+
 local function settle(b)
   local tokens, paces, by_token = b.tokens, {}, {}
   touched, refused, backs, closed = {}, {}, {}, 0
   for j = b.f1, b.f2, 3 do call('HSET', lengths(), ARGV[j], ARGV[j + 2]) end
-  for j = b.d1, b.d2, 2 do count(ARGV[j], tonumber(ARGV[j + 1])) end
+  local recent = {}
+  for j = b.d1, b.d2, 2 do
+    local name, by = ARGV[j], tonumber(ARGV[j + 1])
+    count(name, by)
+    if by > 0 and not string.find(name, '|', 1, true) and string.sub(name, 1, 4) ~= 'own:' then total(name, by) end
+    recent[name] = by
+  end
+  note_recent(recent.pages or 0, recent.requests or 0)
+  for j = b.m1, b.m2, 2 do
+    local what = string.match(ARGV[j], '^[^|]*')
+    total(ARGV[j], tonumber(ARGV[j + 1]))
+    if what == 'requests' or what == 'le' or what == 'seconds' then count(ARGV[j], tonumber(ARGV[j + 1])) end
+  end
   for j = b.h1, b.h2, 2 do call('HINCRBY', C .. 'h:' .. ARGV[j], 'B', ARGV[j + 1]) end
   for t, record in ipairs(b.records) do
     local j = b.s1 + 9 * (t - 1)

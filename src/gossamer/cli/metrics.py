@@ -1,0 +1,85 @@
+"""`gossamer metrics`: serves the metrics of a store to Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import TYPE_CHECKING, Annotated
+
+from gossamer.cli.options import Data, Option, Setting, StoreUrl, open_existing_store, read_settings
+from gossamer.errors import GossamerError, UsageError
+
+if TYPE_CHECKING:
+    from gossamer.config.settings import Settings
+    from gossamer.store.store import Store
+
+PORT = 9464
+READ_TIMEOUT_S = 9.0
+"""Seconds in which the store must answer. Prometheus waits ten."""
+
+
+def metrics(
+    port: Annotated[
+        int, Option("--port", metavar="PORT", help="The port (default 9464; 0: any).", least=0)
+    ] = PORT,
+    bind: Annotated[
+        str, Option("--bind", metavar="ADDRESS", help="The address (default 127.0.0.1; 0.0.0.0: all).")
+    ] = "127.0.0.1",
+    once: Annotated[bool, Option("--once", help="Print the metrics on stdout, then end.")] = False,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+) -> int:
+    """Serve the metrics of all crawls and workers of a store to Prometheus, until stopped. Several may run."""
+    if port > 65_535:
+        raise UsageError(f"--port {port}: a port is at most 65535")
+    return asyncio.run(_metrics(read_settings(data, store, setting), bind, port, once))
+
+
+async def _metrics(settings: Settings, bind: str, port: int, once: bool) -> int:
+    from gossamer.cli.printing import remark
+    from gossamer.observability.exporter import MetricsServer
+
+    async with open_existing_store(settings) as store:
+        page = MetricsPage(store)
+        if once:
+            print(await page.read(), end="")
+            return 0
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, stop.set)
+        server = MetricsServer(
+            bind,
+            port,
+            lambda: asyncio.run_coroutine_threadsafe(page.or_down(), loop).result(2 * READ_TIMEOUT_S),
+        )
+        server.start()
+        remark(f"metrics at http://{bind}:{server.port}/metrics")
+        await stop.wait()
+        await asyncio.to_thread(server.close)
+    return 0
+
+
+class MetricsPage:
+    """Reads the metrics. Concurrent readers wait for each other."""
+
+    def __init__(self, store: Store) -> None:
+        from gossamer.observability.snapshot import Observer
+
+        self._observer, self._lock = Observer(store), asyncio.Lock()
+
+    async def read(self) -> str:
+        """Returns the page. Raises StoreError."""
+        from gossamer.observability.metrics import text_of
+
+        async with self._lock:
+            return text_of(await self._observer.look())
+
+    async def or_down(self) -> str:
+        """Returns the page, or the one that says that the store does not answer."""
+        from gossamer.observability.metrics import text_of
+
+        with contextlib.suppress(GossamerError, TimeoutError):
+            return await asyncio.wait_for(self.read(), READ_TIMEOUT_S)
+        return text_of(None)

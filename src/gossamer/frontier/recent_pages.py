@@ -1,0 +1,59 @@
+"""How fast a crawl is now, and when its last page came: read from the periods of 10 s that `settle.lua`
+counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+PERIOD_S = 10
+MINUTE, TEN_MINUTES = 6, 60
+"""Windows in full periods. The current period is added to each."""
+
+
+class RecentPages(NamedTuple):
+    """Pages and requests per second in the last minute and in the last ten minutes. `last`: the time of the
+    last page in seconds since the epoch, None before the first page."""
+
+    pages: tuple[float, float] = (0.0, 0.0)
+    requests: tuple[float, float] = (0.0, 0.0)
+    last: float | None = None
+
+
+async def recent_pages(
+    store: Store, crawls: Sequence[str], now: float, began: Sequence[float]
+) -> list[RecentPages]:
+    """Returns the recent pages of each crawl. `now`: the store's time, `began`: when each crawl began, in
+    seconds since the epoch. A crawl younger than a window is measured from its beginning."""
+    pipe = store.client.pipeline(transaction=False)
+    for name in crawls:
+        for bucket in range(store.buckets):
+            pipe.hgetall(f"{keys.tag(bucket)}{name}:rp")
+    found = await store.guard(pipe.execute()) if crawls else []
+    return [
+        _recent(found[j * store.buckets : (j + 1) * store.buckets], now, start)
+        for j, start in enumerate(began)
+    ]
+
+
+def _recent(buckets: Sequence[dict[bytes, bytes]], now: float, began: float) -> RecentPages:
+    current, last = int(now) // PERIOD_S, 0
+    sums = {MINUTE: [0, 0], TEN_MINUTES: [0, 0]}
+    for fields in buckets:
+        for field, value in fields.items():
+            if field == b"at":
+                last = max(last, int(value))
+                continue
+            number, pages, requests = map(int, value.split(b","))
+            for window, total in sums.items():
+                if current - window <= number <= current:
+                    total[0] += pages
+                    total[1] += requests
+    spans = [
+        max(1.0, min(window * PERIOD_S + now % PERIOD_S, now - began)) for window in (MINUTE, TEN_MINUTES)
+    ]
+    pages, requests = ((sums[MINUTE][what] / spans[0], sums[TEN_MINUTES][what] / spans[1]) for what in (0, 1))
+    return RecentPages(pages, requests, last / 1000 if last else None)

@@ -1,0 +1,86 @@
+"""What a crawl does now: its rates in the last minutes, the age of its last page, its response times, and why
+nothing moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gossamer.frontier.crawls import UNDER_WAY
+from gossamer.frontier.recent_pages import recent_pages
+from gossamer.frontier.stats import CrawlStatistics
+from gossamer.frontier.summary import crawl_counts
+from gossamer.model.response_times import BOUNDS_S, quantile
+from gossamer.model.summary import Summary
+from gossamer.observability.why_idle import QUIET_S, Idle, why_idle
+
+
+class ResponseTimes(msgspec.Struct, frozen=True):
+    """Response times of a crawl's requests in seconds."""
+
+    mean: float
+    p50: float
+    p95: float
+
+
+class Current(msgspec.Struct, frozen=True):
+    """What a crawl does now."""
+
+    pages: tuple[float, float]
+    """Pages per second in the last minute and in the last ten minutes."""
+    requests: tuple[float, float]
+    """The same for requests."""
+    last_page_age: float | None
+    """Seconds since the last page, None before the first page."""
+    response: ResponseTimes | None
+    """None before the first request."""
+    idle: Idle | None
+    """Why no page came in the last QUIET_S seconds. None if one came, or if the crawl ended."""
+
+    def plain(self) -> dict[str, Any]:
+        """Returns the values as `status --json` prints them."""
+        return {
+            "pages_per_second": dict(zip(("1m", "10m"), (round(one, 3) for one in self.pages), strict=True)),
+            "requests_per_second": dict(
+                zip(("1m", "10m"), (round(one, 3) for one in self.requests), strict=True)
+            ),
+            "last_page_age": None if self.last_page_age is None else round(self.last_page_age, 1),
+            "response_seconds": msgspec.to_builtins(self.response),
+            "idle": None if self.idle is None else self.idle._asdict(),
+        }
+
+
+async def current_figures(census: CrawlStatistics, summary: Summary, *, why: bool = True) -> Current:
+    """Returns what a crawl does now. `why`: whether the reason of an idle crawl is looked for, which reads its
+    hosts."""
+    record, now = await census.crawls.need(summary.crawl), await census.now()
+    (recent,) = await recent_pages(census.store, [record.name], now, [record.started_at])
+    age = None if recent.last is None else max(0.0, now - recent.last)
+    quiet = record.state in UNDER_WAY and (record.state != "running" or age is None or age > QUIET_S)
+    going = record.state in UNDER_WAY
+    return Current(
+        recent.pages if going else (0.0, 0.0),
+        recent.requests if going else (0.0, 0.0),
+        age,
+        await _response_times(census, record.name),
+        await why_idle(census, record, summary) if quiet and why else None,
+    )
+
+
+async def _response_times(census: CrawlStatistics, name: str) -> ResponseTimes | None:
+    """Returns the response times of all collectors together."""
+    counts = await crawl_counts(census.store, name)
+    intervals, tenths = [0] * (len(BOUNDS_S) + 1), 0
+    for field, n in counts.items():
+        what, _, rest = field.partition("|")
+        if what == "le":
+            intervals[int(rest.rpartition("|")[2])] += n
+        elif what == "seconds":
+            tenths += n
+    total = sum(intervals)
+    if not total:
+        return None
+    return ResponseTimes(
+        round(tenths / 10_000 / total, 4), quantile(0.5, intervals) or 0.0, quantile(0.95, intervals) or 0.0
+    )

@@ -1,0 +1,72 @@
+"""The HTTP server from which Prometheus scrapes the metrics."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from gossamer.errors import ConfigError
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_HOME = b'<!doctype html><title>gossamer</title><a href="/metrics">metrics</a>\n'
+
+
+class MetricsServer:
+    """Serves `/metrics` and `/healthz`. `page` returns the metrics; it is called in the server's threads.
+    `port` is 0 for any free port."""
+
+    def __init__(self, bind: str, port: int, page: Callable[[], str]) -> None:
+        """Raises ConfigError if the address cannot be used."""
+        try:
+            self._server = ThreadingHTTPServer((bind, port), _handler(page))
+        except (OSError, OverflowError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise ConfigError(
+                f"metrics cannot be served at {bind}:{port}: {why}: choose another --port"
+            ) from error
+        self._server.daemon_threads = True
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+
+    def start(self) -> None:
+        """Starts to serve."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the server."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 10
+        protocol_version = "HTTP/1.1"
+        server_version, sys_version = "gossamer", ""
+
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            if path == "/metrics":
+                self._send(200, CONTENT_TYPE, page().encode())
+            elif path == "/healthz":
+                self._send(200, "text/plain", b"ok\n")
+            else:
+                self._send(200 if path == "/" else 404, "text/html", _HOME)
+
+        do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
+
+        def _send(self, status: int, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Logs nothing: a scrape every few seconds is no event."""
+
+    return Handler

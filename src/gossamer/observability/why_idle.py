@@ -1,0 +1,148 @@
+"""Why a crawl gets no pages: one reason, in the order in which an operator would ask."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from gossamer.frontier.crawls import UNDER_WAY, Record
+from gossamer.frontier.stats import CrawlStatistics, HostLine
+from gossamer.model.summary import Summary
+from gossamer.state.rates import Rates
+from gossamer.state.worker_lanes import heaps_of_crawl
+from gossamer.state.workers import Refusals, WorkerRecords
+
+QUIET_S = 15.0
+"""Seconds without a page after which a crawl counts as idle."""
+MAX_HOSTS = 500
+"""Maximum number of hosts that are looked at."""
+FULL_SHARE = 0.98
+
+
+class Idle(NamedTuple):
+    """Why nothing moves: a word of REASONS, and a line for people."""
+
+    reason: str
+    text: str
+
+
+REASONS = (
+    "paused",
+    "ending",
+    "sink-away",
+    "no-worker",
+    "no-lane",
+    "refused",
+    "store-full",
+    "nothing-pending",
+    "retries",
+    "robots-closed",
+    "breaker-open",
+    "host-paused",
+    "host-delay",
+    "busy",
+    "rate-cap",
+    "not-claimed",
+)
+
+
+async def why_idle(census: CrawlStatistics, record: Record, summary: Summary) -> Idle | None:
+    """Returns why a crawl gets no pages now. None for a crawl that ended."""
+    if record.state not in UNDER_WAY:
+        return None
+    if record.state == "paused":
+        return Idle(
+            "paused", f"paused{f': {record.reason}' if record.reason else ''}; gossamer resume {record.name}"
+        )
+    if record.state != "running":
+        return Idle("ending", f"{record.state}: visits in flight end, then its outputs are closed")
+    if record.reason and "waiting for it" in record.reason:
+        return Idle("sink-away", record.reason)
+    return await _servers(census) or await _workers(census, record) or await _hosts(census, record, summary)
+
+
+async def _servers(census: CrawlStatistics) -> Idle | None:
+    for server in await census.store.guard(census.store.client.servers.all()):
+        try:
+            info = await server.client.info("memory")
+        except Exception:  # noqa: BLE001 - a user without the right to call INFO: this reason is left out
+            return None
+        most = int(info.get("maxmemory", 0))
+        if most and int(info.get("used_memory", 0)) >= FULL_SHARE * most:
+            return Idle(
+                "store-full", f"the store is full ({most} bytes): gossamer clean, or give it more memory"
+            )
+    return None
+
+
+async def _workers(census: CrawlStatistics, record: Record) -> Idle | None:
+    """Returns the reason that concerns workers. Only a crawl of a fleet has one."""
+    if not record.fleet:
+        return None
+    working = await WorkerRecords(census.store).at_work()
+    if not working:
+        return Idle("no-worker", "no worker lives: start one with gossamer worker")
+    refused = await Refusals(census.store).of(record.name)
+    if refused and all(one.name in refused for one in working):
+        return Idle("refused", f"every worker refuses it: {next(iter(refused.values()))}")
+    stranded = [line for line in await heaps_of_crawl(census.store, record.name) if line.stranded]
+    lines = await heaps_of_crawl(census.store, record.name)
+    if stranded and len(stranded) == len([line for line in lines if line.ready + line.waiting]):
+        one = stranded[0]
+        region = f" in region {one.region}" if one.region else ""
+        return Idle("no-lane", f"its hosts wait in lane {one.lane}{region}, which no worker serves")
+    return None
+
+
+async def _hosts(census: CrawlStatistics, record: Record, summary: Summary) -> Idle:
+    if not summary.pending:
+        return Idle("nothing-pending", "no page is pending: it is about to end")
+    hosts = [
+        one for one in await census.hosts(record.name, MAX_HOSTS, "next") if one.waiting or one.in_flight
+    ]
+    retries = await census.retries(record.name, [one.host for one in hosts])
+    if retries.urls and retries.urls >= summary.pending:
+        return Idle(
+            "retries",
+            f"all {retries.urls} pending pages wait for a retry: the next in {retries.next:.0f} s, the last in "
+            f"{retries.last:.0f} s",
+        )
+    states = Counter(one.state for one in hosts)
+    most = states.most_common(1)[0][0] if states else ""
+    soonest = min((one.next for one in hosts if one.state == most), default=0.0)
+    return _of_state(most, states[most], soonest, hosts) or await _unclaimed(census, states["ready"])
+
+
+def _of_state(state: str, n: int, soonest: float, hosts: list[HostLine]) -> Idle | None:
+    """Returns the reason for the state in which most hosts are."""
+    whose = f"{n} hosts" if n > 1 else next((one.host for one in hosts if one.state == state), "its host")
+    some = "are" if n > 1 else "is"
+    match state:
+        case "closed" | "robots":
+            return Idle("robots-closed", f"robots.txt of {whose} could not be read yet; it is tried again")
+        case "open":
+            return Idle("breaker-open", f"{whose} {some} failing: the next probe in {soonest:.0f} s")
+        case "paused":
+            return Idle(
+                "host-paused", f"{whose} {some} paused for {soonest:.0f} s: gossamer host resume HOST"
+            )
+        case "waiting":
+            return Idle(
+                "host-delay",
+                f"no host is free: {whose} may be asked again in {soonest:.0f} s at the earliest",
+            )
+        case "busy":
+            return Idle(
+                "busy", f"{whose} {some} being visited, and {'have' if n > 1 else 'has'} not answered yet"
+            )
+    return None
+
+
+async def _unclaimed(census: CrawlStatistics, ready: int) -> Idle:
+    if caps := await Rates(census.store).all():
+        return Idle(
+            "rate-cap", f"a rate cap holds the workers back: {', '.join(sorted(caps))}; see gossamer rate"
+        )
+    return Idle(
+        "not-claimed", f"{ready} hosts are ready, but no worker claims them: its workers are full, or hang"
+    )

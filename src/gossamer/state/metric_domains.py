@@ -1,0 +1,53 @@
+"""The registered domains that have metrics of their own. All others are counted together, so that the number
+of series stays bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from typing import Any, cast
+
+from gossamer.errors import GossamerError
+from gossamer.store.store import Store
+
+KEY = "gossamer:domains"
+MAX_DOMAINS = 50
+INTERVAL_S = 10.0
+_ADD = """
+for i = 2, #ARGV do
+  if redis.call('SCARD', KEYS[1]) < tonumber(ARGV[1]) then redis.call('SADD', KEYS[1], ARGV[i]) end
+end
+return redis.call('SMEMBERS', KEYS[1])
+"""
+
+
+class MetricDomains:
+    """The set as one process knows it. A domain stays in it for good, because a counter must not fall."""
+
+    def __init__(self, store: Store, first: Iterable[str] = ()) -> None:
+        """`first`: domains that the user named."""
+        self._store, self.known = store, set[str]()
+        self._wanted = list(first)
+
+    def ask(self, domain: str) -> None:
+        """Proposes a domain. It joins the set at the next `exchange`, if there is room."""
+        self._wanted.append(domain)
+
+    async def keep(self) -> None:
+        """Exchanges the set every INTERVAL_S seconds. Runs until it is cancelled."""
+        while True:
+            with contextlib.suppress(GossamerError):  # the store is away: the next round sends the domains
+                await self.exchange()
+            await asyncio.sleep(INTERVAL_S)
+
+    async def exchange(self) -> None:
+        """Sends the proposed domains, and reads the set."""
+        wanted, self._wanted = self._wanted, []
+        call = self._store.client.eval(_ADD, 1, KEY, str(MAX_DOMAINS), *wanted)
+        try:
+            found = await self._store.guard(cast(Any, call))
+        except GossamerError:
+            self._wanted = wanted + self._wanted
+            raise
+        self.known.update(one.decode() for one in found)

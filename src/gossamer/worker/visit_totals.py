@@ -1,0 +1,128 @@
+"""Counts the requests of settled visits for the metrics of all crawls (`observability.totals`).
+
+The counts travel with the settle, so they change together with the claims: a killed worker neither loses nor
+repeats the counts of a settled visit. A name is `WHAT|LABEL|LABEL`. Labels come from closed lists, except
+domains and collectors, whose number is limited here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+
+from gossamer.model.response_times import BOUNDS_S
+from gossamer.model.verdict import CLIMBED, REDIRECTED, ClaimEnd
+from gossamer.model.visit import Attempt, Visit
+from gossamer.url import registered_domain
+
+OTHER = "other"
+"""The label of everything beyond a limit."""
+MAX_COLLECTORS, MAX_KINDS, MAX_PROVIDERS = 12, 50, 20
+MIN_REQUESTS = 10
+"""Number of requests of this process to a domain before the domain asks for metrics of its own."""
+MAX_WATCHED = 1000
+"""Maximum number of domains whose requests a process counts."""
+_OK = frozenset((ClaimEnd.DONE.word, REDIRECTED))
+
+
+class LabelLimit:
+    """The labels that a process uses for one kind of name: the first `most` names, then OTHER."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._known = most, set[str]()
+
+    def __call__(self, name: str) -> str:
+        """Returns the label of a name. A `|` in a name separates labels, so it is replaced."""
+        if name in self._known:
+            return name
+        name = name.replace("|", "_")[:100]
+        if name in self._known or len(self._known) < self._most:
+            self._known.add(name)
+            return name
+        return OTHER
+
+
+class TotalsOfVisits:
+    """Counts visits of one process.
+
+    - `lane`, `region`: of this worker.
+    - `domains`: the registered domains with metrics of their own; others are counted as OTHER. The set may
+      grow while the process runs.
+    - `ask`: called with a domain that many requests of this process went to. It may join `domains` later.
+    """
+
+    def __init__(
+        self, lane: str, region: str, domains: Collection[str] = (), ask: Callable[[str], None] | None = None
+    ) -> None:
+        self._lane, self._domains, self._ask = f"lane|{lane}|{region}", domains, ask
+        self._collector, self._kind, self._provider = (
+            LabelLimit(most) for most in (MAX_COLLECTORS, MAX_KINDS, MAX_PROVIDERS)
+        )
+        self._requests: Counter[str] = Counter()
+        self._domain = lru_cache(10_000)(lambda host: registered_domain(host).replace("|", "_"))
+
+    def __call__(self, visits: Collection[Visit], counts: Mapping[str, int]) -> Counter[str]:
+        """Returns the changes to the totals. `counts`: the counts of these visits together. Adds `requests`
+        to the counts of the crawl, if they can be changed."""
+        totals: Counter[str] = Counter()
+        made = 0
+        for visit in visits:
+            if visit.settle.end == ClaimEnd.RETRY:
+                totals[f"retried|{visit.settle.reason}"] += 1
+            if visit.attempts:
+                made += len(visit.attempts)
+                self._requests_of(visit, totals)
+        for name, n in counts.items():
+            if name.startswith("q|") and n > 0:
+                _, _, what, *rest = name.split("|", 3)
+                if what in "ib":
+                    totals[f"items|{self._kind(rest[0])}|{what}"] += n
+        if pages := counts.get("pages"):
+            totals[self._lane] += pages
+        if made and isinstance(counts, dict):
+            counts["requests"] = made
+        return totals
+
+    def _requests_of(self, visit: Visit, totals: Counter[str]) -> None:
+        domain = self._label(self._domain(visit.claim.host))
+        rung = ""
+        for one in visit.attempts:
+            collector, what = self._collector(one.collector), result_of(one)
+            tenths = round(one.seconds * 10_000)
+            totals[f"requests|{collector}|{what}"] += 1
+            totals[f"le|{collector}|{bisect_left(BOUNDS_S, one.seconds)}"] += 1
+            totals[f"seconds|{collector}"] += tenths
+            totals[f"wire|{collector}"] += one.bytes_wire
+            totals[f"decoded|{collector}"] += one.bytes_decoded
+            if one.credits:
+                totals[f"credits|{collector}"] += one.credits
+            short = "blocked" if one.block or what == "blocked" else "ok" if what == "ok" else "error"
+            totals[f"domain|{domain}|{short}"] += 1
+            if one.proxy is not None:
+                totals[f"proxy|{self._provider(one.proxy.partition('/')[0])}|{short}"] += 1
+            if rung and one.rung != rung:
+                totals[f"climbed|{rung}|{one.rung}"] += 1
+            rung = one.rung
+        if visit.claim.kind == "robots":
+            totals[f"robots|{result_of(visit.attempts[-1])}"] += 1
+
+    def _label(self, domain: str) -> str:
+        if domain in self._domains:
+            return domain
+        if self._ask is not None and (domain in self._requests or len(self._requests) < MAX_WATCHED):
+            self._requests[domain] += 1
+            if self._requests[domain] == MIN_REQUESTS:
+                self._ask(domain)
+        return OTHER
+
+
+def result_of(attempt: Attempt) -> str:
+    """Returns the outcome of one request: its error or skip, `ok`, `not-modified`, or the word of an outcome
+    that does not end the claim."""
+    if attempt.error:
+        return attempt.error
+    if attempt.outcome == CLIMBED:
+        return "blocked"
+    return "ok" if attempt.outcome in _OK else attempt.outcome
