@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.command_line import gossamer
 from e2e import failpoint
 from e2e.kill_crawl import Told, fire, leases_in_files, refetched, under_fire, verdicts
 from e2e.runs import begin, command, job
@@ -39,9 +40,35 @@ def test_three_kills(tmp_path: Path, processes: int, strikes: list[str]) -> None
         print(told)
         assert verdicts(web, told, tmp_path / "out.jsonl", tmp_path / "out.csv") == []
     assert told.kills == strikes
+    metrics_equal_the_pages(tmp_path, one)
     summary = json.loads(told.said)
     assert summary["pages"] == HOSTS * PAGES
     assert (summary["state"], summary["pending"], summary["dead"]) == ("finished", 0, 0)
+
+
+def metrics_equal_the_pages(folder: Path, one: Job) -> None:
+    """The counters hold exactly the settled visits, whoever was killed."""
+    code, page, err = gossamer(folder, "metrics", "--once", "--data", str(one.settings.data))
+    assert code == 0, err
+    found = {
+        line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
+        for line in page.splitlines()
+        if not line.startswith("#")
+    }
+    pages = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+    robots = sum(n for name, n in found.items() if name.startswith("gossamer_robots_fetches_total"))
+    requests = sum(n for name, n in found.items() if name.startswith("gossamer_requests_total"))
+    assert found['gossamer_pages_total{lane="http",region=""}'] == len(pages)
+    assert requests == len(pages) + robots
+    assert found['gossamer_request_duration_seconds_count{collector="http"}'] == requests
+    assert (
+        0
+        <= found['gossamer_wire_bytes_total{collector="http"}'] - sum(one["bytes"] for one in pages)
+        < 100 * robots
+    )
+    assert (
+        sum(n for name, n in found.items() if name.startswith("gossamer_domain_requests_total")) == requests
+    )
 
 
 def killed_at(place: str, after: int, one: Job, tmp_path: Path) -> None:

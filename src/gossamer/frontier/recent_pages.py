@@ -55,5 +55,5 @@ def _recent(buckets: Sequence[dict[bytes, bytes]], now: float, began: float) -> 
     spans = [
         max(1.0, min(window * PERIOD_S + now % PERIOD_S, now - began)) for window in (MINUTE, TEN_MINUTES)
     ]
-    pages, requests = ((sums[MINUTE][what] / spans[0], sums[TEN_MINUTES][what] / spans[1]) for what in (0, 1))
-    return RecentPages(pages, requests, last / 1000 if last else None)
+    rates = [(sums[MINUTE][what] / spans[0], sums[TEN_MINUTES][what] / spans[1]) for what in (0, 1)]
+    return RecentPages(rates[0], rates[1], last / 1000 if last else None)
