@@ -54,6 +54,8 @@ from gossamer.frontier.summary import count_working_time
 from gossamer.model.page import Page
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Claim
+from gossamer.observability import logs
+from gossamer.observability.store_events import StoreEvents
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 from gossamer.worker.crash_marker import last_read
@@ -304,6 +306,7 @@ class CrawlRun:
     async def work(self) -> str:
         """Works until the crawl ends and returns the outcome."""
         watching = asyncio.create_task(self._watch())
+        events = asyncio.create_task(self._log_events())
         try:
             while True:
                 try:
@@ -316,7 +319,8 @@ class CrawlRun:
                     await self._store_again()
         finally:
             watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+            events.cancel()
+            await asyncio.gather(watching, events, return_exceptions=True)
             if self.watch is not None:
                 with contextlib.suppress(GossamerError):
                     self.watch(await self._live())
@@ -387,6 +391,17 @@ class CrawlRun:
                 self.watch(await self._live())
             await asyncio.sleep(UPDATE_INTERVAL_S)
 
+    async def _log_events(self) -> None:
+        """Logs what only the store shows, if this process has a log."""
+        if logs.started() is None:
+            return
+        events = StoreEvents(self.store, self.setup.crawl)
+        logs.log_event("crawl_state", crawl=self.setup.crawl, state="running")
+        while True:
+            with contextlib.suppress(GossamerError):
+                await events.look()
+            await asyncio.sleep(1)
+
     async def _live(self) -> Live:
         summary = await (census := self._census).summary(self.setup.crawl)
         self._looks.append((time.monotonic(), summary))
@@ -440,6 +455,7 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     was, why = await crawls.state(setup.crawl)
     await crawls.set(setup.crawl, state, OUTCOMES.get(outcome) or (why if was == "stopping" else ""))
     summary = await CrawlStatistics(store).summary(setup.crawl)
+    logs.log_event("crawl_state", crawl=setup.crawl, state=state, text=summary.reason, pages=summary.pages)
     await store_site_results(setup, store, summary)
     await bound_kept(setup, store)
     if state == "finished":

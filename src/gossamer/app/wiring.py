@@ -39,7 +39,9 @@ from gossamer.model.interfaces import TableSink
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, Visit
+from gossamer.observability import logs
 from gossamer.observability.attempts import AttemptsLog
+from gossamer.observability.visit_events import VisitEvents
 from gossamer.politeness.pace import Delay
 from gossamer.recrawl import known_pages
 from gossamer.sinks.attempts import attempt_row
@@ -202,6 +204,7 @@ class CrawlWorker:
         self.silence = silence or StallHint()
         self._on_put: list[Callable[[Visit], None]] = [attempts_as_rows(setup.job.attempts), self.judge.saw]
         self._on_put += [self.silence, *([VisitLines(say)] if setup.verbose else [])]
+        self._on_put += [VisitEvents(setup.crawl, name)] if logs.started() is not None else []
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._ledger = HeldClaims(self.folder, setup.segment)
@@ -384,7 +387,10 @@ class CrawlWorker:
         state = await self.enqueuer.scope.refresh()
         await self.enqueuer.scope.release()
         state = await self.judge.state(state)
-        return "spent" if self.network.collectors.spent and state == "running" else state
+        if not self.network.collectors.spent or state != "running":
+            return state
+        logs.log_event("budget_spent", crawl=self.setup.crawl, text="the credits of the unlocker are spent")
+        return "spent"
 
     def _surprise(self, claim: Claim, error: Exception) -> None:
         """Logs an unexpected exception of a visit with its URL. The claim's lease is left to expire."""
@@ -433,6 +439,7 @@ class CrawlWorker:
             ),
             totals=self.totals,
             on_put=self._on_put,
+            on_lost=lambda lost: _log_lost(self.setup.crawl, self.name, lost),
         )
         worker = Worker(
             self.frontier,
@@ -489,9 +496,18 @@ def report_archive_damage(worker: CrawlWorker) -> None:
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
     """Reports an output's outage to the watcher and to those who read the crawl's state."""
-    print(f"gossamer: {line}", file=sys.stderr)
+    if logs.started() is None:
+        print(f"gossamer: {line}", file=sys.stderr)
+    else:
+        logs.log_event("sink_away" if away else "sink_back", crawl=crawl, text=line)
     with contextlib.suppress(StoreError):
         await FleetCrawls(store).turn(crawl, "running", "running", line if away else "")
+
+
+def _log_lost(crawl: str, worker: str, lost: Sequence[Claim]) -> None:
+    """Logs the claims that this worker lost before their commit."""
+    for claim in lost:
+        logs.log_event("lease_lost", crawl=crawl, host=claim.host, url=mask(claim.request.url), worker=worker)
 
 
 def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:

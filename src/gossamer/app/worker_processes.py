@@ -33,6 +33,7 @@ from gossamer.errors import (
     SinkError,
     StoreError,
 )
+from gossamer.observability.logs import start_logs
 from gossamer.sites.site_logs import print_site_logs
 
 STOP_TIMEOUT_S = 10.0
@@ -173,9 +174,12 @@ def main() -> int:
         fcntl.flock(living, fcntl.LOCK_SH)
     register_secrets(setup)
     settle_in()
+    if setup.job.settings.log_format is not None:
+        start_logs(setup.job.settings.log_format, setup.job.settings.log_level)
+    else:
+        sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
     print_site_logs(setup.job.settings.log_level)
     end_after_parent()
-    sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
     door, sys.stdout = sys.stdout, sys.stderr  # output of a site's functions is for people
     code = 0
     try:

@@ -39,7 +39,8 @@ HELP = {
     "retries": "Wait before each retry (default 1m,5m,30m), or none.",
     "concurrency": "Concurrent visits in a process (default 64).",
     "processes": "Processes, or auto: one per core (default 1).",
-    "log_level": "Print what site files log from this level on: debug, info (default), warning, error.",
+    "log_level": "Log from this level on, site files included: debug, info (default), warning, error.",
+    "log_format": "Log one event a line instead of showing progress: text, json.",
     "ladder": (
         "How pages are fetched: plain (default), impersonated (as a browser), browser, unlocker (an API)."
     ),
@@ -75,6 +76,7 @@ METAVARS = {
     "scope": "WHICH",
     "polite_by": "WHAT",
     "log_level": "LEVEL",
+    "log_format": "FORMAT",
     "lane": "LANE",
     "region": "REGION",
     "ladder": "RUNGS",
@@ -162,11 +164,14 @@ def crawl(**words: Any) -> int:
     import msgspec
 
     from gossamer.cli.foreground_crawl import ForegroundCrawl
+    from gossamer.observability.logs import start_logs
     from gossamer.sites.site_logs import print_site_logs
 
     job = job_of(words)
     if words["quiet"] and words["log_level"] is None:
         job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, log_level="error"))
+    if job.settings.log_format is not None:
+        start_logs(job.settings.log_format, job.settings.log_level)
     print_site_logs(job.settings.log_level)
     warn_before_start(job.settings, words["quiet"])
     job = of_sites(job, words)

@@ -53,7 +53,7 @@ CRAWL_GROUPS: dict[str, tuple[str, ...]] = {
 """The groups of the options of `crawl`, `submit` and `schedule add`, by parameter name."""
 SHARED_GROUPS = {
     STORAGE: ("data", "store", "setting"),
-    OUTPUT: ("as_json", "json", "verbose", "log_level", "quiet", "wait", "no_color", "help"),
+    OUTPUT: ("as_json", "json", "verbose", "log_level", "log_format", "quiet", "wait", "no_color", "help"),
 }
 """The groups of the options that many commands share."""
 

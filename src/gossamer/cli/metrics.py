@@ -7,7 +7,17 @@ import contextlib
 import signal
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Data, Option, Setting, StoreUrl, open_existing_store, read_settings
+from gossamer.cli.options import (
+    Data,
+    LogFormat,
+    LogLevel,
+    Option,
+    Setting,
+    StoreUrl,
+    log_settings,
+    open_existing_store,
+    read_settings,
+)
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +37,8 @@ def metrics(
         str, Option("--bind", metavar="ADDRESS", help="The address (default 127.0.0.1; 0.0.0.0: all).")
     ] = "127.0.0.1",
     once: Annotated[bool, Option("--once", help="Print the metrics on stdout, then end.")] = False,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
     data: Data = None,
     store: StoreUrl = None,
     setting: Setting = None,
@@ -34,18 +46,21 @@ def metrics(
     """Serve the metrics of all crawls and workers of a store to Prometheus, until stopped. Several may run."""
     if port > 65_535:
         raise UsageError(f"--port {port}: a port is at most 65535")
-    return asyncio.run(_metrics(read_settings(data, store, setting), bind, port, once))
+    settings = read_settings(data, store, setting, log_settings(log_level, log_format))
+    return asyncio.run(_metrics(settings, bind, port, once))
 
 
 async def _metrics(settings: Settings, bind: str, port: int, once: bool) -> int:
     from gossamer.cli.printing import remark
     from gossamer.observability.exporter import MetricsServer
+    from gossamer.observability.logs import start_logs
 
     async with open_existing_store(settings) as store:
         page = MetricsPage(store)
         if once:
             print(await page.read(), end="")
             return 0
+        start_logs(settings.log_format or "text", settings.log_level)
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, stop.set)

@@ -137,6 +137,12 @@ StoreUrl = Annotated[
 ]
 Setting = Annotated[list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting.")]
 Json = Annotated[bool, Option("--json", help="JSON on stdout.")]
+LogLevel = Annotated[
+    str | None, Option("--log-level", metavar="LEVEL", help="debug, info (default), warning, error.")
+]
+LogFormat = Annotated[
+    str | None, Option("--log-format", metavar="FORMAT", help="One event a line: text (default) or json.")
+]
 Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress, no remarks: only errors.")]
 Crawl = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
 MaybeCrawl = Annotated[
@@ -166,6 +172,16 @@ def read_settings(
         if value is not None
     ]
     return load([*given, *(more or ())], folder=folder)
+
+
+def log_settings(level: str | None, form: str | None) -> list[GivenSetting]:
+    """Returns the settings of --log-level and --log-format."""
+    from gossamer.config.settings import GivenSetting
+
+    given = (("log_level", level), ("log_format", form))
+    return [
+        GivenSetting(f"--{name.replace('_', '-')}", name, value) for name, value in given if value is not None
+    ]
 
 
 def parse_pair(text: str) -> GivenSetting:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gossamer.cli.printing import is_plain_stderr, remark
+from gossamer.observability import logs
 
 if TYPE_CHECKING:
     from gossamer.app.runner import Live
@@ -31,7 +32,7 @@ class Progress(Protocol):
 def progress(data: Path, began: float, *, rows_on_terminal: bool = False) -> Progress:
     """Returns the kind of progress display that suits stderr. `data`: the data folder. `began`: the start of the
     run, in seconds since the epoch. `rows_on_terminal`: whether rows scroll over the same terminal."""
-    if is_plain_stderr() or rows_on_terminal:
+    if logs.started() is not None or is_plain_stderr() or rows_on_terminal:
         return Lines()
     from gossamer.cli.live_display import LiveDisplay
 
@@ -82,7 +83,10 @@ class Lines:
             "errors": s.errors,
             "slowest_hosts": [host.host for host in live.hosts[:SHOWN_HOSTS]],
         }
-        print(msgspec.json.encode(line).decode(), file=sys.stderr, flush=True)
+        if logs.started() is None:
+            print(msgspec.json.encode(line).decode(), file=sys.stderr, flush=True)
+        else:
+            logs.log_event("progress", **line)
 
     def repaint(self) -> None:
         """Does nothing, because the lines do not depend on a width."""

@@ -14,7 +14,18 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Json, Option, Quiet, Setting, StoreUrl, read_settings
+from gossamer.cli.options import (
+    Data,
+    Json,
+    LogFormat,
+    LogLevel,
+    Option,
+    Quiet,
+    Setting,
+    StoreUrl,
+    log_settings,
+    read_settings,
+)
 from gossamer.errors import GossamerError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +47,8 @@ def scheduler(
         bool, Option("--here", help="Run crawls in this process, even with a shared store.")
     ] = False,
     at_once: AtOnce = 4,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
     data: Data = None,
     store: StoreUrl = None,
     setting: Setting = None,
@@ -44,10 +57,17 @@ def scheduler(
 ) -> int:
     """Start scheduled crawls when they are due, until stopped. If several schedulers run, one leads and the
     others stand by."""
-    settings = read_settings(data, store, setting)
+    from gossamer.observability.logs import start_logs
+
+    settings = read_settings(data, store, setting, log_settings(log_level, log_format))
+    log_format = settings.log_format
     if not 1 <= at_once <= 100:
         raise UsageError("--at-once must be between 1 and 100")
-    return asyncio.run(_run(settings, here, at_once, event_printer(as_json, quiet)))
+    say = event_printer(as_json, quiet)
+    if log_format is not None:
+        start_logs(log_format, settings.log_level)
+        say = logged_events()
+    return asyncio.run(_run(settings, here, at_once, say))
 
 
 async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., None]) -> int:
@@ -109,6 +129,21 @@ def stop_event(say: Callable[..., None]) -> asyncio.Event:
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, heard)
     return stop
+
+
+def logged_events() -> Callable[..., None]:
+    """Returns a function that logs an event of the scheduler."""
+    from gossamer.cli.dead import format_time
+    from gossamer.observability.logs import log_event
+
+    def say(event: str, **facts: Any) -> None:
+        told = {
+            name: format_time(value) if name in MOMENTS and value is not None else value
+            for name, value in facts.items()
+        }
+        log_event("schedule", text=event, **told)
+
+    return say
 
 
 def event_printer(as_json: bool, quiet: bool) -> Callable[..., None]:

@@ -100,7 +100,12 @@ def format_share(n: float) -> str:
 
 def put_summary(summary: Summary, quiet: bool) -> None:
     """Prints the summary on stderr, as a table on a terminal and as one JSON line on a pipe."""
+    from gossamer.observability import logs
+
     if quiet:
+        return
+    if logs.started() is not None:
+        logs.log_event("summary", **summary.dict())
         return
     if is_plain_stderr():
         import msgspec

@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Data, Option, Setting, StoreUrl, read_settings
+from gossamer.cli.options import Data, LogFormat, LogLevel, Option, Setting, StoreUrl, read_settings
 from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, UsageError
 
@@ -43,6 +43,8 @@ def worker(
         list[str] | None,
         Option("--broker", metavar="URL", help="Celery's broker (default: the store); repeatable."),
     ] = None,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
     store: StoreUrl = None,
     data: Data = None,
     setting: Setting = None,
@@ -54,7 +56,10 @@ def worker(
         import celery  # noqa: F401 - checks that it is installed
     except ImportError:
         raise ConfigError(f"a worker needs Celery: {install_command('fleet')}") from None
-    given = [("sites", sites), ("broker", broker), ("region", region)]
+    given = [
+        *(("sites", sites), ("broker", broker), ("region", region)),
+        *(("log_level", log_level), ("log_format", log_format)),
+    ]
     more = [GivenSetting(f"--{what}", what, value) for what, value in given if value]
     settings = read_settings(data, store, setting, more)
     if settings.store is None:
@@ -101,7 +106,9 @@ def _run(settings: Settings, lanes: list[str], processes: int, name: str | None)
     from gossamer.cli.printing import remark
     from gossamer.fleet import brokers
     from gossamer.fleet.app import app, bearing, exit_code
+    from gossamer.observability.logs import start_logs
 
+    start_logs(settings.log_format or "text", settings.log_level)
     host = platform.node()
     wanted = (name or f"{lanes[0]}@%h").replace("%h", host).replace("%n", host.partition(".")[0])
     wanted = wanted if "@" in wanted else f"{wanted}@{host}"
@@ -113,9 +120,9 @@ def _run(settings: Settings, lanes: list[str], processes: int, name: str | None)
     # Celery warns about running as root and about future changes of its defaults
     warnings.filterwarnings("ignore", module="celery")
     pool = ["-P", "prefork", "-c", str(processes)]
-    quiet = ["--without-gossip", "--without-mingle", "-l", os.environ.get("GOSSAMER_LOG", "INFO")]
+    quiet = ["--without-gossip", "--without-mingle", "-l", settings.log_level]
     try:
-        app.worker_main(["worker", "-Q", ",".join(lanes), "-n", free, *pool, *quiet])
+        app.worker_main(["--quiet", "worker", "-Q", ",".join(lanes), "-n", free, *pool, *quiet])
     except SystemExit as ended:
         if isinstance(ended.code, int) and ended.code:
             return ended.code

@@ -107,6 +107,7 @@ class CrawlOptions(PageOptions, total=False):
     concurrency: int
     processes: int | str
     log_level: str
+    log_format: str
     """Prints what site files log from this level on, if the program has no log handlers of its own."""
     browser_pages: int
     host_pages: int | None

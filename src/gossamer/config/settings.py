@@ -59,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     processes: int | str = 1
     """A number, or `auto`."""
     log_level: str = "info"
+    log_format: str | None = None
+    """None: `crawl` shows its progress, and the other processes log text."""
     ladder: tuple[str, ...] = value_parsers.RUNGS[:1]
     browser: tuple[str, ...] = ("any",)
     session: float = 3600.0
@@ -202,6 +204,11 @@ ABOUT: dict[str, SettingSpec] = {
         partial(value_parsers.one_of, value_parsers.LOG_LEVELS),
         "string",
         "log records of site files that are printed: from debug, info, warning or error on",
+    ),
+    "log_format": SettingSpec(
+        partial(value_parsers.one_of, ("text", "json")),
+        "string",
+        "log one event a line on stderr, as text or json; none: crawl shows its progress, and workers log text",
     ),
     "ladder": SettingSpec(
         value_parsers.ladder,

@@ -38,6 +38,7 @@ from gossamer.fleet.brokers import all_of
 from gossamer.fleet.message_checks import TASK, VERSION, Malformed, refused
 from gossamer.fleet.slice_process import SliceProcess
 from gossamer.fleet.worker_keeper import WorkerKeeper
+from gossamer.observability import logs
 from gossamer.state.workers import WorkerRecord, WorkerRecords, take_name
 
 log = logging.getLogger("gossamer.worker")
@@ -197,6 +198,17 @@ def send(lane: str, slot: int, ticket: str) -> None:
     app.send_task(TASK, (VERSION, lane, slot, ticket), queue=lane, retry=False)
 
 
+@signals.setup_logging.connect
+def _log(**_: Any) -> None:
+    """Sends Celery's records through gossamer's formatter. Celery sets up no logs of its own then."""
+    own = settings()
+    if logs.started() is None:
+        logs.start_logs(own.log_format or "text", own.log_level)
+    if own.log_level != "debug":  # slices are no events
+        for name in ("celery.worker.strategy", "celery.app.trace"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+
+
 @signals.celeryd_after_setup.connect
 def _set_up(sender: str, instance: Any, **_: Any) -> None:
     """Prepares the main process before it forks. Takes the worker's name and creates its keeper, or exits if
@@ -230,6 +242,9 @@ def _set_up(sender: str, instance: Any, **_: Any) -> None:
 def _ready(**_: Any) -> None:
     if _Now.keeper is not None:
         _Now.keeper.start()
+        me = _Now.keeper.me
+        region = f" in region {me.region}" if me.region else ""
+        log.info("%s serves lane %s%s with %d processes", me.name, ", ".join(me.lanes), region, me.processes)
 
 
 @signals.worker_shutting_down.connect

@@ -19,6 +19,7 @@ from typing import Any
 
 from gossamer.app.wiring import open_url
 from gossamer.errors import GossamerError
+from gossamer.observability.store_events import StoreEvents
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.malformed_messages import MAX_KEPT, MalformedMessages
 from gossamer.state.slots import Slots
@@ -148,12 +149,13 @@ class WorkerKeeper:
             self._drain()
 
     async def _lead(self, store: Store) -> None:
-        slots = Slots(store)
+        slots, events = Slots(store), StoreEvents(store)
         while not self._over.is_set():
             async with slots.lead("slots") as mine:
                 began = time.monotonic()
                 while mine and not self._over.is_set():
                     await self._reconcile(store, slots)
+                    await events.look()
                     await self._rest(RECONCILE_INTERVAL_S)
                     now = time.monotonic()
                     await self._lasted(store, now - began)

@@ -36,6 +36,7 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
 | `{b:N}e` | string | `RUN MS`: run id of the server process that gave the last claims, and when it was first asked (0: it was the first server) | claim | forever |
 | `{b:N}@totals` | hash | totals of all crawls, which never fall: counts of settled visits, and the `|` names of `worker.visit_totals` | settle add requeue_expired | forever |
+| `{b:N}@opened` | list | circuit breakers of hosts that opened and were not logged yet, newest first, at most 100: `HOST TAB ERROR TAB MS TAB REASON`: open until MS; the reason for which the host was given up, if it was | settle free_slots store_robots | an hour |
 | `{b:N}w` | string | nothing. A replica that confirms this write also has all earlier writes | client | 1 s |
 | `{b:N}h:HOST` | hash | host state: `i` in flight, `m` maximum in flight, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `F` the delay that applies without it, `cd` crawl-delay ms, `rb` token of the open robots claim, `z` 1 if the gate is wide, `k` claims modulo 8; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms because robots.txt could not be read; `b` for hosts that fail: breaker and failing share (`breaker.lua`) | claim settle store_robots host_control requeue_expired free_slots | 48 h after the last claim; ten years while an operator's `D` or `m` holds |
 | `{b:N}@rung:HOST` | string | rung that gets the host's pages (JSON, `politeness.ladder`) | learned_rung | 30 days after the last change |
@@ -107,6 +108,11 @@ def totals(bucket: int) -> str:
     return f"{tag(bucket)}@totals"
 
 
+def opened(bucket: int) -> str:
+    """Returns the key of the circuit breakers that opened and were not logged yet."""
+    return f"{tag(bucket)}@opened"
+
+
 def anchors(crawl: str) -> str:
     """Returns the key of a crawl's redirected seeds."""
     return f"gossamer:anchors:{crawl}"
@@ -159,7 +165,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 look like those of hosts."""
 
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|turn:[a-z]+|pl|po)"
-_CLOCK_KEYS = r"@(?:totals|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
+_CLOCK_KEYS = r"@(?:totals|opened|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )

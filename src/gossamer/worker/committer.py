@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from gossamer.errors import Moved, Stale
 from gossamer.model.interfaces import FrontierVerbs
-from gossamer.model.visit import Adds, Commit, Visit
+from gossamer.model.visit import Adds, Claim, Commit, Visit
 from gossamer.worker.near_duplicates import DuplicateMarker
 from gossamer.worker.outputs import Append, Outputs
 from gossamer.worker.visit_totals import TotalsOfVisits
@@ -71,16 +71,17 @@ class Committer:
         company: GatherLimits = FEW,
         totals: TotalsOfVisits | None = None,
         on_put: Sequence[Callable[[Visit], None]] = (),
+        on_lost: Callable[[Sequence[Claim]], None] = lambda _: None,
     ) -> None:
         """`totals`: counts the requests of visits for the metrics. `on_put`: callables that get each visit
-        passed to `put`."""
+        passed to `put`. `on_lost`: called with the claims of visits that were lost before their settle."""
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
         """Visits of the commit in flight."""
         self.refused = 0
         """Number of visits whose claim was lost before the settle."""
         self._frontier, self._outputs, self._likening = frontier, outputs, likening
-        self._on_put, self._totals = on_put, totals
+        self._on_put, self._totals, self._on_lost = on_put, totals, on_lost
         self.company, self._size = company, 0
         self._wake = asyncio.Event()
         self._closing = False
@@ -208,6 +209,7 @@ class Committer:
                 if isinstance(outcome, Stale):
                     self.refused += len(outcome.tokens)
                     gone = set(outcome.tokens)
+                    self._on_lost([v.claim for v in buckets[commit.bucket] if v.claim.token in gone])
                     left[commit.bucket] = [v for v in buckets[commit.bucket] if v.claim.token not in gone]
             if not left:
                 self._outputs.moved(moves)

@@ -46,7 +46,7 @@ local function felt(s, health, why)
   if t.ends > now or (t.ends == 0 and t.faults < tonumber(most)) then return end -- open: the request began before the opening
   t.why = t.openings >= 3 and kind == 'd' and why or ''
   t.openings = t.openings + 1
-  total(t.why == '' and 'breaker|open' or 'breaker|given-up', 1)
+  s.opened = why -- `arm` records it
   local wait = math.min(tonumber(first) * 2 ^ (t.openings - 1), tonumber(longest))
   if t.why ~= '' then wait = tonumber(longest) end
   t.ends = math.floor(now + wait * (1 + clock[2] % 1000 / 5000))

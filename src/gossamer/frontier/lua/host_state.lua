@@ -28,6 +28,13 @@ local function arm(host, changed)
     if not text then s.t = nil end
     s.told = nil
   end
+  if s.opened and s.t then
+    total(s.t.why == '' and 'breaker|open' or 'breaker|given-up', 1)
+    call('LPUSH', T .. '@opened', table.concat({host, s.opened, string.format('%.0f', s.t.ends), s.t.why}, '\t'))
+    call('LTRIM', T .. '@opened', 0, 99)
+    call('PEXPIRE', T .. '@opened', 3600000)
+    s.opened = nil
+  end
   crawls = crawls or call('SMEMBERS', T .. 'c')
   for _, name in ipairs(crawls) do
     local c = T .. name .. ':'

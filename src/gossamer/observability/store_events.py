@@ -1,0 +1,84 @@
+"""The events that only the store shows: crawls that change their state, workers that come and go, circuit
+breakers that open. One process of a fleet logs them; on a laptop, the crawl does."""
+
+from __future__ import annotations
+
+from gossamer.frontier.crawls import Crawls
+from gossamer.observability.logs import log_event
+from gossamer.state.workers import WorkerRecords
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+MAX_OPENINGS = 100
+
+
+class StoreEvents:
+    """Logs what changed between two looks. The first look logs no change, because the earlier state is
+    unknown."""
+
+    def __init__(self, store: Store, crawl: str | None = None) -> None:
+        """`crawl`: the only crawl whose state is logged. None: all crawls."""
+        self._store, self._crawl = store, crawl
+        self._crawls, self._workers = Crawls(store), WorkerRecords(store)
+        self._states: dict[str, tuple[str, str]] | None = None
+        self._living: set[str] | None = None
+
+    async def look(self) -> None:
+        """Looks once. Raises StoreError."""
+        await self._look_at_crawls()
+        if self._crawl is None:
+            await self._look_at_workers()
+        await self._look_at_breakers()
+
+    async def _look_at_crawls(self) -> None:
+        names = [self._crawl] if self._crawl is not None else await self._crawls.names()
+        pipe = self._store.client.pipeline(transaction=False)
+        for name in names:
+            pipe.hmget(keys.record(name), ["state", "reason"])
+        found = await self._store.guard(pipe.execute()) if names else []
+        states = {
+            name: ((state or b"").decode(), (reason or b"").decode("utf-8", "replace"))
+            for name, (state, reason) in zip(names, found, strict=True)
+        }
+        for name, (state, reason) in states.items() if self._states is not None else ():
+            if state and self._states is not None and self._states.get(name) != (state, reason):
+                log_event("crawl_state", crawl=name, state=state, text=reason)
+        self._states = states
+
+    async def _look_at_workers(self) -> None:
+        living = {one.name: one for one in await self._workers.living()}
+        if self._living is not None:
+            for name in living.keys() - self._living:
+                one = living[name]
+                log_event(
+                    "worker_joined", worker=name, lanes=one.lanes, region=one.region, processes=one.processes
+                )
+            left = self._living - living.keys()
+            known = {one.name for one in await self._workers.all()} if left else set()
+            for name in left:  # a worker that stops removes its record; one that dies leaves it
+                if name in known:
+                    log_event(
+                        "worker_gone",
+                        worker=name,
+                        text="it sends no heartbeat: its claims return within 30 s",
+                    )
+                else:
+                    log_event("message", worker=name, text="the worker has stopped")
+        self._living = set(living)
+
+    async def _look_at_breakers(self) -> None:
+        pipe = self._store.client.pipeline(transaction=False)
+        for bucket in range(self._store.buckets):
+            pipe.rpop(keys.opened(bucket), MAX_OPENINGS)
+        for found in await self._store.guard(pipe.execute()):
+            for raw in found or ():
+                host, error, until, given_up = raw.decode("utf-8", "replace").split("\t")
+                log_event(
+                    "breaker_opened",
+                    host=host,
+                    error=error,
+                    text="given up: its URLs end without a request"
+                    if given_up
+                    else "no request until the next probe",
+                    until=int(until) / 1000,
+                )
