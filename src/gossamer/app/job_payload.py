@@ -102,6 +102,11 @@ def unpack_setup(
     return msgspec.structs.replace(setup, job=job, store=store, segment=segment)
 
 
+def read_outputs(raw: bytes) -> Job:
+    """Returns the job of a stored setup as it was submitted, for its outputs. Raises ConfigError."""
+    return _read(raw).setup.job
+
+
 def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:
     """Returns the setup with its sealed parts decrypted."""
     setup = stored.setup

@@ -54,6 +54,7 @@ from gossamer.sites import host_rules
 from gossamer.sites.captcha_hook import solver
 from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.site_logs import printed_level
+from gossamer.state.attempts_table import AttemptsTable
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.host_groups import HostGroups
 from gossamer.state.learned_rungs import LearnedRungs
@@ -273,7 +274,15 @@ class CrawlWorker:
             hold=partial(hold_rows, HeldRows(self.store, setup.crawl)) if self.sites else None,
             kept=None if (self.folder / INCOMPLETE).exists() else kept,
             only_pass=setup.job.refresh,
+            attempts=self._attempts_table(),
         )
+
+    def _attempts_table(self) -> AttemptsTable | None:
+        """Returns the table of attempts in a shared store, unless attempts have an output of their own."""
+        most = self.setup.job.settings.keep_attempts
+        if self.setup.job.settings.store is None or most is None or self.setup.job.attempts is not None:
+            return None
+        return AttemptsTable(self.store, self.setup.crawl, most)
 
     async def _tell_unfilled(self) -> None:
         """Reports outputs that a later run added and that could not be filled with what was found before."""

@@ -45,6 +45,7 @@ def listed(
     reason: Reason = None,
     since: Since = None,
     limit: Limit = 1000,
+    of_all: Annotated[bool, Option("--all", help="Of all crawls.")] = False,
     data: Data = None,
     store: StoreUrl = None,
     setting: Setting = None,
@@ -52,7 +53,9 @@ def listed(
 ) -> int:
     """List dead letters, oldest first. With --json, print one object per line."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
-    return asyncio.run(_list(settings, crawl, wanted, limit, as_json))
+    if of_all and crawl is not None:
+        raise UsageError(f"--all lists all crawls: leave {crawl} out, or --all")
+    return asyncio.run(_list(settings, crawl, of_all, wanted, limit, as_json))
 
 
 def show(
@@ -117,31 +120,43 @@ def filters(host: str | None, reason: str | None, since: str | None) -> dict[str
 
 
 async def _list(
-    settings: Settings, crawl: str | None, wanted: dict[str, Any], limit: int, as_json: bool
+    settings: Settings,
+    crawl: str | None,
+    of_all: bool,
+    wanted: dict[str, Any],
+    limit: int,
+    as_json: bool,
 ) -> int:
+    import msgspec
+
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.frontier.stats import CrawlStatistics
 
-    rows: list[Letter] = []
+    rows: list[tuple[str, Letter]] = []
     shown = 0
     async with open_existing_store(settings) as store:
-        async for letter in CrawlStatistics(store).dead(await only_crawl(store, crawl), **wanted):
-            if limit and shown >= limit:
-                remark(f"the first {limit} are shown; --limit 0 shows all")
-                break
-            shown += 1
-            if as_json:
-                put_json(letter)
-            else:
-                rows.append(letter)
+        census = CrawlStatistics(store)
+        for name in await census.crawls.names() if of_all else [await only_crawl(store, crawl)]:
+            async for letter in census.dead(name, **wanted):
+                if limit and shown >= limit:
+                    break
+                shown += 1
+                if as_json:
+                    put_json({"crawl": name, **msgspec.structs.asdict(letter)} if of_all else letter)
+                else:
+                    rows.append((name, letter))
+    if limit and shown >= limit:
+        remark(f"the first {limit} are shown; --limit 0 shows all")
     if not as_json and rows:
-        heads = ("id", "when", "reason", "tries", "url", "detail")
-        put_table(
-            heads,
-            [(x.id, format_time(x.at), x.reason, x.attempts + 1, x.url, x.detail) for x in rows],
-            right=("id", "tries"),
-            least=("detail", "tries", "when"),
-        )
+        heads = (*(("crawl",) if of_all else ()), "id", "when", "reason", "tries", "url", "detail")
+        table = [
+            (
+                *((name,) if of_all else ()),
+                *(one.id, format_time(one.at), one.reason, one.attempts + 1, one.url, one.detail),
+            )
+            for name, one in rows
+        ]
+        put_table(heads, table, right=("id", "tries"), least=("detail", "tries", "when"))
     elif not shown:
         remark("no dead letters")
     return 0

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Data, Json, MaybeCrawl, Option, Setting, only_of, read_settings
+from gossamer.cli.options import (
+    Argument,
+    Data,
+    Json,
+    MaybeCrawl,
+    Option,
+    Setting,
+    StoreUrl,
+    only_of,
+    read_settings,
+)
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
+    from gossamer.app.query.shared_store import SharedCrawl
     from gossamer.config.settings import Settings
 
 HostFilter = Annotated[str | None, Option("--host", metavar="HOST", help="Only of this host.")]
@@ -37,7 +49,12 @@ Limit = Annotated[
     Option("--limit", metavar="N", help="How many are shown (50, with --json all; 0: all).", least=0),
 ]
 By = Annotated[
-    str | None, Option("--by", metavar="WHAT", help="Summed up by provider, hour, host, reason or rung.")
+    str | None,
+    Option(
+        "--by",
+        metavar="WHAT",
+        help="Summed up by provider, hour, host, reason, rung or worker; several with commas.",
+    ),
 ]
 What = Annotated[str, Option("--what", metavar="WHAT", help="items (default), attempts or pages.")]
 Name = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
@@ -63,6 +80,7 @@ def items(
     confirm_gone: ConfirmGone = False,
     dry_run: DryRun = False,
     data: Data = None,
+    store: StoreUrl = None,
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
@@ -71,19 +89,25 @@ def items(
     from gossamer.app.query.filters import all_of
     from gossamer.items.assets import told_of
 
-    settings = read_settings(data, None, setting)
-    folder = folder_of(Path(settings.data), crawl)
+    settings = read_settings(data, store, setting)
     if confirm_gone:
-        return _confirm_gone(settings, folder, dry_run, as_json)
+        return _confirm_gone(settings, folder_of(Path(settings.data), crawl), dry_run, as_json)
     if dry_run:
         raise UsageError("--dry-run goes with --confirm-gone")
     test = all_of(host=only_of(host), since=since, wheres=where or ())
-    found = (row for row in stored_rows(folder, "items") if test(row))
-    if kind:
-        rows = (row for row in found if str(row.get("_kind")).lower() == kind.lower())
-    else:
-        rows = (row for row in found if not told_of(row))
-    print_rows(filtered_rows(rows, folder, "items", where), limit, as_json, ("_kind", "_key"))
+    with opened_crawl(settings, crawl) as stored:
+        found = (row for row in stored.rows("items") if test(row))
+        if kind:
+            rows = (row for row in found if str(row.get("_kind")).lower() == kind.lower())
+        else:
+            rows = (row for row in found if not told_of(row))
+        print_rows(
+            filtered_rows(rows, stored, "items", where),
+            limit,
+            as_json,
+            ("_kind", "_key"),
+            empty=stored.why_empty,
+        )
     return 0
 
 
@@ -119,21 +143,32 @@ def attempts(
     where: Where = None,
     limit: Limit = None,
     data: Data = None,
+    store: StoreUrl = None,
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Show the requests of a crawl. `--by` sums them up by provider, hour, host, reason or rung."""
+    """Show the requests of a crawl. `--by` sums them up by provider, hour, host, reason, rung or worker."""
     from gossamer.app.query.filters import all_of
     from gossamer.app.query.reports import BY
     from gossamer.config.value_parsers import nearest
 
-    if by is not None and by not in BY:
-        raise UsageError(f"--by {by}: use one of {', '.join(BY)}{nearest(by, BY)}")
-    folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
+    for word in by.split(",") if by is not None else ():
+        if word not in BY:
+            raise UsageError(f"--by {word}: use {', '.join(BY)}, or several with commas{nearest(word, BY)}")
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
-    rows = filtered_rows(
-        (row for row in stored_rows(folder, "attempts") if test(row)), folder, "attempts", where
-    )
+    with opened_crawl(read_settings(data, store, setting), crawl) as stored:
+        rows = filtered_rows((row for row in stored.rows("attempts") if test(row)), stored, "attempts", where)
+        _print_attempts(rows, by, limit, as_json, stored.why_empty)
+    return 0
+
+
+def _print_attempts(
+    rows: Iterator[dict[str, Any]],
+    by: str | None,
+    limit: int | None,
+    as_json: bool,
+    empty: Callable[[str], str],
+) -> None:
     if by is None:
         heads = (
             "ts",
@@ -154,10 +189,11 @@ def attempts(
             heads,
             only=True,
             least=("bytes_wire", "rung", "proxy", "attempt", "ts", "seconds"),
+            empty=empty,
+            what="attempts",
         )
     else:
         put_report(rows, by, as_json)
-    return 0
 
 
 def export(
@@ -170,6 +206,7 @@ def export(
     since: Since = None,
     where: Where = None,
     data: Data = None,
+    store: StoreUrl = None,
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
@@ -182,22 +219,96 @@ def export(
 
     if what not in ("items", "attempts", "pages"):
         raise UsageError(f"--what {what}: items, attempts or pages")
-    folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
+    settings = read_settings(data, store, setting)
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
-    rows = filtered_rows((row for row in stored_rows(folder, what) if test(row)), folder, what, where)
-    refuse_if_written(folder.parent, parse(file).path)
-    taken = [*sources(folder), *sources(folder, partial=True), f"{folder / 'attempts.jsonl'}:jsonl"]
-    columns = (
-        infer_columns(stored_rows(folder, what, natural=True))
-        if what == "items" and parse(file).format != "jsonl"
-        else None
-    )
-    count, files = write(file, what, rows, taken, items=columns, folder=str(folder))
+    with opened_crawl(settings, crawl) as stored:
+        rows = filtered_rows((row for row in stored.rows(what) if test(row)), stored, what, where)
+        refuse_if_written(Path(settings.data), parse(file).path)
+        columns = (
+            infer_columns(stored.rows(what, natural=True))
+            if what == "items" and parse(file).format != "jsonl"
+            else None
+        )
+        count, files = write(file, what, rows, stored.outputs, items=columns, folder=stored.folder)
     if as_json:
-        put_json({"crawl": folder.name, "file": file, "files": files, "rows": count})
+        put_json({"crawl": stored.name, "file": file, "files": files, "rows": count})
     else:
         print(f"{count} {what} to {', '.join(map(os.path.relpath, files))}")
     return 0
+
+
+@contextlib.contextmanager
+def opened_crawl(settings: Settings, crawl: str | None) -> Iterator[LocalRows | SharedRows]:
+    """Opens the rows of a crawl: with a shared store those that any machine reaches, else those of the data
+    folder. Raises UsageError."""
+    if settings.store is None:
+        yield LocalRows(folder_of(Path(settings.data), crawl))
+        return
+    from gossamer.app.query.shared_store import SharedCrawl
+
+    with SharedCrawl(settings, crawl) as shared:
+        folder = Path(settings.data) / shared.name
+        if shared.is_of_fleet or not folder.is_dir():
+            yield SharedRows(shared, settings)
+        else:
+            yield LocalRows(folder)
+
+
+class LocalRows:
+    """The rows of a crawl in this machine's data folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self.name, self.folder = folder, folder.name, str(folder)
+
+    @property
+    def outputs(self) -> list[str]:
+        """The crawl's own files, in the form of -o, which an export must not replace."""
+        folder = self._folder
+        return [*sources(folder), *sources(folder, partial=True), f"{folder / 'attempts.jsonl'}:jsonl"]
+
+    def rows(self, what: str, *, natural: bool = False) -> Iterator[dict[str, Any]]:
+        """Yields the stored rows."""
+        return stored_rows(self._folder, what, natural)
+
+    def why_empty(self, what: str) -> str:
+        """Returns why nothing is shown."""
+        n = sum(1 for _ in self.rows(what))
+        return f"none of {n} {what} matches" if n else f"{self.name} has no {what} in {self._folder} yet"
+
+
+class SharedRows:
+    """The rows of a crawl of a shared store."""
+
+    def __init__(self, shared: SharedCrawl, settings: Settings) -> None:
+        self._shared, self._settings, self.name = shared, settings, shared.name
+        self.folder = str(Path(settings.data) / shared.name)
+
+    @property
+    def outputs(self) -> list[str]:
+        """The crawl's outputs, which an export must not replace."""
+        return self._shared.outputs
+
+    def rows(self, what: str, *, natural: bool = False) -> Iterator[dict[str, Any]]:
+        """Yields the rows that can be read on this machine."""
+        from gossamer.cli.printing import remark
+
+        if what != "attempts":
+            return self._shared.rows("_kind" if what == "items" else "requested_url", natural=natural)
+        size = self._shared.attempts_size()
+        if size.dropped:
+            remark(
+                f"the first {size.dropped} of {size.lines} attempts are dropped (keep_attempts); "
+                "--attempts OUTPUT keeps all"
+            )
+        return self._shared.attempts()
+
+    def why_empty(self, what: str) -> str:
+        """Returns why nothing is shown."""
+        if n := sum(1 for _ in self.rows(what)):
+            return f"none of {n} {what} matches"
+        if what == "attempts" and self._settings.keep_attempts is None:
+            return f"{self.name}: keep_attempts is off here, so workers may keep no attempts in the store"
+        return f"{self.name} has no {what} yet; see gossamer status {self.name}"
 
 
 def folder_of(data: Path, crawl: str | None) -> Path:
@@ -267,7 +378,7 @@ def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict
 
 
 def filtered_rows(
-    rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None
+    rows: Iterator[dict[str, Any]], stored: LocalRows | SharedRows, what: str, wheres: list[str] | None
 ) -> Iterator[dict[str, Any]]:
     """Returns the rows. Raises UsageError if a `--where` test does not fit its field, or if there are no rows
     because no row has the field."""
@@ -275,13 +386,13 @@ def filtered_rows(
     from gossamer.config.value_parsers import nearest
 
     for text in wheres or ():
-        if why := why_senseless(text, stored_rows(folder, what)):
+        if why := why_senseless(text, stored.rows(what)):
             raise UsageError(f"--where {text!r}: {why}")
     first = next(rows, None)
     if first is not None:
         return chain([first], rows)
     if wheres:
-        names = {name for row in stored_rows(folder, what) for name in row}
+        names = {name for row in stored.rows(what) for name in row}
         for text in wheres:
             if names and (field := field_of(text)) not in names:
                 raise UsageError(
@@ -297,26 +408,33 @@ def print_rows(
     heads: tuple[str, ...],
     only: bool = False,
     least: Sequence[str] = (),
+    empty: Callable[[str], str] | None = None,
+    what: str = "items",
 ) -> None:
     """Prints rows, one per line. A table has the columns `heads` and, unless `only` is set, all other fields
-    of the printed rows. `least`: columns that a narrow terminal leaves out first."""
+    of the printed rows. `least`: columns that a narrow terminal leaves out first. `empty`: returns why there
+    are no rows of the kind `what`."""
     from gossamer.cli.printing import put_json, put_table, remark
 
     if as_json:
+        found = 0
         for row in islice(rows, limit or None):
             put_json(row)
+            found += 1
+        if not found and empty is not None:
+            remark(empty(what))
         return
     limit = DEFAULT_LIMIT if limit is None else limit
-    found = list(islice(rows, limit + 1) if limit else rows)
-    if not found:
-        remark("nothing was found")
+    shown = list(islice(rows, limit + 1) if limit else rows)
+    if not shown:
+        remark("nothing was found" if empty is None else empty(what))
         return
-    if limit and len(found) > limit:
+    if limit and len(shown) > limit:
         remark(f"the first {limit} are shown; --limit 0 shows all")
-        found = found[:limit]
-    more = [name for row in found for name in row if not name.startswith("_")] if not only else []
+        shown = shown[:limit]
+    more = [name for row in shown for name in row if not name.startswith("_")] if not only else []
     names = list(dict.fromkeys((*heads, *more)))
-    put_table(names, [[cell_text(row.get(name)) for name in names] for row in found], least=least)
+    put_table(names, [[cell_text(row.get(name)) for name in names] for row in shown], least=least)
 
 
 def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:

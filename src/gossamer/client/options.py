@@ -124,6 +124,7 @@ class CrawlOptions(PageOptions, total=False):
     recycle_time: Time
     recycle_memory: Size
     metric_domains: Texts
+    keep_attempts: Size
 
 
 OUTSIDE_JOB = ("progress", "output")

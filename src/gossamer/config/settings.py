@@ -37,6 +37,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data: str = ".gossamer"
     keep: int | None = 10 << 30
     """None: rows are not kept."""
+    keep_attempts: int | None = 64 << 20
+    """None: attempts are not kept in a shared store."""
     cold: str | None = None
     user_agent: str | None = None
     contact: str | None = None
@@ -137,6 +139,12 @@ ABOUT: dict[str, SettingSpec] = {
         "most bytes of items and page records that all crawls of `data` keep there, or as 500M, "
         "10G; the oldest finished "
         "crawls' rows are removed first; off: none are kept",
+    ),
+    "keep_attempts": SettingSpec(
+        value_parsers.kept_size,
+        "integer string",
+        "most bytes of each crawl's attempts, compressed, in a shared store, or as 500M; the oldest go first; "
+        "off: none are kept there",
     ),
     "cold": SettingSpec(
         value_parsers.cold,

@@ -25,6 +25,8 @@ other keys, so the store must allow derived keys within a slot.
 | `gossamer:told:CRAWL` | set | gates about which a warning was given | quality | an hour after the last one |
 | `gossamer:rates` | hash | caps in requests per second: `fleet` or a lane -> cap, and `tat:` before these names -> ms of the next permit | rates | until removed |
 | `gossamer:domains` | set | registered domains with metrics of their own, at most 50 | metric_domains | forever |
+| `{attempts:CRAWL}l` | list | the crawl's attempts, oldest first: batches of 4 bytes (number of lines) and compressed JSON lines (`state.attempts_table`) | workers of a shared store | the crawl; bounded by `keep_attempts` |
+| `{attempts:CRAWL}n` | hash | `lines` written, `dropped` of them, `bytes` now | workers of a shared store | the crawl |
 | `gossamer:scores` | hash | `CRAWL TAB WORKER` -> recent success of the worker's visits (JSON, `state.scores`) | the worker | a minute after its last record |
 | `{proxies}s` | hash | proxy's id, `@PROVIDER` or `ID TAB DOMAIN` -> statistics (`proxy_health.lua`) | proxy_health | a week after its last use |
 | `{proxies}v` | zset | the same names -> number of their last change | proxy_health | as `{proxies}s` |
@@ -108,6 +110,11 @@ def totals(bucket: int) -> str:
     return f"{tag(bucket)}@totals"
 
 
+def attempts(crawl: str) -> tuple[str, str]:
+    """Returns the keys of a crawl's attempts: the list, and its size."""
+    return f"{{attempts:{crawl}}}l", f"{{attempts:{crawl}}}n"
+
+
 def opened(bucket: int) -> str:
     """Returns the key of the circuit breakers that opened and were not logged yet."""
     return f"{tag(bucket)}@opened"
@@ -167,7 +174,7 @@ look like those of hosts."""
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:totals|opened|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

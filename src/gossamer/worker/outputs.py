@@ -35,6 +35,7 @@ from gossamer.model.interfaces import (
 )
 from gossamer.model.visit import Row, Visit
 from gossamer.sinks.rows_in_data_folder import KeptRows
+from gossamer.state.attempts_table import AttemptsTable, pack_lines
 from gossamer.worker.backfill_outputs import OutputBackfill, written_counts
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0
@@ -122,6 +123,7 @@ class Outputs:
     - `ours`: raises an error if another process closed the files because this one sent no heartbeat.
     - `say`: called when a sink goes away or comes back. Without `say`, and after `stop` or the `deadline`, an
       outage is an error.
+    - `attempts`: the table of attempts in a shared store.
     - `hold`: holds back rows that lack usual values. If it is None, these rows are written.
     - `kept`: the rows that the crawl kept so far, None if some were not kept. An output that this run adds is
       filled with these rows. `only_pass`: the output is filled only with the rows of the current pass
@@ -145,12 +147,14 @@ class Outputs:
         hold: Hold | None = None,
         kept: KeptRows | None = None,
         only_pass: bool = False,
+        attempts: AttemptsTable | None = None,
     ) -> None:
         self._frontier, self._alone, self._ours, self._hold = frontier, alone, ours, hold
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
         self._waiting = SinkRetry(say, stop, deadline)
         self._lengths: dict[str, int] = {}
+        self._attempts = attempts
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
@@ -182,6 +186,8 @@ class Outputs:
             notes.append((self._known, [visit.seen for visit in batch if visit.seen is not None]))
         if notes:
             await self._patiently(_note, notes)
+        if self._attempts is not None and (lines := [one for visit in batch for one in visit.attempts]):
+            await self._attempts.add(await self._in_thread(pack_lines, lines), len(lines))
         if rows and self._tables:
             await self._upsert(batch, rows)
         if self._histories and (

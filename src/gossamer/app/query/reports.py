@@ -1,4 +1,4 @@
-"""Summarizes the attempts log by proxy provider, hour of day, host, reason or rung."""
+"""Summarizes the attempts log by proxy provider, hour of day, host, reason, rung or worker."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ BY: dict[str, Callable[[Row], str]] = {
     "host": lambda row: str(row.get("host")),
     "reason": lambda row: str(row.get("error") or "none"),
     "rung": lambda row: str(row.get("rung")),
+    "worker": lambda row: str(row.get("worker")),
 }
 """The groupings of a report, each with the function that returns an attempt's group. Hours are in UTC."""
 MAX_KEPT_DURATIONS = 1000
@@ -50,11 +51,12 @@ class _Sum:
 
 
 def report(rows: Iterable[Row], by: str) -> list[AttemptGroup]:
-    """Returns the attempts by group, those with the most requests first (hours in their order)."""
+    """Returns the attempts by group, those with the most requests first (hours in their order). `by`: one or
+    several of BY, joined by commas."""
     sums: dict[str, _Sum] = defaultdict(_Sum)
-    name = BY[by]
+    names = [BY[word] for word in by.split(",")]
     for row in rows:
-        one = sums[name(row)]
+        one = sums[" ".join(name(row) for name in names)]
         one.requests += 1
         one.good += row.get("outcome") in (ClaimEnd.DONE.word, REDIRECTED) and not row.get("error")
         one.blocked += bool(row.get("block"))

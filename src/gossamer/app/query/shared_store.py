@@ -1,0 +1,140 @@
+"""Reads the rows and attempts of a crawl of a shared store from any machine: from the outputs that its workers
+write, and from the store's table of attempts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gossamer.app import job_payload
+from gossamer.app.job import Setup
+from gossamer.app.login_setup import seal_of
+from gossamer.app.query.sources import natural_rows_of, rows_of
+from gossamer.app.wiring import open_url
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError, UsageError
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.frontier_client import Frontier
+from gossamer.sinks.output_spec import WHOLE, column_choice
+from gossamer.sinks.sink_url import kind_of
+from gossamer.state.attempts_table import AttemptsTable, TableSize
+from gossamer.state.fleet_crawls import FleetCrawls
+from gossamer.store.store import Store
+
+Row = dict[str, Any]
+
+
+class SharedCrawl:
+    """One crawl of a shared store. Use it as a context manager; its generators are ordinary ones."""
+
+    def __init__(self, settings: Settings, crawl: str | None) -> None:
+        """`crawl` is None for the only crawl of the store."""
+        self._settings, self._wanted = settings, crawl
+        self._runner = asyncio.Runner()
+        self.name = crawl or ""
+        self._setup: Setup | None = None
+        self._outputs: list[str] = []
+
+    def __enter__(self) -> SharedCrawl:
+        """Opens the store. Raises StoreError, and UsageError if there is no such crawl."""
+        try:
+            self._store = self._runner.run(open_url(self._settings.store or "", embedded=False))
+            self._runner.run(self._open(self._store))
+        except BaseException:
+            self._runner.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._store.close())
+        self._runner.close()
+
+    async def _open(self, store: Store) -> None:
+        crawls = Crawls(store)
+        if self._wanted is None:
+            names = await crawls.names()
+            if len(names) != 1:
+                raise UsageError(f"which crawl? there are {', '.join(names) or 'none'}: name one")
+            self.name = names[0]
+        record = await crawls.need(self.name)
+        raw = await FleetCrawls(store).job(self.name)
+        if raw is None:
+            self._outputs = [one for one in record.outputs if "***" not in one]
+            return
+        seal = partial(seal_of, self._settings, store)
+        self._setup = job_payload.unpack_setup(raw, self._settings, store.url, "", seal)
+        shared = job_payload.read_outputs(raw)
+        lengths = await Frontier(store, self.name).all_lengths()
+        segments = sorted(job_payload.committed_segments(list(lengths)))
+        for spec in [*(one.spec for one in shared.outputs), *filter(None, [shared.pages])]:
+            self._outputs += _readable(spec, segments)
+        self._attempts = _readable(shared.attempts, segments) if shared.attempts else []
+
+    _attempts: list[str] = []  # noqa: RUF012 - replaced, never changed
+
+    @property
+    def is_of_fleet(self) -> bool:
+        """Whether the crawl was submitted, so that any worker may have made its rows."""
+        return self._setup is not None
+
+    @property
+    def outputs(self) -> list[str]:
+        """The outputs that can be read here, in the form of -o: databases, and the parts of folders."""
+        return self._outputs
+
+    def rows(self, sign: str, *, natural: bool = False) -> Iterator[Row]:
+        """Yields the rows that have the field `sign`. Raises UsageError if no output can be read here."""
+        specs = [one for one in self._outputs if _is_here(one)]
+        if not specs:
+            told = ", ".join(self._outputs) or "it has no output that can be read"
+            raise UsageError(
+                f"{self.name}: no rows can be read here: {told}; run this where its folder is, or submit it with "
+                "-o to a database or a folder that all machines reach"
+            )
+        first = kind_of(specs[0])
+        for spec in specs[:1] if first else [one for one in specs if not kind_of(one)]:
+            read = natural_rows_of(spec) if natural else rows_of(spec)
+            yield from (row for row in read if sign in row)
+
+    def attempts(self) -> Iterator[Row]:
+        """Yields the attempts: from the crawl's `--attempts` output if it has one, else from the store."""
+        specs = [one for one in self._attempts if _is_here(one)]
+        if self._attempts and not specs:
+            raise ConfigError(
+                f"{self.name}: its attempts are in {', '.join(self._attempts)}, which is not here"
+            )
+        for spec in specs:
+            yield from (row for row in rows_of(spec) if "outcome" in row)
+        if not specs:
+            batches = AttemptsTable(self._store, self.name).batches()
+            while batch := self._runner.run(_next(batches)):
+                yield from batch
+
+    def attempts_size(self) -> TableSize:
+        """Returns the size of the store's table of attempts."""
+        return self._runner.run(AttemptsTable(self._store, self.name).size())
+
+
+async def _next(batches: AsyncIterator[list[Row]]) -> list[Row]:
+    return await anext(batches, [])
+
+
+def _readable(spec: str, segments: list[str]) -> list[str]:
+    """Returns the outputs of a shared output that can be read: a database itself, or each part of a folder."""
+    if kind_of(spec):
+        return [spec]
+    folder, form = job_payload.folder_of(spec)
+    if form in WHOLE or folder is None or column_choice(spec) is not None:
+        return []
+    return [job_payload.part_of_output(spec, segment) for segment in segments]
+
+
+def _is_here(spec: str) -> bool:
+    """Returns whether an output can be read on this machine."""
+    if kind_of(spec):
+        return True
+    path = Path(spec.partition(":")[0])
+    return path.exists() or any(path.parent.glob(f"{path.stem}.*"))

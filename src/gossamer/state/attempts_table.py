@@ -1,0 +1,74 @@
+"""The attempts of the crawls of a shared store: a bounded table that every worker writes and every machine
+reads. Each entry is one batch of lines, compressed. The oldest entries are dropped when a crawl's table is
+full."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from gossamer.model.visit import Attempt
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+PAGE_ENTRIES = 50
+_ADD = """
+redis.call('RPUSH', KEYS[1], ARGV[1])
+redis.call('HINCRBY', KEYS[2], 'lines', ARGV[2])
+local bytes = redis.call('HINCRBY', KEYS[2], 'bytes', #ARGV[1])
+while bytes > tonumber(ARGV[3]) and redis.call('LLEN', KEYS[1]) > 1 do
+  local old = redis.call('LPOP', KEYS[1])
+  bytes = redis.call('HINCRBY', KEYS[2], 'bytes', -#old)
+  redis.call('HINCRBY', KEYS[2], 'dropped', struct.unpack('>I4', old))
+end
+return bytes
+"""
+
+
+class TableSize(NamedTuple):
+    """The size of a crawl's table: lines written so far, lines of them that were dropped, and bytes."""
+
+    lines: int
+    dropped: int
+    bytes: int
+
+
+def pack_lines(lines: Sequence[Attempt]) -> bytes:
+    """Encodes a batch: the number of lines (4 bytes, big-endian), and the JSON lines, compressed."""
+    text = msgspec.json.Encoder().encode_lines(lines)
+    return len(lines).to_bytes(4, "big") + zlib.compress(text, 1)
+
+
+class AttemptsTable:
+    """The table of one crawl."""
+
+    def __init__(self, store: Store, crawl: str, most: int = 0) -> None:
+        """`most`: maximum bytes, for `add`."""
+        self._store, self._keys, self._most = store, keys.attempts(crawl), most
+
+    async def add(self, entry: bytes, lines: int) -> None:
+        """Adds a batch (`pack_lines`). Waits through an outage of the store if the client does."""
+        call = self._store.client.eval(_ADD, 2, *self._keys, entry, str(lines), str(self._most))
+        await self._store.guard(cast(Any, call))
+
+    async def size(self) -> TableSize:
+        """Returns the size of the table."""
+        found = await self._store.guard(
+            cast(Any, self._store.client.hmget(self._keys[1], ["lines", "dropped", "bytes"]))
+        )
+        return TableSize(*(int(one or 0) for one in found))
+
+    async def batches(self) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yields the lines in batches, oldest first."""
+        first = 0
+        while True:
+            call = self._store.client.lrange(self._keys[0], first, first + PAGE_ENTRIES - 1)
+            entries = await self._store.guard(cast(Any, call))
+            for entry in entries:
+                yield msgspec.json.Decoder(dict[str, Any]).decode_lines(zlib.decompress(entry[4:]))
+            if len(entries) < PAGE_ENTRIES:
+                return
+            first += PAGE_ENTRIES
