@@ -33,9 +33,10 @@ def elsewhere(fleet: Fleet, *words: str, code: int = 0) -> str:
 
 
 def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path: Path) -> None:
-    with serve(preset("tiny", hosts=6, pages=40, latency=0.01)) as web:
-        first = fleet.worker("w", "--data", "one", "--log-format", "json")
-        second = fleet.worker("v", "--data", "two", "--log-format", "json", "--region", "eu")
+    with serve(preset("tiny", hosts=12, pages=20, latency=0.01)) as web:
+        few = ("-s", "concurrency=4", "--log-format", "json")  # so that both have to work
+        first = fleet.worker("w", "--data", "one", *few)
+        second = fleet.worker("v", "--data", "two", "--region", "eu", *few)
         fleet.ready(2)
         fleet.submit(*web.plan.seeds(), name="c", output="out/", delay="0.1")
         until(
@@ -88,7 +89,7 @@ def test_an_empty_answer_says_why(fleet: Fleet) -> None:
         fleet.ended("idle")
     assert "no crawl" in elsewhere(fleet, "attempts", "nope", code=2)
     assert elsewhere(fleet, "items", "idle", "--json") == ""
-    assert elsewhere(fleet, "attempts", "idle", "--status", "999", "--json") == ""
+    assert elsewhere(fleet, "attempts", "idle", "--status", "599", "--json") == ""
 
 
 def test_attempts_go_to_their_own_output_where_there_is_one(fleet: Fleet) -> None:

@@ -205,7 +205,7 @@ LUA_SHARED = {
     "links",
 }
 LUA_WORDS = ("purpose:", "keys", "argv", "returns:", "promise:", "cost:")
-LUA_BOUNDS = {"settle": 120}
+LUA_BOUNDS = {"settle": 145}
 
 
 def lua_faults(name: str, text: str) -> list[str]:

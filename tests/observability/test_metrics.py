@@ -14,7 +14,7 @@ from gossamer import url as urls
 from gossamer.errors import ConfigError
 from gossamer.frontier.crawls import Crawls, Spec, forget_crawl
 from gossamer.frontier.frontier_client import Frontier, Policy
-from gossamer.frontier.recent_pages import recent_pages
+from gossamer.frontier.recent_rates import recent_rates
 from gossamer.model.request import Request, pack
 from gossamer.model.response_times import quantile
 from gossamer.model.verdict import ClaimEnd
@@ -164,13 +164,13 @@ def test_labels_are_escaped(run: Any) -> None:
     assert 'gossamer_worker_up{worker="w\\"\\\\\\n@x",region=""} 1' in page.splitlines()
 
 
-def test_recent_pages_come_from_periods_of_the_stores_clock(run: Any) -> None:
+def test_recent_rates_come_from_periods_of_the_stores_clock(run: Any) -> None:
     async def work(store: Store) -> Any:
         await settled(store)
         now = await Crawls(store).store.guard(store.client.time())
         at = int(now[0])
-        (young, old) = await recent_pages(store, ["c", "c"], at, [at - 2, at - 5000])
-        (later,) = await recent_pages(store, ["c"], at + 700, [at - 5000])
+        (young, old) = await recent_rates(store, ["c", "c"], at, [at - 2, at - 5000])
+        (later,) = await recent_rates(store, ["c"], at + 700, [at - 5000])
         return at, young, old, later
 
     at, young, old, later = run(work)

@@ -416,6 +416,23 @@ class CrawlWorker:
                 file=sys.stderr,
             )
 
+    def _committer(self) -> Committer:
+        """Builds the committer of a run."""
+        settings, policy = self.setup.job.settings, self.frontier.policy
+        paces = [one.site.pace.per_host for one in self.sites if one.site.pace is not None]
+        slots = min(filter(None, [settings.per_host, *paces]))
+        return Committer(
+            self.frontier,
+            self.outputs,
+            duplicate_marker(settings, self.sites, self.store, self.setup.crawl),
+            company=gather_limits(
+                slots, settings.concurrency, counted=max(policy.size_limit, policy.host_bytes) >= 0
+            ),
+            totals=self.totals,
+            on_put=self._on_put,
+            on_lost=lambda lost: _log_lost(self.setup.crawl, self.name, lost),
+        )
+
     async def run(self) -> str:
         """Works until the crawl ends or the stop is set, and returns the outcome. May be called again. Leaves
         the outputs open; `Outputs.finish` ends them."""
@@ -433,23 +450,10 @@ class CrawlWorker:
             self.reader.open(self.setup.crawl, self.folder, crashes, usual)
             self._opened = True
         await self._state()
-        if (policy := self.frontier.policy).host_time >= 0:
+        if self.frontier.policy.host_time >= 0:
             idle = (await self.enqueuer.crawls.need(self.setup.crawl)).idle
             self.frontier.change_policy(idle=round(idle * 1000))
-        settings = self.setup.job.settings
-        paces = [one.site.pace.per_host for one in self.sites if one.site.pace is not None]
-        slots = min(filter(None, [settings.per_host, *paces]))
-        committer = Committer(
-            self.frontier,
-            self.outputs,
-            duplicate_marker(settings, self.sites, self.store, self.setup.crawl),
-            company=gather_limits(
-                slots, settings.concurrency, counted=max(policy.size_limit, policy.host_bytes) >= 0
-            ),
-            totals=self.totals,
-            on_put=self._on_put,
-            on_lost=lambda lost: _log_lost(self.setup.crawl, self.name, lost),
-        )
+        settings, committer = self.setup.job.settings, self._committer()
         worker = Worker(
             self.frontier,
             self._visits,

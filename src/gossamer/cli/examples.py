@@ -93,6 +93,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "workers list": ("gossamer workers list", "gossamer workers list --json"),
     "workers drain": ("gossamer workers drain web-1", "gossamer workers drain all"),
     "workers stop": ("gossamer workers stop web-1", "gossamer workers stop all"),
+    "metrics": (
+        "gossamer metrics --port 9464",
+        "gossamer metrics --bind 0.0.0.0 --store valkey://store:6379 --log-format json",
+        "gossamer metrics --once",
+    ),
     "clean": ("gossamer clean --dry-run", "gossamer clean --older 30d --crawl shop"),
     "doctor": (
         "gossamer doctor",

@@ -56,10 +56,8 @@ def worker(
         import celery  # noqa: F401 - checks that it is installed
     except ImportError:
         raise ConfigError(f"a worker needs Celery: {install_command('fleet')}") from None
-    given = [
-        *(("sites", sites), ("broker", broker), ("region", region)),
-        *(("log_level", log_level), ("log_format", log_format)),
-    ]
+    given = [("sites", sites), ("broker", broker), ("region", region)]
+    given += [("log_level", log_level), ("log_format", log_format)]
     more = [GivenSetting(f"--{what}", what, value) for what, value in given if value]
     settings = read_settings(data, store, setting, more)
     if settings.store is None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from gossamer.frontier.crawls import UNDER_WAY
-from gossamer.frontier.recent_pages import recent_pages
+from gossamer.frontier.recent_rates import recent_rates
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.summary import crawl_counts
 from gossamer.model.response_times import BOUNDS_S, quantile
@@ -55,7 +55,7 @@ async def current_figures(census: CrawlStatistics, summary: Summary, *, why: boo
     """Returns what a crawl does now. `why`: whether the reason of an idle crawl is looked for, which reads its
     hosts."""
     record, now = await census.crawls.need(summary.crawl), await census.now()
-    (recent,) = await recent_pages(census.store, [record.name], now, [record.started_at])
+    (recent,) = await recent_rates(census.store, [record.name], now, [record.started_at])
     age = None if recent.last is None else max(0.0, now - recent.last)
     quiet = record.state in UNDER_WAY and (record.state != "running" or age is None or age > QUIET_S)
     going = record.state in UNDER_WAY

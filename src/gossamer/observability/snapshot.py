@@ -11,7 +11,7 @@ import msgspec
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
-from gossamer.frontier.recent_pages import RecentPages, recent_pages
+from gossamer.frontier.recent_rates import RecentRates, recent_rates
 from gossamer.frontier.summary import crawl_counts
 from gossamer.model.quality import Quality, of_counts
 from gossamer.proxies.proxy_health import ProxyHealth
@@ -40,7 +40,7 @@ class CrawlNow(msgspec.Struct):
     counts: dict[str, int]
     """The counts of its buckets, added up (`store.keys`)."""
     in_flight: int
-    recent: RecentPages
+    recent: RecentRates
     sites: dict[str, Quality]
 
     def count(self, name: str) -> int:
@@ -160,12 +160,12 @@ class Observer:
         ]
         some = [one for one in [await self._crawls.get(name) for name in chosen] if one is not None]
         self._ended = {name: self._ended[name] for name in chosen if name in self._ended}
-        recents = await recent_pages(
+        recents = await recent_rates(
             self._store, [one.name for one in some], now, [one.started_at for one in some]
         )
         return [await self._crawl(one, recent, now) for one, recent in zip(some, recents, strict=True)]
 
-    async def _crawl(self, record: Record, recent: RecentPages, now: float) -> CrawlNow:
+    async def _crawl(self, record: Record, recent: RecentRates, now: float) -> CrawlNow:
         read_at, known = self._ended.get(record.name, (0.0, None))
         if known is not None and now - read_at < ENDED_CACHE_S and known.started_at == record.started_at:
             return known

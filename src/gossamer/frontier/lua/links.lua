@@ -75,8 +75,6 @@ local function add(list, j, last, shares)
   count('added', new); count('open', new - parked); count('infra', infra)
   count('found', new + known - infra - late); count('skip:scope', -late)
   count('skip:duplicate', known); count('skip:budget', parked)
-  if new > 0 then total('added', new) end
-  if known > 0 then total('skip:duplicate', known) end
-  if parked > 0 then total('skip:budget', parked) end
+  total('added', new); total('skip:duplicate', known); total('skip:budget', parked)
   return {new, known, parked, pools.strangers, pools.singles}
 end

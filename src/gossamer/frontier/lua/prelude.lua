@@ -18,7 +18,9 @@ local function count(field, by)
 end
 
 -- Adds to a total of all crawls, which never falls. The exporter of metrics reads the totals (observability/totals.py).
-local function total(field, by) call('HINCRBY', T .. '@totals', field, by) end
+local function total(field, by)
+  if by ~= 0 then call('HINCRBY', T .. '@totals', field, by) end
+end
 
 -- Whether an entry is not a page: a sitemap, a feed, or a page that is only read again (uppercase scheme
 -- letter). A file counts as a page.

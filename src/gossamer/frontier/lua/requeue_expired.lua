@@ -37,6 +37,6 @@ for host in pairs(touched) do
   slot(host).rb = call('HGET', T .. 'h:' .. host, 'rb')
   arm(host, true)
 end
-if not all and #tokens > 0 then count('lapsed', #tokens); total('lapsed', #tokens) end
+if not all then count('lapsed', #tokens); total('lapsed', #tokens) end
 local counts = call('HMGET', C .. 'n', 'open', 'added', 'infra')
 return {#tokens, num(counts[1], 0) + call('ZCOUNT', C .. 'pl', now, '+inf'), num(counts[2], 0), num(counts[3], 0)}

@@ -14,7 +14,7 @@ MINUTE, TEN_MINUTES = 6, 60
 """Windows in full periods. The current period is added to each."""
 
 
-class RecentPages(NamedTuple):
+class RecentRates(NamedTuple):
     """Pages and requests per second in the last minute and in the last ten minutes. `last`: the time of the
     last page in seconds since the epoch, None before the first page."""
 
@@ -23,9 +23,9 @@ class RecentPages(NamedTuple):
     last: float | None = None
 
 
-async def recent_pages(
+async def recent_rates(
     store: Store, crawls: Sequence[str], now: float, began: Sequence[float]
-) -> list[RecentPages]:
+) -> list[RecentRates]:
     """Returns the recent pages of each crawl. `now`: the store's time, `began`: when each crawl began, in
     seconds since the epoch. A crawl younger than a window is measured from its beginning."""
     pipe = store.client.pipeline(transaction=False)
@@ -39,7 +39,7 @@ async def recent_pages(
     ]
 
 
-def _recent(buckets: Sequence[dict[bytes, bytes]], now: float, began: float) -> RecentPages:
+def _recent(buckets: Sequence[dict[bytes, bytes]], now: float, began: float) -> RecentRates:
     current, last = int(now) // PERIOD_S, 0
     sums = {MINUTE: [0, 0], TEN_MINUTES: [0, 0]}
     for fields in buckets:
@@ -56,4 +56,4 @@ def _recent(buckets: Sequence[dict[bytes, bytes]], now: float, began: float) -> 
         max(1.0, min(window * PERIOD_S + now % PERIOD_S, now - began)) for window in (MINUTE, TEN_MINUTES)
     ]
     rates = [(sums[MINUTE][what] / spans[0], sums[TEN_MINUTES][what] / spans[1]) for what in (0, 1)]
-    return RecentPages(rates[0], rates[1], last / 1000 if last else None)
+    return RecentRates(rates[0], rates[1], last / 1000 if last else None)
