@@ -148,6 +148,12 @@ class SinkAway(SinkError):
     without any action."""
 
 
+class DeliveryError(GossamerError):
+    """A receiver of alerts did not take a notification."""
+
+    exit_code = 9
+
+
 class NoProxyLeft(GossamerError):
     """None of the configured proxies works. Nothing is sent, because a crawl with proxies never connects
     directly."""

@@ -46,7 +46,14 @@ def pack_setup(setup: Setup, seal: Encryption) -> bytes:
     passwords of the store, and the place of the key, are left out."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
     kept = msgspec.structs.replace(
-        setup.job.settings, store=None, broker=(), unlocker_key=None, session_key=None, proxies=lists
+        setup.job.settings,
+        store=None,
+        broker=(),
+        unlocker_key=None,
+        session_key=None,
+        proxies=lists,
+        alerts=(),
+        alert_rules=None,
     )
     targets = [str(Path(text)) for text in setup.job.targets if target_kind(text).kind == "site"]
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
+from gossamer.app.alert_watch import AlertWatch
 from gossamer.app.enqueuer import policy
 from gossamer.app.gate_setup import conclude_run, store_mended_sites, store_site_results
 from gossamer.app.job import Job, Setup
@@ -306,7 +307,9 @@ class CrawlRun:
     async def work(self) -> str:
         """Works until the crawl ends and returns the outcome."""
         watching = asyncio.create_task(self._watch())
+        alerts = AlertWatch(self.setup.job.settings, self.store) if self.setup.job.settings.alerts else None
         events = asyncio.create_task(self._log_events())
+        alarms = asyncio.create_task(alerts.run() if alerts is not None else asyncio.sleep(0))
         try:
             while True:
                 try:
@@ -320,7 +323,10 @@ class CrawlRun:
         finally:
             watching.cancel()
             events.cancel()
-            await asyncio.gather(watching, events, return_exceptions=True)
+            alarms.cancel()
+            await asyncio.gather(watching, events, alarms, return_exceptions=True)
+            if alerts is not None:
+                await alerts.finish()
             if self.watch is not None:
                 with contextlib.suppress(GossamerError):
                     self.watch(await self._live())

@@ -79,6 +79,16 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         {"list": "fleet:listed", "drain": "fleet:drain", "stop": "fleet:stop"},
     ),
     "metrics": "metrics:metrics",
+    "alerts": (
+        "What is wrong: list, test, mute, unmute, files for Prometheus.",
+        {
+            "list": "alerts:listed",
+            "test": "alerts:send_test",
+            "mute": "alerts:mute",
+            "unmute": "alerts:unmute",
+            "files": "alerts:files",
+        },
+    ),
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
@@ -90,7 +100,7 @@ called command is imported. A group of commands is a pair of its help text and i
 
 GROUPS = {
     "Crawl": ("crawl",),
-    "Look": ("status", "top", "explain", "metrics"),
+    "Look": ("status", "top", "explain", "metrics", "alerts"),
     "Steer": ("pause", "resume", "stop", "cancel", "priority", "rate", "host", "dead"),
     "Sites": ("new", "try", "shell", "check", "reparse", "sessions"),
     "Data": ("items", "attempts", "export", "clean"),

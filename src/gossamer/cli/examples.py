@@ -98,6 +98,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer metrics --bind 0.0.0.0 --store valkey://store:6379 --log-format json",
         "gossamer metrics --once",
     ),
+    "alerts list": ("gossamer alerts list", "gossamer alerts list --rules"),
+    "alerts test": ("gossamer alerts test", "gossamer alerts test GossamerStalled --json"),
+    "alerts mute": (
+        "gossamer alerts mute GossamerDomainBlocked --for 2h",
+        "gossamer alerts mute 'GossamerWorkerGone{worker=w1*}'",
+    ),
+    "alerts unmute": ("gossamer alerts unmute GossamerDomainBlocked", "gossamer alerts unmute 'Gossamer*'"),
+    "alerts files": ("gossamer alerts files deploy/", "gossamer alerts files . -s alert_rules=alerts.toml"),
     "clean": ("gossamer clean --dry-run", "gossamer clean --older 30d --crawl shop"),
     "doctor": (
         "gossamer doctor",

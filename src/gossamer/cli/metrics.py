@@ -51,12 +51,13 @@ def metrics(
 
 
 async def _metrics(settings: Settings, bind: str, port: int, once: bool) -> int:
+    from gossamer.app.alert_watch import AlertWatch
     from gossamer.cli.printing import remark
     from gossamer.observability.exporter import MetricsServer
     from gossamer.observability.logs import start_logs
 
     async with open_existing_store(settings) as store:
-        page = MetricsPage(store)
+        page = MetricsPage(store, settings.credits_daily)
         if once:
             print(await page.read(), end="")
             return 0
@@ -71,7 +72,11 @@ async def _metrics(settings: Settings, bind: str, port: int, once: bool) -> int:
         )
         server.start()
         remark(f"metrics at http://{bind}:{server.port}/metrics")
+        alerts = AlertWatch(settings, store) if settings.alerts else None
+        watching = asyncio.create_task(alerts.run() if alerts is not None else asyncio.sleep(0))
         await stop.wait()
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
         await asyncio.to_thread(server.close)
     return 0
 
@@ -79,10 +84,10 @@ async def _metrics(settings: Settings, bind: str, port: int, once: bool) -> int:
 class MetricsPage:
     """Reads the metrics. Concurrent readers wait for each other."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, credits_daily: int | None) -> None:
         from gossamer.observability.snapshot import Observer
 
-        self._observer, self._lock = Observer(store), asyncio.Lock()
+        self._observer, self._lock = Observer(store, credits_daily), asyncio.Lock()
 
     async def read(self) -> str:
         """Returns the page. Raises StoreError."""

@@ -71,6 +71,7 @@ def scheduler(
 
 
 async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., None]) -> int:
+    from gossamer.app.alert_watch import AlertWatch
     from gossamer.app.cleanup import Hourly
     from gossamer.app.wiring import open_store
     from gossamer.fleet import broker_cleanup
@@ -84,10 +85,14 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
         crawler: Crawler = (
             LocalCrawler(store, stop, at_once) if launch is None else Fleet(store, stop, launch)
         )
+        alerts = AlertWatch(settings, store) if settings.alerts else None
+        watching = asyncio.create_task(alerts.run() if alerts is not None else asyncio.sleep(0))
         chore = Hourly(settings, store, say, {"queues": broker_cleanup.PART})
         await Scheduler(
             settings, store, embedded, crawler, say=say, judge=missed_gates, stop=stop, chore=chore
         ).run()
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
     finally:
         await store.close()
         if embedded is not None:

@@ -125,6 +125,8 @@ class CrawlOptions(PageOptions, total=False):
     recycle_memory: Size
     metric_domains: Texts
     keep_attempts: Size
+    alerts: Texts
+    alert_rules: str
 
 
 OUTSIDE_JOB = ("progress", "output")

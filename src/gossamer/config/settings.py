@@ -100,6 +100,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     recycle_time: float = 4 * 3600.0
     recycle_memory: int = 600 << 20
     metric_domains: tuple[str, ...] = ()
+    alerts: tuple[str, ...] = ()
+    """Receivers, with references to secrets instead of secrets."""
+    alert_rules: str | None = None
 
     @property
     def agent(self) -> str:
@@ -355,6 +358,13 @@ ABOUT: dict[str, SettingSpec] = {
     "recycle_memory": SettingSpec(
         value_parsers.size, "integer string", "memory beyond which a process of a worker is replaced"
     ),
+    "alerts": SettingSpec(
+        value_parsers.texts,
+        _LIST,
+        "who is told of alerts: https://HOST/PATH, slack+https://..., mailto:ADDRESS?smtp=smtp://HOST, "
+        "command:PROGRAM (docs/alerts.md)",
+    ),
+    "alert_rules": SettingSpec(value_parsers.line, "string", "a TOML file that changes the alert rules"),
     "metric_domains": SettingSpec(
         value_parsers.words,
         _LIST,

@@ -105,6 +105,13 @@ def _coverage(found: Snapshot) -> Iterator[Sample]:
                     yield "", (one.name, site, kind, name), share
 
 
+def _drift(found: Snapshot) -> Iterator[Sample]:
+    for one in found.crawls:
+        for site, quality in one.sites.items() if one.state in UNDER_WAY else ():
+            for what, fall in list(quality.drift.items())[:MAX_FIELDS]:
+                yield "", (one.name, site, what), fall
+
+
 def _workers(found: Snapshot) -> Iterator[Sample]:
     for one in found.workers[:MAX_WORKERS]:
         yield "", (one.name, one.region), float(one.state not in ("gone", "unread"))
@@ -301,6 +308,27 @@ METRICS: tuple[Metric, ...] = (
         "Share of the items of a running crawl in which a field has a value.",
         ("crawl", "site", "kind", "field"),
         _coverage,
+    ),
+    Metric(
+        "gossamer_site_drift_ratio",
+        "gauge",
+        "How far a running crawl is below the last good runs of a site: coverage of a field, quality, yield.",
+        ("crawl", "site", "what"),
+        _drift,
+    ),
+    Metric(
+        "gossamer_crawl_waits_for_output",
+        "gauge",
+        "1 if an output of a running crawl does not answer.",
+        ("crawl",),
+        _crawls(lambda one, _: float(one.waits_for_output) if one.state in UNDER_WAY else None),
+    ),
+    Metric(
+        "gossamer_unlocker_credits_daily_max",
+        "gauge",
+        "Maximum credits per day, if the exporter has the setting `credits_daily`.",
+        (),
+        lambda found: iter([("", (), found.credits_daily)] if found.credits_daily is not None else []),
     ),
     Metric(
         "gossamer_lane_hosts",

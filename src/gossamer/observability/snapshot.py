@@ -11,6 +11,7 @@ import msgspec
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
+from gossamer.frontier.quality import GoodRuns
 from gossamer.frontier.recent_rates import RecentRates, recent_rates
 from gossamer.frontier.summary import crawl_counts
 from gossamer.model.quality import Quality, of_counts
@@ -46,6 +47,11 @@ class CrawlNow(msgspec.Struct):
     def count(self, name: str) -> int:
         """Returns one count, 0 if it is missing."""
         return self.counts.get(name, 0)
+
+    @property
+    def waits_for_output(self) -> bool:
+        """Whether an output does not answer, so that its rows wait in the workers."""
+        return self.state == "running" and "waiting for it" in self.reason
 
     @property
     def pending(self) -> int:
@@ -101,6 +107,8 @@ class Snapshot(msgspec.Struct):
     """Proxies by provider and state: up, quarantined, cooling (blocked at a domain)."""
     credits: dict[str, int]
     """Credits of each unlocker that were spent or reserved today (UTC)."""
+    credits_daily: int | None = None
+    """Maximum credits per day, if this process has that setting."""
     took: float = 0.0
     """Seconds that the look took."""
 
@@ -108,7 +116,8 @@ class Snapshot(msgspec.Struct):
 class Observer:
     """Takes snapshots of a store, and keeps what does not change between them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, credits_daily: int | None = None) -> None:
+        self._credits_daily = credits_daily
         self._store, self._crawls, self._workers = store, Crawls(store), WorkerRecords(store)
         self._ended: dict[str, tuple[float, CrawlNow]] = {}
 
@@ -127,6 +136,7 @@ class Observer:
             schedules=await self._schedules(),
             proxies=await self._proxies(now),
             credits=await self._credits(now),
+            credits_daily=self._credits_daily,
             took=time.monotonic() - began,
         )
 
@@ -182,11 +192,16 @@ class Observer:
             counts,
             sum(await self._store.guard(pipe.execute())),
             recent,
-            of_counts(counts),
+            await self._sites(counts),
         )
         if record.state in ENDED:
             self._ended[record.name] = (now, found)
         return found
+
+    async def _sites(self, counts: Counter[str]) -> dict[str, Quality]:
+        """Returns the quality of a crawl's sites, with their fall below the last good runs."""
+        names = list(of_counts(counts))
+        return of_counts(counts, await GoodRuns(self._store).load(names)) if names else {}
 
     async def _lanes(self, crawls: list[str], now: float) -> list[LaneNow]:
         buckets = range(self._store.buckets)

@@ -82,6 +82,8 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:000}@credits` | hash | credits of unlockers, spent and reserved: `day:UNLOCKER:N` (days since the epoch, UTC), `crawl:CRAWL` | unlocker_reserve unlocker_settle | two days; the crawl |
 | `{b:000}@calls:UNLOCKER` | hash | calls in progress: token -> `ENDS-MS CREDITS DAY CRAWL` | unlocker_reserve unlocker_settle | until settled or expired |
 | `{b:000}@unlocker:UNLOCKER` | string | circuit breaker of the unlocker (`breaker.lua`) | unlocker_settle | a day after the last fault |
+| `{b:000}@alerts` | hash | `RULE{label=value,...}` -> an alert (JSON, `observability.alert_states`) | alerts | a day after it is resolved |
+| `{b:000}@mutes` | hash | pattern of alerts -> time until which they are muted, in seconds since the epoch | alerts | until set again |
 | `{b:000}@cleaned` | string | ms of the last cleanup | cleanup | forever |
 """
 
@@ -93,6 +95,9 @@ VERSION = 1
 META = "gossamer"
 CRAWLS = "gossamer:crawls"
 MALFORMED, MALFORMED_COUNT = "gossamer:malformed", "gossamer:malformed:count"
+
+
+ALERTS, MUTES = "{b:000}@alerts", "{b:000}@mutes"
 
 
 def record(crawl: str) -> str:
@@ -172,7 +177,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 look like those of hosts."""
 
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|turn:[a-z]+|pl|po)"
-_CLOCK_KEYS = r"@(?:totals|opened|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
+_CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )

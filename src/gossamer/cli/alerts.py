@@ -1,0 +1,215 @@
+"""`gossamer alerts`: shows what fires, sends a test, mutes alerts, and writes the files for Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+from gossamer.cli.options import (
+    Argument,
+    Data,
+    Json,
+    Option,
+    Setting,
+    StoreUrl,
+    open_existing_store,
+    read_settings,
+)
+from gossamer.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from gossamer.config.settings import Settings
+
+Pattern = Annotated[
+    str, Argument(metavar="RULE", help="A rule, or a pattern of names: 'GossamerWorkerGone{worker=w1*}'.")
+]
+MaybeRule = Annotated[str | None, Argument(metavar="[RULE]", help="The rule that the test names.")]
+Folder = Annotated[str, Argument(metavar="DIR", help="Where the files are written.")]
+
+
+def listed(
+    show_rules: Annotated[bool, Option("--rules", help="All rules with their limits.")] = False,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
+    """List the alerts that fire, that are pending or resolved, and what is muted."""
+    return asyncio.run(_list(read_settings(data, store, setting), show_rules, as_json))
+
+
+def send_test(
+    rule: MaybeRule = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
+    """Send a test notification to each receiver of the setting `alerts`. Exit 9 if one does not take it."""
+    return _send_test(read_settings(data, store, setting), rule or "GossamerStalled", as_json)
+
+
+def mute(
+    rule: Pattern,
+    duration: Annotated[str, Option("--for", metavar="TIME", help="How long (default 1h).")] = "1h",
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
+    """Send no notifications of alerts for some time. What fires then is sent afterwards, if it still fires."""
+    from gossamer.config.value_parsers import seconds
+
+    try:
+        length = seconds(duration)
+    except ValueError as error:
+        raise UsageError(f"--for {duration}: {error}") from None
+    return asyncio.run(_mute(read_settings(data, store, setting), rule, length, as_json))
+
+
+def unmute(
+    rule: Pattern, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
+    """End a mute."""
+    return asyncio.run(_mute(read_settings(data, store, setting), rule, None, as_json))
+
+
+def files(folder: Folder, data: Data = None, setting: Setting = None, as_json: Json = False) -> int:
+    """Write alert rules, an example of Alertmanager's settings and dashboards for Prometheus and Grafana."""
+    from pathlib import Path
+
+    from gossamer.cli.printing import print_action
+    from gossamer.observability.alert_rules import read_alert_settings
+    from gossamer.observability.prometheus_files import prometheus_files
+
+    settings = read_settings(data, None, setting)
+    written = []
+    for name, text in prometheus_files(read_alert_settings(settings.alert_rules)).items():
+        path = Path(folder) / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror}") from None
+        written.append(str(path))
+    print_action(f"written: {', '.join(written)}", as_json, files=written)
+    return 0
+
+
+async def _list(settings: Settings, show_rules: bool, as_json: bool) -> int:
+    import msgspec
+
+    from gossamer.cli.dead import format_time
+    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.observability.alert_rules import read_alert_settings
+    from gossamer.observability.alert_states import AlertStates, is_muted
+
+    rules = read_alert_settings(settings.alert_rules).rules
+    if show_rules:
+        rows = [
+            (
+                rule.name,
+                rule.severity,
+                f"{rule.fire:g}",
+                f"{rule.clear:g}",
+                rule.for_s,
+                rule.window_s,
+                rule.enabled,
+            )
+            for rule in rules
+        ]
+        heads = ("rule", "severity", "fire", "clear", "for s", "window s", "enabled")
+        if as_json:
+            put_json([dict(zip(heads, row, strict=True)) for row in rows])
+        else:
+            put_table(heads, rows, right=heads[2:6], least=("window s",))
+        return 0
+    async with open_existing_store(settings) as store:
+        states = AlertStates(store)
+        now = await states.now()
+        alerts, mutes = await states.load(), await states.mutes(now)
+    found = sorted(
+        alerts.values(), key=lambda one: (one.state != "firing", one.state != "pending", -one.since)
+    )
+    if as_json:
+        put_json(
+            {
+                "alerts": [{**msgspec.to_builtins(one), "muted": is_muted(one, mutes)} for one in found],
+                "mutes": {pattern: format_time(until) for pattern, until in mutes.items()},
+            }
+        )
+        return 0
+    if found:
+        table = [
+            (
+                one.state + (" (muted)" if is_muted(one, mutes) else ""),
+                one.severity,
+                one.key,
+                format_time(one.since),
+                one.text,
+                ", ".join(one.unsent),
+            )
+            for one in found
+        ]
+        put_table(
+            ("state", "severity", "alert", "since", "text", "not sent to"),
+            table,
+            least=("not sent to", "severity"),
+        )
+    else:
+        remark("no alert fires")
+    for pattern, until in sorted(mutes.items()):
+        remark(f"{pattern} is muted until {format_time(until)}")
+    if not settings.alerts:
+        remark("no receiver: the setting `alerts` names webhooks, mail or a command (docs/alerts.md)")
+    return 0
+
+
+def _send_test(settings: Settings, rule: str, as_json: bool) -> int:
+    from gossamer.app import alert_watch
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.config.value_parsers import nearest
+    from gossamer.observability.alert_rules import RULES
+
+    names = [one.name for one in RULES]
+    if rule not in names:
+        raise UsageError(f"there is no rule {rule}{nearest(rule, names)}; see gossamer alerts list --rules")
+    if not settings.alerts:
+        raise ConfigError(
+            "no receiver: name one in gossamer.toml, as alerts = ['https://HOST/PATH', 'mailto:ADDRESS?smtp=smtp://HOST']"
+        )
+    found = asyncio.run(alert_watch.send_test(settings, rule))
+    if as_json:
+        put_json([{"receiver": name, "error": error or None} for name, error in found])
+    else:
+        put_table(("receiver", "result"), [(name, error or "sent") for name, error in found])
+    return 9 if any(error for _, error in found) else 0
+
+
+async def _mute(settings: Settings, pattern: str, seconds: float | None, as_json: bool) -> int:
+    import fnmatch
+
+    from gossamer.cli.dead import format_time
+    from gossamer.cli.printing import print_action
+    from gossamer.config.value_parsers import nearest
+    from gossamer.observability.alert_rules import RULES
+    from gossamer.observability.alert_states import AlertStates
+
+    names = [one.name for one in RULES]
+    if not any(fnmatch.fnmatchcase(name, pattern.partition("{")[0]) for name in names):
+        raise UsageError(
+            f"no rule is called {pattern}{nearest(pattern, names)}; see gossamer alerts list --rules"
+        )
+    async with open_existing_store(settings) as store:
+        states = AlertStates(store)
+        until = None if seconds is None else await states.now() + seconds
+        done = await states.mute(pattern, until)
+    if until is not None:
+        print_action(
+            f"{pattern} is muted until {format_time(until)}", as_json, rule=pattern, until=format_time(until)
+        )
+    elif done:
+        print_action(f"{pattern} is no longer muted", as_json, rule=pattern, until=None)
+    else:
+        raise UsageError(f"{pattern} is not muted; see gossamer alerts list")
+    return 0

@@ -1,0 +1,273 @@
+"""Delivers notifications of alerts: to a webhook (Standard Webhooks), to Slack and what takes its form, by mail,
+and to a command. Every address passes the egress guard."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import secrets
+import smtplib
+import subprocess
+import time
+from collections.abc import Sequence
+from email.message import EmailMessage
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import msgspec
+import pycurl
+
+from gossamer.config.redaction import mask, register_in
+from gossamer.egress.resolver import Refused, Resolver
+from gossamer.errors import ConfigError, DeliveryError
+from gossamer.observability.alert_states import Alert
+
+TIMEOUT_S = 10
+RUNBOOKS = "https://gossamer.readthedocs.io/operations/#"
+
+
+class Receiver(Protocol):
+    """One receiver. `name` is its address without secrets."""
+
+    name: str
+
+    async def send(self, alerts: Sequence[Alert], suppressed: int) -> None:
+        """Sends a notification. `suppressed`: notifications that were left out today. Raises DeliveryError."""
+
+
+class _Target(NamedTuple):
+    url: str
+    host: str
+    port: int
+
+
+def receivers_of(texts: Sequence[str], allow_private: Sequence[str] = ()) -> list[Receiver]:
+    """Returns the receivers of the setting `alerts`. Raises ConfigError with the entry that is not valid."""
+    return [_receiver(text, allow_private) for text in texts]
+
+
+def _receiver(text: str, allow: Sequence[str]) -> Receiver:
+    register_in(text)
+    scheme = text.partition(":")[0].lower()
+    if scheme in ("http", "https"):
+        return WebhookReceiver(text, allow)
+    if scheme in ("slack+http", "slack+https"):
+        return SlackReceiver(text.removeprefix("slack+"), allow)
+    if scheme == "mailto":
+        return MailReceiver(text, allow)
+    if scheme == "command" and text.removeprefix("command:").split():
+        return CommandReceiver(text.removeprefix("command:").split())
+    raise ConfigError(
+        f"alerts {mask(text)}: write https://HOST/PATH, slack+https://..., mailto:ADDRESS?smtp=smtp://HOST, "
+        "or command:PROGRAM ARGUMENTS"
+    )
+
+
+def payload(alerts: Sequence[Alert], suppressed: int = 0) -> dict[str, Any]:
+    """Returns what a webhook and a command get (docs/alerts.md)."""
+    return {
+        "version": 1,
+        "status": "firing" if any(one.state == "firing" for one in alerts) else "resolved",
+        "alerts": [
+            {
+                "alert": one.rule,
+                "status": one.state,
+                "severity": one.severity,
+                "labels": dict(one.labels),
+                "value": one.value,
+                "text": one.text,
+                "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.since)),
+                "runbook": f"{RUNBOOKS}{one.rule.lower()}",
+            }
+            for one in alerts
+        ],
+        "suppressed": suppressed,
+    }
+
+
+def lines(alerts: Sequence[Alert], suppressed: int = 0) -> list[str]:
+    """Returns a notification for people, one line for each alert."""
+    found = [f"{one.state.upper()} {one.severity}: {one.text} ({one.key})" for one in alerts]
+    return [
+        *found,
+        *([f"{suppressed} notifications were left out today (max_per_day)"] if suppressed else []),
+    ]
+
+
+class _Post:
+    """Posts JSON to a checked address."""
+
+    def __init__(self, url: str, allow: Sequence[str]) -> None:
+        parts = urlsplit(url)
+        if not parts.hostname:
+            raise ConfigError(f"alerts {mask(url)}: there is no host in it")
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError:
+            raise ConfigError(f"alerts {mask(url)}: the port is not a number up to 65535") from None
+        self._at, self._allow = _Target(url, parts.hostname, port), tuple(allow)
+        self.name = f"{parts.scheme}://{parts.hostname}:{port}"
+
+    async def __call__(self, body: bytes, headers: Sequence[str] = ()) -> None:
+        addresses = await checked(self._at.host, self._at.port, self._allow, self.name)
+        status = await asyncio.to_thread(self._post, addresses, body, headers)
+        if not 200 <= status < 300:
+            raise DeliveryError(f"{self.name} answers {status}")
+
+    def _post(self, addresses: Sequence[str], body: bytes, headers: Sequence[str]) -> int:
+        curl = pycurl.Curl()
+        try:
+            curl.setopt(pycurl.URL, self._at.url)
+            curl.setopt(pycurl.RESOLVE, [f"{self._at.host}:{self._at.port}:{','.join(addresses)}"])
+            curl.setopt(pycurl.POST, 1)
+            curl.setopt(pycurl.POSTFIELDS, body)
+            curl.setopt(pycurl.NOSIGNAL, 1)
+            curl.setopt(pycurl.NOPROXY, "*")
+            curl.setopt(pycurl.TIMEOUT, TIMEOUT_S)
+            curl.setopt(pycurl.WRITEFUNCTION, lambda _: None)
+            curl.setopt(
+                pycurl.HTTPHEADER,
+                ["Content-Type: application/json", "User-Agent: gossamer", "Expect:", *headers],
+            )
+            curl.perform()
+            return int(curl.getinfo(pycurl.RESPONSE_CODE))
+        except pycurl.error as error:
+            raise DeliveryError(f"{self.name}: {error.args[1]}") from None
+        finally:
+            curl.close()
+
+
+async def checked(host: str, port: int, allow: Sequence[Any], name: str) -> tuple[str, ...]:
+    """Returns the addresses of a host that the egress guard permits. Raises DeliveryError."""
+    # as a seed: an address that the user typed is allowed for itself
+    resolver = Resolver(allow, [f"{host}:{port}"])
+    try:
+        found = await resolver.resolve(f"{host}:{port}")
+    finally:
+        await resolver.close()
+    if isinstance(found, Refused):
+        hint = "; name its network in allow_private" if found.reason == "private" else ""
+        raise DeliveryError(f"{name}: {found.detail or found.reason}{hint}")
+    return tuple(found.addresses)
+
+
+class WebhookReceiver:
+    """A webhook. `?secret=` signs the requests according to Standard Webhooks; it is not sent."""
+
+    def __init__(self, url: str, allow: Sequence[str]) -> None:
+        base, _, query = url.partition("?")
+        secret = parse_qs(query).get("secret", [""])[0]
+        rest = "&".join(part for part in query.split("&") if part and not part.startswith("secret="))
+        try:
+            self._secret = (
+                base64.b64decode(secret[6:], validate=True)
+                if secret.startswith("whsec_")
+                else secret.encode()
+            )
+        except ValueError:
+            raise ConfigError(f"alerts {mask(url)}: a secret after whsec_ is base64") from None
+        self._post = _Post(f"{base}?{rest}" if rest else base, allow)
+        self.name = self._post.name
+
+    async def send(self, alerts: Sequence[Alert], suppressed: int) -> None:
+        """See `Receiver`."""
+        body, now, called = (
+            msgspec.json.encode(payload(alerts, suppressed)),
+            str(int(time.time())),
+            secrets.token_hex(12),
+        )
+        headers = [f"webhook-id: msg_{called}", f"webhook-timestamp: {now}"]
+        if self._secret:
+            signed = hmac.digest(self._secret, f"msg_{called}.{now}.".encode() + body, hashlib.sha256)
+            headers.append(f"webhook-signature: v1,{base64.b64encode(signed).decode()}")
+        await self._post(body, headers)
+
+
+class SlackReceiver:
+    """An incoming webhook of Slack, Mattermost, or another service that takes `{"text": ...}`."""
+
+    def __init__(self, url: str, allow: Sequence[str]) -> None:
+        self._post = _Post(url, allow)
+        self.name = f"slack+{self._post.name}"
+
+    async def send(self, alerts: Sequence[Alert], suppressed: int) -> None:
+        """See `Receiver`."""
+        text = (
+            "\n".join(lines(alerts, suppressed))
+            .replace("&", "&amp;")
+            .replace("<", "&lt;")
+            .replace(">", "&gt;")
+        )
+        await self._post(msgspec.json.encode({"text": text}))
+
+
+class MailReceiver:
+    """Mail through an SMTP server: `mailto:ADDRESS?smtp=smtp://USER:PASSWORD@HOST:PORT&from=ADDRESS`. `smtps`
+    is TLS from the start; `smtp` uses STARTTLS if the server has it."""
+
+    def __init__(self, url: str, allow: Sequence[str]) -> None:
+        address, _, query = url.removeprefix("mailto:").partition("?")
+        given = parse_qs(query)
+        server = urlsplit(given.get("smtp", [""])[0])
+        self._to = [one for one in unquote(address).split(",") if "@" in one]
+        if not self._to or not server.hostname or server.scheme not in ("smtp", "smtps"):
+            raise ConfigError(f"alerts {mask(url)}: write mailto:ADDRESS?smtp=smtp://USER:PASSWORD@HOST:587")
+        self._from = given.get("from", self._to)[0]
+        self._tls, self._host = server.scheme == "smtps", server.hostname
+        self._port = server.port or (465 if self._tls else 25)
+        self._user, self._password = unquote(server.username or ""), unquote(server.password or "")
+        self._allow = tuple(allow)
+        self.name = f"mailto:{','.join(self._to)}"
+
+    async def send(self, alerts: Sequence[Alert], suppressed: int) -> None:
+        """See `Receiver`."""
+        (address, *_) = await checked(self._host, self._port, self._allow, self.name)
+        told = lines(alerts, suppressed)
+        message = EmailMessage()
+        message["From"], message["To"] = self._from, ", ".join(self._to)
+        message["Subject"] = f"gossamer: {told[0]}"[:200] + (
+            f" (and {len(told) - 1} more)" if told[1:] else ""
+        )
+        message.set_content("\n".join(told) + f"\n\n{RUNBOOKS.removesuffix('#')}\n")
+        try:
+            await asyncio.to_thread(self._send, address, message)
+        except (OSError, smtplib.SMTPException) as error:
+            raise DeliveryError(f"{self.name}: {mask(str(error))}") from None
+
+    def _send(self, address: str, message: EmailMessage) -> None:
+        kind = smtplib.SMTP_SSL if self._tls else smtplib.SMTP
+        with kind(timeout=TIMEOUT_S) as server:
+            setattr(server, "_host", self._host)  # noqa: B010 - the name in the certificate; the address is checked
+            server.connect(address, self._port)
+            if not self._tls and server.has_extn("starttls"):
+                server.starttls()
+            if self._user:
+                server.login(self._user, self._password)
+            server.send_message(message)
+
+
+class CommandReceiver:
+    """A program that gets the notification as JSON on its standard input."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = list(words)
+        self.name = f"command:{words[0]}"
+
+    async def send(self, alerts: Sequence[Alert], suppressed: int) -> None:
+        """See `Receiver`."""
+        try:
+            done = await asyncio.to_thread(
+                subprocess.run,
+                self._words,
+                input=msgspec.json.encode(payload(alerts, suppressed)),
+                capture_output=True,
+                timeout=3 * TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise DeliveryError(f"{self.name}: {error}") from None
+        if done.returncode:
+            said = done.stderr[-200:].decode("utf-8", "replace").strip()
+            raise DeliveryError(f"{self.name} ends with {done.returncode}: {mask(said)}")

@@ -1,0 +1,506 @@
+"""The alert rules: what each watches, when it fires and clears, and the same rule in Prometheus' language.
+
+A reading is bad when it is high. A rule fires when a reading is above `fire` for `for_s` seconds, and clears when
+it is at most `clear`, so that a reading near the limit does not fire again and again. Rules over a time look at
+the growth of totals within `window_s`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.config.value_parsers import nearest, seconds
+from gossamer.errors import ConfigError
+from gossamer.frontier.crawls import UNDER_WAY
+from gossamer.observability.snapshot import Snapshot
+
+Labels = tuple[tuple[str, str], ...]
+MIN_REQUESTS = 20
+"""Minimum number of requests of a share that is judged."""
+DEAD_SHARE = 0.02
+
+
+class History:
+    """The last snapshots, for rules over a time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._length, self._looks = seconds, deque[Snapshot]()
+
+    def add(self, found: Snapshot) -> None:
+        """Adds a snapshot and drops those that no rule needs any more."""
+        self._looks.append(found)
+        while len(self._looks) > 2 and self._looks[1].now <= found.now - self._length:
+            self._looks.popleft()
+
+    @property
+    def last(self) -> Snapshot:
+        """The latest snapshot."""
+        return self._looks[-1]
+
+    def growth(self, window: float) -> dict[str, int]:
+        """Returns how much each total grew within the window, or since the first snapshot."""
+        now = self.last
+        then = self._looks[0]
+        for look in self._looks:
+            if look.now > now.now - window:
+                break
+            then = look
+        found = {name: n - then.totals[name] for name, n in now.totals.items()}
+        for server in now.servers:
+            before = next((one.evicted for one in then.servers if one.name == server.name), server.evicted)
+            found[f"evicted|{server.name}"] = server.evicted - before
+        for schedule in now.schedules:
+            counts = next(
+                (one.counts for one in then.schedules if one.name == schedule.name), schedule.counts
+            )
+            for what, n in schedule.counts.items():
+                found[f"schedule|{schedule.name}|{what}"] = n - counts.get(what, 0)
+        return found
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule. `read` yields the labels and the value of each reading."""
+
+    name: str
+    text: str
+    """What it means. `{label}` and `{value}` are replaced."""
+    expr: str
+    """The same rule in PromQL; `{fire}` and `{window}` are replaced."""
+    read: Callable[[History, float], Iterator[tuple[Labels, float]]]
+    """Called with the history and the window in seconds."""
+    fire: float = 0.0
+    clear: float = 0.0
+    for_s: float = 0.0
+    window_s: float = 900.0
+    severity: str = "warn"
+    """`page`: somebody must act now. `warn`: during the day."""
+    enabled: bool = True
+
+
+def _shares(found: Mapping[str, int], what: str, bad: Callable[[str], bool]) -> dict[str, tuple[int, int]]:
+    """Returns (bad, all) by the first label of the totals `WHAT|LABEL|RESULT`."""
+    sums: dict[str, tuple[int, int]] = {}
+    for name, n in found.items():
+        first, *labels = name.split("|")
+        if first == what and len(labels) == 2 and n > 0:
+            some, total = sums.get(labels[0], (0, 0))
+            sums[labels[0]] = (some + (n if bad(labels[1]) else 0), total + n)
+    return sums
+
+
+def _stalled(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+    for one in found.last.crawls:
+        if one.state == "running" and one.pending > 0:
+            yield (("crawl", one.name),), found.last.now - (one.recent.last or one.started_at)
+
+
+def _errors(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+    no_failure = ("ok", "robots", "denied", "login", "again", "http-4xx")
+    sums = _shares(found.growth(window), "requests", lambda outcome: outcome not in no_failure)
+    bad, total = (sum(one[j] for one in sums.values()) for j in (0, 1))
+    yield (), bad / total if total >= MIN_REQUESTS else 0.0
+
+
+def _blocked(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+    for domain, (bad, total) in _shares(found.growth(window), "domain", "blocked".__eq__).items():
+        yield (("domain", domain),), bad / total if total >= MIN_REQUESTS else 0.0
+
+
+def _dead(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+    grown = found.growth(window)
+    dead = sum(n for name, n in grown.items() if name.startswith("dead|"))
+    requests = sum(n for name, n in grown.items() if name.startswith("requests|"))
+    yield (), float(dead) if dead > DEAD_SHARE * requests else 0.0
+
+
+def _breakers(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+    for name, n in found.growth(window).items():
+        if name.startswith("breaker|"):
+            yield (("state", name.partition("|")[2]),), float(n)
+
+
+def _drift(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+    for one in found.last.crawls:
+        for site, quality in one.sites.items() if one.state in UNDER_WAY else ():
+            for what, fall in quality.drift.items():
+                yield (("crawl", one.name), ("site", site), ("what", what)), fall
+
+
+def _rejected(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+    grown = found.growth(window)
+    for name, n in grown.items():
+        what, _, rest = name.partition("|")
+        if what == "items" and rest.endswith("|i"):
+            kind = rest.removesuffix("|i")
+            yield (("kind", kind),), grown.get(f"items|{kind}|b", 0) / n if n >= MIN_REQUESTS else 0.0
+
+
+def _unread(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+    grown = found.growth(window)
+    pages = sum(n for name, n in grown.items() if name.startswith("lane|"))
+    yield (), grown.get("err:parse", 0) / pages if pages >= MIN_REQUESTS else 0.0
+
+
+def _credits(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+    most = found.last.credits_daily
+    for name, spent in found.last.credits.items() if most else ():
+        yield (("unlocker", name),), spent / (most or 1)
+
+
+def _memory(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+    for one in found.last.servers:
+        yield (("server", one.name),), one.memory / one.most if one.most else 0.0
+
+
+def _evicted(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+    for name, n in found.growth(window).items():
+        if name.startswith("evicted|"):
+            yield (("server", name.partition("|")[2]),), float(n)
+
+
+def _gone(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+    for one in found.last.workers:
+        yield (("worker", one.name),), float(one.state == "gone")
+
+
+def _waiting(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+    for one in found.last.lanes:
+        yield (("lane", one.lane), ("region", one.region)), one.oldest
+
+
+def _schedules(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+    grown = found.growth(window)
+    for one in found.last.schedules:
+        bad = sum(grown.get(f"schedule|{one.name}|{what}", 0) for what in ("missed", "failed"))
+        yield (("schedule", one.name),), float(bad)
+
+
+def _sink(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+    for one in found.last.crawls:
+        yield (("crawl", one.name),), float(one.waits_for_output)
+
+
+def _proxies(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+    counts: dict[str, list[int]] = {}
+    for (provider, state), n in found.last.proxies.items():
+        if state in ("up", "quarantined"):
+            counts.setdefault(provider, [0, 0])[state == "quarantined"] += n
+    for provider, (up, out) in counts.items():
+        yield (("provider", provider),), out / (up + out) if up + out else 0.0
+
+
+_REQUESTS = "gossamer_requests_total"
+_FAILED = f'{_REQUESTS}{{outcome!~"ok|robots|denied|login|again|http-4xx"}}'
+RULES: tuple[Rule, ...] = (
+    Rule(
+        name="GossamerStalled",
+        text="crawl {crawl} has had no page for {value} s, and pages are pending",
+        expr="gossamer_crawl_last_page_age_seconds > {fire} and on (crawl) gossamer_crawl_pending > 0 "
+        'and on (crawl) gossamer_crawl_state{state="running"}',
+        read=_stalled,
+        fire=600,
+        clear=60,
+        severity="page",
+    ),
+    Rule(
+        name="GossamerErrorsHigh",
+        text="{value} of the requests fail",
+        expr=f"sum(rate({_FAILED}[{{window}}])) / sum(rate({_REQUESTS}[{{window}}])) > {{fire}} "
+        f"and sum(increase({_REQUESTS}[{{window}}])) >= {MIN_REQUESTS}",
+        read=_errors,
+        fire=0.1,
+        clear=0.05,
+        for_s=300,
+        window_s=600,
+        severity="page",
+    ),
+    Rule(
+        name="GossamerDomainBlocked",
+        text="{value} of the requests to {domain} are blocked",
+        expr='sum by (domain) (rate(gossamer_domain_requests_total{result="blocked"}[{window}])) '
+        "/ sum by (domain) (rate(gossamer_domain_requests_total[{window}])) > {fire} "
+        f"and sum by (domain) (increase(gossamer_domain_requests_total[{{window}}])) >= {MIN_REQUESTS}",
+        read=_blocked,
+        fire=0.3,
+        clear=0.2,
+        for_s=300,
+    ),
+    Rule(
+        name="GossamerDeadLettersGrow",
+        text="{value} requests were given up in a short time",
+        expr="sum(increase(gossamer_dead_letters_total[{window}])) > {fire} and "
+        f"sum(increase(gossamer_dead_letters_total[{{window}}])) > {DEAD_SHARE} * sum(increase({_REQUESTS}[{{window}}]))",
+        read=_dead,
+        fire=20,
+        clear=5,
+        for_s=60,
+    ),
+    Rule(
+        name="GossamerHostsFail",
+        text="{value} times a circuit breaker of a host opened ({state})",
+        expr="sum by (state) (increase(gossamer_breaker_openings_total[{window}])) > {fire}",
+        read=_breakers,
+        fire=2,
+        clear=0,
+    ),
+    Rule(
+        name="GossamerCoverageDrops",
+        text="{what} of site {site} in crawl {crawl} is {value} below its last good runs",
+        expr="gossamer_site_drift_ratio > {fire}",
+        read=_drift,
+        fire=0.2,
+        clear=0.1,
+        for_s=60,
+    ),
+    Rule(
+        name="GossamerItemsRejected",
+        text="{value} of the items of kind {kind} are invalid",
+        expr='sum by (kind) (rate(gossamer_items_total{valid="false"}[{window}])) '
+        "/ sum by (kind) (rate(gossamer_items_total[{window}])) > {fire} "
+        f"and sum by (kind) (increase(gossamer_items_total[{{window}}])) >= {MIN_REQUESTS}",
+        read=_rejected,
+        fire=0.1,
+        clear=0.05,
+    ),
+    Rule(
+        name="GossamerPagesUnread",
+        text="{value} of the pages cannot be read by their site's functions",
+        expr='sum(rate(gossamer_page_errors_total{reason="parse"}[{window}])) / sum(rate(gossamer_pages_total[{window}])) '
+        f"> {{fire}} and sum(increase(gossamer_pages_total[{{window}}])) >= {MIN_REQUESTS}",
+        read=_unread,
+        fire=0.1,
+        clear=0.05,
+    ),
+    Rule(
+        name="GossamerBudgetSpent",
+        text="{value} of today's credits of {unlocker} are spent",
+        expr="gossamer_unlocker_credits_today / on () group_left gossamer_unlocker_credits_daily_max > {fire}",
+        read=_credits,
+        fire=0.9,
+        clear=0.9,
+    ),
+    Rule(
+        name="GossamerStoreMemoryHigh",
+        text="server {server} of the store uses {value} of its memory",
+        expr="gossamer_store_memory_bytes / (gossamer_store_memory_max_bytes > 0) > {fire}",
+        read=_memory,
+        fire=0.9,
+        clear=0.8,
+        for_s=60,
+        severity="page",
+    ),
+    Rule(
+        name="GossamerStoreEvicts",
+        text="server {server} of the store dropped {value} keys: set maxmemory-policy noeviction",
+        expr="increase(gossamer_store_evicted_keys_total[{window}]) > {fire}",
+        read=_evicted,
+        severity="page",
+    ),
+    Rule(
+        name="GossamerWorkerGone",
+        text="worker {worker} sends no heartbeat",
+        expr="gossamer_worker_up == 0",
+        read=_gone,
+        fire=0.5,
+        clear=0.5,
+        for_s=60,
+    ),
+    Rule(
+        name="GossamerHostsWait",
+        text="hosts have been ready for {value} s, and no worker of lane {lane} takes them",
+        expr="gossamer_lane_oldest_ready_seconds > {fire}",
+        read=_waiting,
+        fire=300,
+        clear=60,
+        for_s=60,
+    ),
+    Rule(
+        name="GossamerScheduleMissed",
+        text="{value} runs of schedule {schedule} were missed or failed",
+        expr='sum by (schedule) (increase(gossamer_schedule_runs_total{result=~"missed|failed"}[{window}])) > {fire}',
+        read=_schedules,
+        window_s=3600,
+    ),
+    Rule(
+        name="GossamerOutputAway",
+        text="an output of crawl {crawl} does not answer; its rows wait in the workers",
+        expr="gossamer_crawl_waits_for_output > {fire}",
+        read=_sink,
+        fire=0.5,
+        clear=0.5,
+        for_s=60,
+        severity="page",
+    ),
+    Rule(
+        name="GossamerProxiesLow",
+        text="{value} of the proxies of {provider} are quarantined",
+        expr='sum by (provider) (gossamer_proxies{state="quarantined"}) '
+        '/ sum by (provider) (gossamer_proxies{state=~"up|quarantined"}) > {fire}',
+        read=_proxies,
+        fire=0.7,
+        clear=0.5,
+        for_s=300,
+    ),
+    Rule(
+        name="GossamerStoreDown",
+        text="the store does not answer",
+        expr="gossamer_up == 0",
+        read=lambda _, __: iter(()),
+        severity="page",
+        for_s=30,
+    ),
+)
+"""All rules. `GossamerStoreDown` has no reading: without the store there is no snapshot."""
+SHARES = (
+    "ErrorsHigh",
+    "DomainBlocked",
+    "CoverageDrops",
+    "ItemsRejected",
+    "PagesUnread",
+    "BudgetSpent",
+    "StoreMemoryHigh",
+    "ProxiesLow",
+)
+
+
+def text_of(rule: Rule, labels: Labels, value: float) -> str:
+    """Returns a rule's text with the labels and the value of a reading."""
+    share = rule.name.removeprefix("Gossamer") in SHARES
+    shown = f"{value:.0%}" if share else f"{value:.0f}"
+    found = rule.text.replace("{value}", shown)
+    for name, text in labels:
+        found = found.replace(f"{{{name}}}", text)
+    return found
+
+
+class AlertSettings(NamedTuple):
+    """The contents of a file of rules. Times in seconds."""
+
+    rules: tuple[Rule, ...] = RULES
+    interval: float = 15.0
+    group_wait: float = 60.0
+    repeat: float = 4 * 3600.0
+    max_per_day: int = 50
+    quiet_hours: tuple[int, int] | None = None
+    """First and last minute of the day in which only `page` alerts are sent."""
+    zone: str = "UTC"
+
+    @property
+    def longest(self) -> float:
+        """The longest window of a rule."""
+        return max(rule.window_s for rule in self.rules)
+
+
+_TIMES = ("interval", "group_wait", "repeat")
+_RULE_KEYS = ("fire", "clear", "for", "window", "severity", "enabled")
+_NAMES = {rule.name: rule for rule in RULES}
+
+
+def read_alert_settings(path: str | None) -> AlertSettings:
+    """Reads a file of rules (docs/alerts.md). Raises ConfigError with the line of the fault."""
+    if path is None:
+        return AlertSettings()
+    try:
+        text = Path(path).read_text()
+        told = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"alert_rules {path}: {getattr(error, 'strerror', None) or error}") from None
+    except tomllib.TOMLDecodeError as error:  # it names the line and the column
+        where = "" if "line" in str(error) else f"line {len(text.splitlines())}: "
+        raise ConfigError(f"alert_rules {path}: {where}{error}") from None
+    try:
+        return _settings(told)
+    except _Fault as fault:
+        raise ConfigError(f"alert_rules {path}: {_place(text, fault.key)}{fault}") from None
+
+
+class _Fault(ValueError):
+    def __init__(self, key: str, what: str) -> None:
+        super().__init__(what)
+        self.key = key
+
+
+def _place(text: str, key: str) -> str:
+    for number, line in enumerate(text.splitlines(), 1):
+        if (at := line.find(key)) >= 0:
+            return f"line {number}, column {at + 1}: "
+    return ""
+
+
+def _settings(told: dict[str, Any]) -> AlertSettings:
+    known = (*_TIMES, "max_per_day", "quiet_hours", "zone", "rules")
+    for key in told:
+        if key not in known:
+            raise _Fault(key, f"there is no {key}{nearest(key, known)}")
+    own = {name: _rule(name, changes) for name, changes in dict(told.get("rules", {})).items()}
+    found = AlertSettings(tuple(own.get(rule.name, rule) for rule in RULES))
+    for key in _TIMES:
+        if key in told:
+            found = found._replace(**{key: _time(key, told[key])})  # type: ignore[arg-type]
+    if "max_per_day" in told:
+        if not isinstance(told["max_per_day"], int) or told["max_per_day"] < 1:
+            raise _Fault("max_per_day", "max_per_day is a whole number from 1")
+        found = found._replace(max_per_day=told["max_per_day"])
+    if "zone" in told:
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+        try:
+            ZoneInfo(str(told["zone"]))
+        except (ZoneInfoNotFoundError, ValueError):
+            raise _Fault("zone", f"there is no time zone {told['zone']!r}") from None
+        found = found._replace(zone=str(told["zone"]))
+    if "quiet_hours" in told:
+        found = found._replace(quiet_hours=_hours(told["quiet_hours"]))
+    return found
+
+
+def _rule(name: str, changes: Any) -> Rule:
+    if name not in _NAMES:
+        raise _Fault(name, f"there is no rule {name}{nearest(name, _NAMES)}")
+    rule = _NAMES[name]
+    fields: dict[str, Any] = {}
+    for key, value in dict(changes).items():
+        if key not in _RULE_KEYS:
+            raise _Fault(key, f"a rule has no {key}{nearest(key, _RULE_KEYS)}")
+        if key in ("for", "window"):
+            fields[f"{key}_s"] = _time(key, value)
+        elif key == "severity" and value not in ("page", "warn"):
+            raise _Fault(key, "severity is page or warn")
+        elif key == "enabled" and not isinstance(value, bool):
+            raise _Fault(key, "enabled is true or false")
+        elif key in ("fire", "clear") and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise _Fault(key, f"{key} is a number")
+        else:
+            fields[key] = value
+    made = msgspec.structs.replace(rule, **fields)
+    if made.clear > made.fire:
+        if "clear" in fields:
+            raise _Fault("clear", f"clear ({made.clear:g}) is above fire ({made.fire:g})")
+        made = msgspec.structs.replace(made, clear=made.fire)
+    return made
+
+
+def _time(key: str, value: Any) -> float:
+    try:
+        return seconds(value)
+    except ValueError as error:
+        raise _Fault(key, f"{key}: {error}") from None
+
+
+def _hours(value: Any) -> tuple[int, int]:
+    parts = str(value).split("-")
+    try:
+        (first, last) = [
+            int(hour) * 60 + int(minute) for hour, _, minute in (one.strip().partition(":") for one in parts)
+        ]
+    except ValueError:
+        raise _Fault("quiet_hours", 'quiet_hours is written "22:00-07:00"') from None
+    if not (0 <= first < 1440 and 0 <= last < 1440):
+        raise _Fault("quiet_hours", "an hour is 00:00 to 23:59")
+    return first, last

@@ -1,0 +1,178 @@
+"""The state of each alert: pending, firing or resolved. Every process that evaluates alerts shares the states in
+the store, so that a restart neither repeats nor forgets a notification."""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import Any, cast
+
+import msgspec
+
+from gossamer.observability.alert_rules import AlertSettings, History, Labels, Rule, text_of
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+STALE_S = 86_400.0
+"""Seconds after which a resolved alert is forgotten."""
+
+
+class Alert(msgspec.Struct, kw_only=True):
+    """One alert: a rule and the labels of one of its readings. Times in seconds since the epoch, by the store's
+    clock."""
+
+    rule: str
+    labels: Labels
+    severity: str
+    state: str
+    """`pending`: bad, but not for long enough. `firing`. `resolved`."""
+    since: float
+    """When it became bad, or good again."""
+    value: float
+    text: str
+    unsent: list[str] = []
+    """The receivers that do not know this state yet."""
+    knows: list[str] = []
+    """The receivers that know that it fires."""
+    sent: float = 0.0
+    """The time of the last notification."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the store: `RULE{label=value,...}`."""
+        return alert_key(self.rule, self.labels)
+
+
+def alert_key(rule: str, labels: Labels) -> str:
+    """Returns the name of an alert.
+
+    >>> alert_key("GossamerWorkerGone", (("worker", "w1"),))
+    'GossamerWorkerGone{worker=w1}'
+    """
+    return rule + (f"{{{','.join(f'{name}={value}' for name, value in labels)}}}" if labels else "")
+
+
+def evaluate(
+    settings: AlertSettings, known: dict[str, Alert], history: History, receivers: list[str], now: float
+) -> dict[str, Alert | None]:
+    """Judges all readings of the last snapshot. Returns the alerts that changed; None for one that ended before
+    it fired."""
+    changed: dict[str, Alert | None] = {}
+    seen: set[str] = set()
+    for rule in settings.rules:
+        if not rule.enabled or rule.name == "GossamerStoreDown":
+            continue
+        for labels, value in rule.read(history, rule.window_s):
+            key = alert_key(rule.name, labels)
+            seen.add(key)
+            after = _next(rule, labels, value, known.get(key), receivers, now)
+            if after is not known.get(key):
+                changed[key] = after
+    for key, alert in known.items():
+        if key in seen or alert.rule == "GossamerStoreDown":
+            continue
+        if alert.state == "pending":
+            changed[key] = None
+        elif alert.state == "firing":  # what it was about does not exist any more
+            changed[key] = _resolved(alert, receivers, now)
+        elif now - alert.since > STALE_S:
+            changed[key] = None
+    return changed
+
+
+def store_down(rule: Rule, known: Alert | None, receivers: list[str], now: float, down: bool) -> Alert | None:
+    """Returns the alert about the store itself, which no snapshot can show. `now` is this machine's time."""
+    return _next(rule, (), float(down), known, receivers, now)
+
+
+def _next(
+    rule: Rule, labels: Labels, value: float, known: Alert | None, receivers: list[str], now: float
+) -> Alert | None:
+    """Returns the alert after a reading. It is the same object if nothing changed."""
+    going = known is not None and known.state in ("pending", "firing")
+    bad = value > (rule.clear if known is not None and known.state == "firing" else rule.fire)
+    if not bad:
+        if known is None or known.state == "resolved":
+            return known
+        return None if known.state == "pending" else _resolved(known, receivers, now)
+    if not going or known is None:
+        state = "firing" if rule.for_s <= 0 else "pending"
+        return Alert(
+            rule=rule.name,
+            labels=labels,
+            severity=rule.severity,
+            state=state,
+            since=now,
+            value=value,
+            text=text_of(rule, labels, value),
+            unsent=list(receivers) if state == "firing" else [],
+            knows=known.knows if known is not None else [],
+        )
+    if known.state == "pending" and now - known.since >= rule.for_s:
+        return msgspec.structs.replace(
+            known, state="firing", value=value, text=text_of(rule, labels, value), unsent=list(receivers)
+        )
+    return known
+
+
+def _resolved(alert: Alert, receivers: list[str], now: float) -> Alert:
+    """Returns a resolved alert. Only receivers that know that it fired are told."""
+    told = [one for one in receivers if one in alert.knows]
+    return msgspec.structs.replace(alert, state="resolved", since=now, unsent=told)
+
+
+class AlertStates:
+    """The alerts and mutes of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def load(self) -> dict[str, Alert]:
+        """Returns all alerts by name. Skips those that a newer version wrote."""
+        found = await self._do(self._store.client.hgetall(keys.ALERTS))
+        alerts = {}
+        for name, raw in found.items():
+            try:
+                alerts[name.decode("utf-8", "replace")] = msgspec.json.decode(raw, type=Alert)
+            except msgspec.MsgspecError:
+                continue
+        return alerts
+
+    async def save(self, changed: dict[str, Alert | None]) -> None:
+        """Writes alerts, and deletes those that are None."""
+        pipe = self._store.client.pipeline(transaction=False)
+        for name, alert in changed.items():
+            if alert is None:
+                pipe.hdel(keys.ALERTS, name)
+            else:
+                pipe.hset(keys.ALERTS, name, msgspec.json.encode(alert))
+        if changed:
+            await self._store.guard(pipe.execute())
+
+    async def mutes(self, now: float) -> dict[str, float]:
+        """Returns the patterns that are muted, with the time until which they are."""
+        found = await self._do(self._store.client.hgetall(keys.MUTES))
+        return {name.decode(): float(until) for name, until in found.items() if float(until) > now}
+
+    async def mute(self, pattern: str, until: float | None) -> bool:
+        """Mutes the alerts whose name matches a pattern (`GossamerWorker*`). None ends the mute. Returns
+        whether a mute was set or ended."""
+        if until is None:
+            return bool(await self._do(self._store.client.hdel(keys.MUTES, pattern)))
+        await self._do(self._store.client.hset(keys.MUTES, pattern, repr(until)))
+        return True
+
+    async def now(self) -> float:
+        """Returns the store's time in seconds since the epoch."""
+        whole, micro = await self._do(self._store.client.time())
+        return int(whole) + int(micro) / 1e6
+
+    async def _do(self, call: Any) -> Any:
+        return await self._store.guard(cast(Any, call))
+
+
+def is_muted(alert: Alert, mutes: dict[str, float]) -> bool:
+    """Returns whether a pattern matches the alert's rule or its whole name."""
+    return any(
+        fnmatch.fnmatchcase(alert.rule, pattern) or fnmatch.fnmatchcase(alert.key, pattern)
+        for pattern in mutes
+    )
