@@ -25,6 +25,8 @@ server  cassandra-5.0.5 $servers/cassandra-5.0.5/ready items to Cassandra
 server  ferretdb-1.24.0 $servers/ferretdb-1.24.0/ready items to MongoDB (FerretDB)
 server  minio-0.0.0-20260212201848-7aac2a2c5b7c $servers/minio-0.0.0-20260212201848-7aac2a2c5b7c/ready whole pages to S3 (MinIO)
 server  gcs-1.56.1      $servers/gcs-1.56.1/ready      whole pages to Google Cloud Storage (fake-gcs-server)
+server  prometheus-3    $servers/prometheus-3/ready    metrics and alerts with Prometheus and Alertmanager
+server  grafana-types-13 $servers/grafana-types-13/ready dashboards against Grafana's types
 server  hdfs-3.4.1      $servers/hdfs-3.4.1/ready      whole pages to HDFS
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
@@ -73,6 +75,8 @@ bring() {
             org.apache.hadoop hadoop-common "${1#*-}" org.apache.hadoop hadoop-hdfs "${1#*-}" \
             org.apache.hadoop hadoop-hdfs-client "${1#*-}"
         ;;
+    prometheus-*) debs prometheus promtool prometheus-alertmanager ;;
+    grafana-types-*) npm install --silent --no-audit --no-fund --prefix "$folder.new" typescript@5 "@grafana/schema@${1##*-}" ;;
     ferretdb-*)
         mkdir "$folder.new/build"
         (cd "$folder.new/build" &&
@@ -84,6 +88,20 @@ bring() {
             go build -mod=vendor -o ../ferretdb github.com/FerretDB/FerretDB/cmd/ferretdb && cd .. && rm -r build)
         ;;
     esac && touch "$folder.new/ready" && mv "$folder.new" "$folder"
+}
+
+# debs PACKAGE...: programs of Debian's newest packages, unpacked into $folder.new. They need nothing but libc.
+debs() {
+    apt=/usr/lib/apt/apt-helper
+    mirror=http://deb.debian.org/debian
+    [ -x "$apt" ] && "$apt" -o APT::Sandbox::User=root download-file \
+        "$mirror/dists/sid/main/binary-$(dpkg --print-architecture)/Packages.xz" "$folder.new/Packages.xz" || return 1
+    for package in "$@"; do
+        file=$(xz -dc "$folder.new/Packages.xz" | sed -n "/^Package: $package\$/,/^\$/s/^Filename: //p")
+        "$apt" -o APT::Sandbox::User=root download-file "$mirror/$file" "$folder.new/one.deb" &&
+            dpkg-deb -x "$folder.new/one.deb" "$folder.new" && rm "$folder.new/one.deb" || return 1
+    done
+    rm "$folder.new/Packages.xz"
 }
 
 # jars GROUP ARTIFACT VERSION [...]: these and what they need at run time, from Maven Central, into $folder.new.
