@@ -23,6 +23,7 @@ from gossamer.config.redaction import mask, register_in
 from gossamer.egress.resolver import Refused, Resolver
 from gossamer.errors import ConfigError, DeliveryError
 from gossamer.observability.alert_states import Alert
+from gossamer.observability.logs import safe_text
 
 TIMEOUT_S = 10
 RUNBOOKS = "https://gossamer.readthedocs.io/operations/#"
@@ -77,7 +78,7 @@ def payload(alerts: Sequence[Alert], suppressed: int = 0) -> dict[str, Any]:
                 "severity": one.severity,
                 "labels": dict(one.labels),
                 "value": one.value,
-                "text": one.text,
+                "text": safe_text(one.text),
                 "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.since)),
                 "runbook": f"{RUNBOOKS}{one.rule.lower()}",
             }
@@ -89,7 +90,7 @@ def payload(alerts: Sequence[Alert], suppressed: int = 0) -> dict[str, Any]:
 
 def lines(alerts: Sequence[Alert], suppressed: int = 0) -> list[str]:
     """Returns a notification for people, one line for each alert."""
-    found = [f"{one.state.upper()} {one.severity}: {one.text} ({one.key})" for one in alerts]
+    found = [safe_text(f"{one.state.upper()} {one.severity}: {one.text} ({one.key})") for one in alerts]
     return [
         *found,
         *([f"{suppressed} notifications were left out today (max_per_day)"] if suppressed else []),

@@ -12,6 +12,7 @@ from gossamer.observability.alert_rules import SHARES, AlertSettings, Rule
 
 SCHEMA_VERSION = 41
 """The version of Grafana's dashboard schema."""
+_PER_COLLECTOR = "sum by (collector) (rate(gossamer_request_duration_seconds_{}[5m]))"
 _LABEL = re.compile(r"\{(\w+)\}")
 
 
@@ -244,8 +245,7 @@ def fleet_dashboard() -> dict[str, Any]:
     g.panel(
         "Response time, mean",
         (
-            "sum by (collector) (rate(gossamer_request_duration_seconds_sum[5m])) "
-            "/ sum by (collector) (rate(gossamer_request_duration_seconds_count[5m]))",
+            f"{_PER_COLLECTOR.format('sum')} / {_PER_COLLECTOR.format('count')}",
             "{{collector}}",
         ),
         unit="s",

@@ -1,0 +1,409 @@
+"""Alerts: when they fire and clear, who is told, and that a receiver that fails harms nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from standardwebhooks import Webhook
+
+from cli.command_line import gossamer
+from gossamer.app.alert_watch import AlertWatch
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError
+from gossamer.frontier.recent_rates import RecentRates
+from gossamer.model.quality import Quality
+from gossamer.observability.alert_delivery import receivers_of
+from gossamer.observability.alert_rules import (
+    RULES,
+    AlertSettings,
+    History,
+    read_alert_settings,
+)
+from gossamer.observability.alert_states import Alert, AlertStates, alert_key, evaluate, is_muted
+from gossamer.observability.snapshot import CrawlNow, LaneNow, ScheduleNow, ServerNow, Snapshot
+from gossamer.state.workers import WorkerRecord
+from gossamer.store.store import Store, connect
+from support.mail_server import mail_server
+from support.web_receiver import receiving
+
+
+def snapshot(now: float = 0.0, **changes: Any) -> Snapshot:
+    found = Snapshot(
+        now=now,
+        totals=Counter(),
+        crawls=[],
+        lanes=[],
+        workers=[],
+        servers=[],
+        schedules=[],
+        proxies={},
+        credits={},
+    )
+    return msgspec.structs.replace(found, **changes)
+
+
+def crawl(**changes: Any) -> CrawlNow:
+    one = CrawlNow("c", "running", "", False, 0.0, {"open": 5}, 0, RecentRates(), {})
+    return msgspec.structs.replace(one, **changes)
+
+
+def worker(state: str) -> WorkerRecord:
+    return WorkerRecord(name="w", host="h", pid=1, lanes=["http"], processes=1, version="1", state=state)
+
+
+GOOD = snapshot(
+    crawls=[crawl(recent=RecentRates(last=9_999.0))],
+    workers=[worker("running")],
+    servers=[ServerNow("0", 1, 10, 0, 1, 1, "")],
+    lanes=[LaneNow("http", "", 1, 1, 2.0)],
+    schedules=[ScheduleNow("s", False, None, {"missed": 0})],
+    proxies={("pool", "up"): 9, ("pool", "quarantined"): 1},
+    credits={"zyte": 10},
+    credits_daily=100,
+    totals=Counter(
+        {"requests|http|ok": 100, "domain|a.example|ok": 100, "items|book|i": 100, "lane|http|": 100}
+    ),
+)
+BAD: dict[str, dict[str, Any]] = {
+    "GossamerStalled": {"crawls": [crawl(recent=RecentRates(last=1.0))]},
+    "GossamerErrorsHigh": {"totals": GOOD.totals + Counter({"requests|http|timeout": 30})},
+    "GossamerDomainBlocked": {"totals": GOOD.totals + Counter({"domain|a.example|blocked": 40})},
+    "GossamerDeadLettersGrow": {"totals": GOOD.totals + Counter({"dead|timeout": 30})},
+    "GossamerHostsFail": {"totals": GOOD.totals + Counter({"breaker|open": 3})},
+    "GossamerCoverageDrops": {
+        "crawls": [
+            crawl(recent=RecentRates(last=9_999.0), sites={"shop": Quality(drift={"book.price": 0.5})})
+        ]
+    },
+    "GossamerItemsRejected": {"totals": GOOD.totals + Counter({"items|book|i": 40, "items|book|b": 20})},
+    "GossamerPagesUnread": {"totals": GOOD.totals + Counter({"lane|http|": 40, "err:parse": 20})},
+    "GossamerBudgetSpent": {"credits": {"zyte": 95}},
+    "GossamerStoreMemoryHigh": {"servers": [ServerNow("0", 95, 100, 0, 1, 1, "")]},
+    "GossamerStoreEvicts": {"servers": [ServerNow("0", 1, 10, 4, 1, 1, "")]},
+    "GossamerWorkerGone": {"workers": [worker("gone")]},
+    "GossamerHostsWait": {"lanes": [LaneNow("http", "", 1, 1, 400.0)]},
+    "GossamerScheduleMissed": {"schedules": [ScheduleNow("s", False, None, {"missed": 1})]},
+    "GossamerOutputAway": {"crawls": [crawl(recent=RecentRates(last=9_999.0), reason="db: waiting for it")]},
+    "GossamerProxiesLow": {"proxies": {("pool", "up"): 1, ("pool", "quarantined"): 9}},
+}
+
+
+def judged(
+    known: dict[str, Alert], history: History, found: Snapshot, settings: AlertSettings
+) -> dict[str, Alert]:
+    """One look: the alerts afterwards."""
+    history.add(found)
+    after = dict(known)
+    for key, alert in evaluate(settings, known, history, ["r"], found.now).items():
+        if alert is None:
+            after.pop(key, None)
+        else:
+            after[key] = alert
+    return after
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in RULES if rule.name != "GossamerStoreDown"])
+def test_each_rule_fires_after_its_time_and_clears(name: str) -> None:
+    rule = next(one for one in RULES if one.name == name)
+    settings, history = AlertSettings(), History(AlertSettings().longest)
+    start = 10_000.0
+    alerts = judged({}, history, msgspec.structs.replace(GOOD, now=start), settings)
+    assert alerts == {}
+    bad = msgspec.structs.replace(GOOD, **BAD[name])
+    alerts = judged(alerts, history, msgspec.structs.replace(bad, now=start + 15), settings)
+    (alert,) = alerts.values()
+    assert alert.rule == name
+    assert alert.state == ("pending" if rule.for_s else "firing")
+    alerts = judged(alerts, history, msgspec.structs.replace(bad, now=start + 15 + rule.for_s), settings)
+    (alert,) = alerts.values()
+    assert (alert.state, alert.unsent) == ("firing", ["r"])
+    assert "{" not in alert.text
+    known = {alert.key: msgspec.structs.replace(alert, unsent=[], knows=["r"])}
+    evicted = bad.servers if name == "GossamerStoreEvicts" else GOOD.servers
+    for step in (1, 2):
+        later = start + step * (settings.longest + rule.for_s + 16)
+        well = msgspec.structs.replace(
+            GOOD,
+            now=later,
+            totals=bad.totals,
+            servers=evicted,
+            schedules=bad.schedules,
+            crawls=[crawl(recent=RecentRates(last=later - 1))],
+        )
+        known = judged(known, history, well, settings)
+    (alert,) = known.values()
+    assert (alert.state, alert.unsent) == ("resolved", ["r"])
+
+
+def test_a_reading_between_the_limits_changes_nothing() -> None:
+    """It fires above .9 of the memory and clears at .8."""
+    settings = read_alert_settings(None)
+    history, known = History(900), dict[str, Alert]()
+    states = []
+    for n, memory in enumerate((85, 95, 95, 85, 95, 75, 85)):
+        known = judged(
+            known, history, snapshot(60.0 * n, servers=[ServerNow("0", memory, 100, 0, 1, 1, "")]), settings
+        )
+        states.append([one.state for one in known.values()])
+    assert states == [[], ["pending"], ["firing"], ["firing"], ["firing"], ["resolved"], ["resolved"]]
+
+
+def test_an_alert_that_nobody_heard_of_is_not_resolved_to_anybody() -> None:
+    settings, history = AlertSettings(), History(900)
+    known = judged({}, history, snapshot(0.0, lanes=[LaneNow("http", "", 1, 1, 400.0)]), settings)
+    known = judged(known, history, snapshot(100.0, lanes=[LaneNow("http", "", 1, 1, 400.0)]), settings)
+    known = judged(known, history, snapshot(200.0), settings)
+    (alert,) = known.values()
+    assert (alert.state, alert.unsent) == ("resolved", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("repeat = [", "line 1"),
+        ('\nrepeet = "1h"', "line 2, column 1: there is no repeet (did you mean repeat?)"),
+        (
+            "[rules.GossamerStaled]",
+            "line 1, column 8: there is no rule GossamerStaled (did you mean GossamerStalled?)",
+        ),
+        ("[rules.GossamerStalled]\nfir = 3", "line 2, column 1: a rule has no fir (did you mean fire?)"),
+        ("[rules.GossamerStalled]\nfire = 'x'", "line 2, column 1: fire is a number"),
+        ("[rules.GossamerStalled]\nclear = 900", "clear (900) is above fire (600)"),
+        ('quiet_hours = "22-7x"', 'quiet_hours is written "22:00-07:00"'),
+        ('zone = "Mars/One"', "there is no time zone 'Mars/One'"),
+        ("max_per_day = 0", "max_per_day is a whole number from 1"),
+    ],
+)
+def test_a_broken_file_of_rules_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "alerts.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_alert_settings(str(path))
+    assert said in str(caught.value)
+
+
+def test_rules_are_changed_by_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.toml"
+    path.write_text(
+        'interval = "1s"\nquiet_hours = "22:00-07:00"\nzone = "Europe/Berlin"\n'
+        '[rules.GossamerStalled]\nfire = 5\nfor = "2m"\nseverity = "warn"\n[rules.GossamerWorkerGone]\nenabled = false\n'
+    )
+    found = read_alert_settings(str(path))
+    rules = {rule.name: rule for rule in found.rules}
+    stalled = rules["GossamerStalled"]
+    assert (stalled.fire, stalled.clear, stalled.for_s, stalled.severity) == (5, 5, 120, "warn")
+    assert not rules["GossamerWorkerGone"].enabled
+    assert (found.interval, found.quiet_hours) == (1.0, (1320, 420))
+
+
+ALERT = Alert(
+    rule="GossamerWorkerGone",
+    labels=(("worker", "w\n<1>"),),
+    severity="warn",
+    state="firing",
+    since=0.0,
+    value=1.0,
+    text="worker w <1> & co sends no heartbeat",
+)
+
+
+async def test_a_webhook_is_signed() -> None:
+    with receiving() as web:
+        (receiver,) = receivers_of([f"{web.url}/hook?team=a&secret=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])
+        await receiver.send([ALERT], 0)
+    (call,) = web.calls
+    assert call.path == "/hook?team=a"
+    Webhook("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").verify(call.body, call.headers)
+    told = json.loads(call.body)
+    assert told["status"] == "firing"
+    assert told["alerts"][0]["labels"] == {"worker": "w\n<1>"}
+    assert told["alerts"][0]["runbook"].endswith("#gossamerworkergone")
+
+
+async def test_slack_gets_a_text() -> None:
+    with receiving() as web:
+        (receiver,) = receivers_of([f"slack+{web.url}/x"])
+        await receiver.send([ALERT], 3)
+    text = json.loads(web.calls[0].body)["text"]
+    assert text.startswith("FIRING warn: worker w &lt;1&gt; &amp; co sends no heartbeat")
+    assert "3 notifications were left out" in text
+
+
+async def test_mail_is_sent() -> None:
+    with mail_server() as mail:
+        (receiver,) = receivers_of(
+            [f"mailto:ops@a.example,two@a.example?smtp=smtp://127.0.0.1:{mail.port}&from=g@a.example"]
+        )
+        await receiver.send([ALERT], 0)
+    (letter,) = mail.letters
+    assert letter.recipients == ["ops@a.example", "two@a.example"]
+    assert "Subject: gossamer: FIRING warn: worker w <1> & co" in letter.text
+
+
+async def test_a_command_gets_json(tmp_path: Path) -> None:
+    script = tmp_path / "note.sh"
+    script.write_text(f"#!/bin/sh\ncat > {tmp_path}/told\n")
+    script.chmod(0o755)
+    (receiver,) = receivers_of([f"command:{script}"])
+    await receiver.send([ALERT], 0)
+    assert json.loads((tmp_path / "told").read_text())["alerts"][0]["alert"] == "GossamerWorkerGone"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ftp://h/", "write https://HOST/PATH"),
+        ("https://h/?secret=whsec_x!", "a secret after whsec_ is base64"),
+        ("mailto:nobody", "write mailto:ADDRESS?smtp="),
+        ("https://h:99999/", "the port is not a number"),
+        ("command:", "write https://HOST/PATH"),
+    ],
+)
+def test_a_receiver_that_is_none_is_named(text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match="alerts "):
+        receivers_of([text])
+    with pytest.raises(ConfigError) as caught:
+        receivers_of([text])
+    assert said in str(caught.value)
+
+
+async def test_a_private_address_behind_a_name_is_refused() -> None:
+    from gossamer.errors import DeliveryError
+
+    (receiver,) = receivers_of(["http://169.254.169.254.nip.invalid/"])
+    with pytest.raises(DeliveryError):
+        await receiver.send([ALERT], 0)
+
+
+@pytest.fixture
+def opened(valkey_url: str) -> Iterator[Any]:
+    async def make() -> Store:
+        store = connect(valkey_url, patience=0.0, embedded=False)
+        await store.open(1, "psl")
+        return store
+
+    return make
+
+
+def watch_settings(tmp_path: Path, *receivers: str, more: str = "") -> Settings:
+    rules = tmp_path / "alerts.toml"
+    rules.write_text(
+        f'interval = "10ms"\ngroup_wait = "0s"\n{more}\n[rules.GossamerWorkerGone]\nfor = "0s"\n'
+    )
+    return Settings(alerts=receivers, alert_rules=str(rules))
+
+
+async def gone(store: Store) -> None:
+    """A worker whose last sign is old."""
+    await store.client.hset("gossamer:workers", "w", msgspec.json.encode(worker("running")))
+
+
+async def looks(watch: AlertWatch, what: Any) -> None:
+    end = time.monotonic() + 10
+    while not what():
+        await watch.look()
+        await asyncio.sleep(0.01)
+        assert time.monotonic() < end
+    await watch.finish()
+    await watch.look()
+
+
+async def test_an_alert_is_told_once_and_its_end_too(tmp_path: Path, opened: Any) -> None:
+    store = await opened()
+    with receiving() as web:
+        await gone(store)
+        watch = AlertWatch(watch_settings(tmp_path, f"{web.url}/"), store)
+        await looks(watch, lambda: web.calls)
+        again = AlertWatch(watch_settings(tmp_path, f"{web.url}/"), store)  # a restart
+        for _ in range(5):
+            await again.look()
+        assert len(web.calls) == 1
+        await store.client.hdel("gossamer:workers", "w")
+        await looks(again, lambda: len(web.calls) > 1)
+        for _ in range(5):
+            await again.look()
+    told = [json.loads(call.body)["alerts"][0] for call in web.calls]
+    assert [(one["alert"], one["status"]) for one in told] == [
+        ("GossamerWorkerGone", "firing"),
+        ("GossamerWorkerGone", "resolved"),
+    ]
+    await store.close()
+
+
+async def test_a_receiver_that_fails_is_tried_again_and_does_not_hold_up_others(
+    tmp_path: Path, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gossamer.app.alert_watch.FIRST_RETRY_S", 0.05)
+    store = await opened()
+    with receiving() as good, receiving([500, 503, 200]) as bad, receiving(hang=True) as stuck:
+        await gone(store)
+        watch = AlertWatch(watch_settings(tmp_path, f"{bad.url}/", f"{stuck.url}/", f"{good.url}/"), store)
+        began = time.monotonic()
+        while len(bad.calls) < 3 or not good.calls:
+            await watch.look()
+            await asyncio.sleep(0.01)
+            assert time.monotonic() - began < 9, "a receiver that hangs must not hold up the others"
+        left = (await AlertStates(store).load())[alert_key("GossamerWorkerGone", (("worker", "w"),))].unsent
+        stuck.release()
+        await watch.finish()
+    assert len(good.calls) == 1
+    assert stuck.url.removesuffix("/") in left
+    await store.close()
+
+
+async def test_mutes_quiet_hours_and_the_daily_cap_hold_notifications_back(
+    tmp_path: Path, opened: Any
+) -> None:
+    store = await opened()
+    with receiving() as web:
+        await gone(store)
+        await AlertStates(store).mute("GossamerWorker*", await AlertStates(store).now() + 60)
+        watch = AlertWatch(watch_settings(tmp_path, f"{web.url}/"), store)
+        for _ in range(5):
+            await watch.look()
+        assert not web.calls
+        await AlertStates(store).mute("GossamerWorker*", None)
+        quiet = AlertWatch(watch_settings(tmp_path, f"{web.url}/", more='quiet_hours = "00:00-23:59"'), store)
+        for _ in range(5):
+            await quiet.look()
+        assert not web.calls
+        few = AlertWatch(
+            watch_settings(tmp_path, f"{web.url}/", more="max_per_day = 1\nrepeat = '10ms'"), store
+        )
+        for _ in range(30):
+            await few.look()
+            await asyncio.sleep(0.01)
+        await few.finish()
+    assert [json.loads(call.body)["suppressed"] for call in web.calls] == [0, 1]
+    await store.close()
+
+
+def test_patterns_of_mutes() -> None:
+    assert is_muted(ALERT, {"GossamerWorkerGone": 1.0})
+    assert is_muted(ALERT, {"Gossamer*": 1.0})
+    assert is_muted(ALERT, {"GossamerWorkerGone{worker=w*}": 1.0})
+    assert not is_muted(ALERT, {"GossamerStalled": 1.0})
+
+
+def test_the_commands(tmp_path: Path, valkey_url: str) -> None:
+    with receiving() as web:
+        own = ("-s", f"alerts={web.url}/?secret=canary-secret", "--store", valkey_url)
+        code, out, err = gossamer(tmp_path, "alerts", "test", *own, "--json")
+        assert (code, json.loads(out)[0]["error"]) == (0, None), err
+        assert "canary" not in out + err
+    assert gossamer(tmp_path, "alerts", "test", *own)[0] == 9
+    assert gossamer(tmp_path, "alerts", "test")[0] == 4
+    assert gossamer(tmp_path, "alerts", "mute", "GossamerStalled", "--for", "5m", *own)[0] == 0
+    assert "GossamerStalled" in json.loads(gossamer(tmp_path, "alerts", "list", *own, "--json")[1])["mutes"]
+    assert gossamer(tmp_path, "alerts", "unmute", "GossamerStalled", *own)[0] == 0
+    assert gossamer(tmp_path, "alerts", "unmute", "GossamerStalled", *own)[0] == 2
+    code, out, err = gossamer(tmp_path, "alerts", "mute", "Nothing", *own)
+    assert (code, "no rule is called Nothing" in err) == (2, True)
