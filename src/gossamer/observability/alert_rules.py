@@ -349,8 +349,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="GossamerStoreDown",
-        text="the store does not answer",
-        expr="gossamer_up == 0",
+        text="the store, or the exporter of its metrics, does not answer",
+        expr="gossamer_up == 0 or absent(gossamer_up)",
         read=lambda _, __: iter(()),
         severity="page",
         for_s=30,
