@@ -75,7 +75,11 @@ bring() {
             org.apache.hadoop hadoop-common "${1#*-}" org.apache.hadoop hadoop-hdfs "${1#*-}" \
             org.apache.hadoop hadoop-hdfs-client "${1#*-}"
         ;;
-    prometheus-*) debs prometheus promtool prometheus-alertmanager ;;
+    prometheus-*)
+        debs prometheus promtool prometheus-alertmanager &&
+            # Debian's Alertmanager reads its templates from there
+            { [ -e /usr/share/prometheus ] || ln -s "$folder/usr/share/prometheus" /usr/share/prometheus; }
+        ;;
     grafana-types-*) npm install --silent --no-audit --no-fund --prefix "$folder.new" typescript@5 "@grafana/schema@${1##*-}" ;;
     ferretdb-*)
         mkdir "$folder.new/build"

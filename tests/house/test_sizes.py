@@ -14,6 +14,10 @@ FUNCTION, CLASS = 60, 20
 
 # What may be larger, each with its reason: "path" or "path::name" -> (its own bound, why).
 LARGER: dict[str, tuple[int, str]] = {
+    "src/gossamer/observability/prometheus_files.py::fleet_dashboard": (
+        130,
+        "the panels of a dashboard, in their order",
+    ),
     "src/gossamer/cli/doctor.py::doctor": (64, "the options of one command, a line each"),
     "src/gossamer/collectors/http/collector.py::__init__": (
         68,

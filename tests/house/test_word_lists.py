@@ -21,6 +21,7 @@ KEPT = {
     "cli/help.py::CRAWL_GROUPS": "the options of a command in groups",
     "cli/crawl.py::OWN": "options of the command",
     "config/settings.py::ABOUT": "the settings, each with its type and help",
+    "observability/alert_rules.py::RULES": "the alert rules, each with the function that reads it",
     "observability/metrics.py::METRICS": "the metrics, each with its help and the function that reads it",
     "identity/browsers.py::_ALL": "browsers with their fingerprints, which belong together with the code",
     "url/tracking.py::TRACKING": "needed by the first URL of each crawl; a file would cost every start",

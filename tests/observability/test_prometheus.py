@@ -71,6 +71,12 @@ def running(*words: str | Path, log: Path) -> Iterator[None]:
         process.wait(20)
 
 
+def end(process: subprocess.Popen[str]) -> None:
+    """kill -9, and its pipes closed."""
+    process.kill()
+    process.communicate()
+
+
 def test_the_shipped_files_are_those_of_the_rules() -> None:
     for name, text in prometheus_files(read_alert_settings(None)).items():
         assert (ROOT / "deploy" / name).read_text() == text, "run: gossamer alerts files deploy/"
@@ -279,10 +285,10 @@ def test_a_real_prometheus_scrapes_a_real_crawl_and_each_panel_has_data(tmp_path
             "0.4",
             "--quiet",
         )
-        last.callback(crawl.kill)
+        last.callback(end, crawl)
         until("the crawl has a store", (tmp_path / "out.jsonl").exists)
         exporter = begin(tmp_path, "metrics", "--port", str(own))
-        last.callback(exporter.kill)
+        last.callback(end, exporter)
         last.enter_context(
             running(
                 BIN / "prometheus",
@@ -329,7 +335,7 @@ def test_a_store_that_goes_away_fires_through_alertmanager_and_is_resolved(tmp_p
         server = Server(tmp_path / "server")
         last.enter_context(server)
         exporter = begin(tmp_path, "metrics", "--port", str(own), "--store", server.url(0))
-        last.callback(exporter.kill)
+        last.callback(end, exporter)
         last.enter_context(
             running(
                 BIN / "prometheus-alertmanager",

@@ -96,6 +96,31 @@ def files(folder: Folder, data: Data = None, setting: Setting = None, as_json: J
     return 0
 
 
+def _list_rules(settings: Settings, as_json: bool) -> int:
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.observability.alert_rules import read_alert_settings
+
+    rules = read_alert_settings(settings.alert_rules).rules
+    rows = [
+        (
+            rule.name,
+            rule.severity,
+            f"{rule.fire:g}",
+            f"{rule.clear:g}",
+            rule.for_s,
+            rule.window_s,
+            rule.enabled,
+        )
+        for rule in rules
+    ]
+    heads = ("rule", "severity", "fire", "clear", "for s", "window s", "enabled")
+    if as_json:
+        put_json([dict(zip(heads, row, strict=True)) for row in rows])
+    else:
+        put_table(heads, rows, right=heads[2:6], least=("window s",))
+    return 0
+
+
 async def _list(settings: Settings, show_rules: bool, as_json: bool) -> int:
     import msgspec
 
@@ -104,26 +129,9 @@ async def _list(settings: Settings, show_rules: bool, as_json: bool) -> int:
     from gossamer.observability.alert_rules import read_alert_settings
     from gossamer.observability.alert_states import AlertStates, is_muted
 
-    rules = read_alert_settings(settings.alert_rules).rules
+    read_alert_settings(settings.alert_rules)  # raises if the file of rules is not valid
     if show_rules:
-        rows = [
-            (
-                rule.name,
-                rule.severity,
-                f"{rule.fire:g}",
-                f"{rule.clear:g}",
-                rule.for_s,
-                rule.window_s,
-                rule.enabled,
-            )
-            for rule in rules
-        ]
-        heads = ("rule", "severity", "fire", "clear", "for s", "window s", "enabled")
-        if as_json:
-            put_json([dict(zip(heads, row, strict=True)) for row in rows])
-        else:
-            put_table(heads, rows, right=heads[2:6], least=("window s",))
-        return 0
+        return _list_rules(settings, as_json)
     async with open_existing_store(settings) as store:
         states = AlertStates(store)
         now = await states.now()

@@ -3,7 +3,7 @@ counts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gossamer.store import keys
@@ -40,20 +40,26 @@ async def recent_rates(
 
 
 def _recent(buckets: Sequence[dict[bytes, bytes]], now: float, began: float) -> RecentRates:
-    current, last = int(now) // PERIOD_S, 0
-    sums = {MINUTE: [0, 0], TEN_MINUTES: [0, 0]}
+    periods, last = dict[int, tuple[int, int]](), 0
     for fields in buckets:
         for field, value in fields.items():
             if field == b"at":
                 last = max(last, int(value))
                 continue
             number, pages, requests = map(int, value.split(b","))
-            for window, total in sums.items():
-                if current - window <= number <= current:
-                    total[0] += pages
-                    total[1] += requests
-    spans = [
-        max(1.0, min(window * PERIOD_S + now % PERIOD_S, now - began)) for window in (MINUTE, TEN_MINUTES)
-    ]
-    rates = [(sums[MINUTE][what] / spans[0], sums[TEN_MINUTES][what] / spans[1]) for what in (0, 1)]
-    return RecentRates(rates[0], rates[1], last / 1000 if last else None)
+            some = periods.get(number, (0, 0))
+            periods[number] = (some[0] + pages, some[1] + requests)
+    return rates_of(periods, last, now, began)
+
+
+def rates_of(periods: Mapping[int, tuple[int, int]], last: int, now: float, began: float) -> RecentRates:
+    """Returns the rates. `periods`: pages and requests of each period, by its number. `last`: time of the last
+    page in ms, 0 for none."""
+    current = int(now) // PERIOD_S
+    rates = []
+    for window in (MINUTE, TEN_MINUTES):
+        span = max(1.0, min(window * PERIOD_S + now % PERIOD_S, now - began))
+        some = [both for number, both in periods.items() if current - window <= number <= current]
+        rates.append((sum(pages for pages, _ in some) / span, sum(requests for _, requests in some) / span))
+    (minute, ten) = rates
+    return RecentRates((minute[0], ten[0]), (minute[1], ten[1]), last / 1000 if last else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -12,8 +13,7 @@ import msgspec
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
 from gossamer.frontier.quality import GoodRuns
-from gossamer.frontier.recent_rates import RecentRates, recent_rates
-from gossamer.frontier.summary import crawl_counts
+from gossamer.frontier.recent_rates import RecentRates, rates_of
 from gossamer.model.quality import Quality, of_counts
 from gossamer.proxies.proxy_health import ProxyHealth
 from gossamer.state.schedules import Schedules, Unread
@@ -30,6 +30,19 @@ ENDED_CACHE_S = 60.0
 """Seconds for which the counts of an ended crawl are not read again."""
 
 
+class LaneNow(msgspec.Struct):
+    """The hosts that wait in one lane and region, of all crawls under way."""
+
+    lane: str
+    region: str
+    ready: int = 0
+    """Hosts that may start now."""
+    waiting: int = 0
+    """Hosts that may start later."""
+    oldest: float = 0.0
+    """Seconds for which the first ready host has waited for a worker."""
+
+
 class CrawlNow(msgspec.Struct):
     """One crawl."""
 
@@ -43,6 +56,8 @@ class CrawlNow(msgspec.Struct):
     in_flight: int
     recent: RecentRates
     sites: dict[str, Quality]
+    lanes: list[LaneNow] = []
+    """The hosts that wait, if it is under way."""
 
     def count(self, name: str) -> int:
         """Returns one count, 0 if it is missing."""
@@ -57,19 +72,6 @@ class CrawlNow(msgspec.Struct):
     def pending(self) -> int:
         """Pages that wait or are being visited."""
         return self.count("open") - self.count("infra")
-
-
-class LaneNow(msgspec.Struct):
-    """The hosts that wait in one lane and region, of all crawls under way."""
-
-    lane: str
-    region: str
-    ready: int = 0
-    """Hosts that may start now."""
-    waiting: int = 0
-    """Hosts that may start later."""
-    oldest: float = 0.0
-    """Seconds for which the first ready host has waited for a worker."""
 
 
 class ServerNow(NamedTuple):
@@ -130,7 +132,7 @@ class Observer:
             now=now,
             totals=await self.totals(),
             crawls=crawls,
-            lanes=await self._lanes([one.name for one in crawls if one.state in UNDER_WAY], now),
+            lanes=_lanes(crawls),
             workers=await self._workers.all(),
             servers=await self._servers(),
             schedules=await self._schedules(),
@@ -142,14 +144,19 @@ class Observer:
 
     async def totals(self) -> Counter[str]:
         """Returns the totals of all buckets, added up."""
-        pipe = self._store.client.pipeline(transaction=False)
-        for bucket in range(self._store.buckets):
-            pipe.hgetall(keys.totals(bucket))
-        sums: dict[bytes, int] = {}
-        for found in await self._store.guard(pipe.execute()):
-            for name, value in found.items():
-                sums[name] = sums.get(name, 0) + int(value)
-        return Counter({name.decode("utf-8", "replace"): n for name, n in sums.items()})
+        return (await self._sums([""]))[0].counts
+
+    async def _sums(self, crawls: Sequence[str]) -> list[_Sums]:
+        """Returns the numbers of each crawl in all buckets; '' stands for the totals. Makes one call per crawl
+        and server."""
+        groups = await self._store.by_server()
+        calls = [(group[0], (name, *map(keys.tag, group))) for name in crawls for group in groups]
+        found = [_Sums() for _ in crawls]
+        for number, reply in enumerate(await self._store.run_all("look", calls)):
+            if isinstance(reply, Exception):
+                raise reply
+            found[number // len(groups)].add(msgspec.msgpack.decode(reply, type=_Look))
+        return found
 
     async def _crawls_now(self, now: float) -> list[CrawlNow]:
         names = await self._crawls.names()
@@ -170,31 +177,35 @@ class Observer:
         ]
         some = [one for one in [await self._crawls.get(name) for name in chosen] if one is not None]
         self._ended = {name: self._ended[name] for name in chosen if name in self._ended}
-        recents = await recent_rates(
-            self._store, [one.name for one in some], now, [one.started_at for one in some]
+        fresh = [one for one in some if not self._is_kept(one, now)]
+        sums = dict(
+            zip((one.name for one in fresh), await self._sums([one.name for one in fresh]), strict=True)
         )
-        return [await self._crawl(one, recent, now) for one, recent in zip(some, recents, strict=True)]
+        return [
+            (await self._crawl(one, sums[one.name], now)) if one.name in sums else self._ended[one.name][1]
+            for one in some
+        ]
 
-    async def _crawl(self, record: Record, recent: RecentRates, now: float) -> CrawlNow:
+    def _is_kept(self, record: Record, now: float) -> bool:
+        """Returns whether the numbers of an ended crawl were read a short time ago."""
         read_at, known = self._ended.get(record.name, (0.0, None))
-        if known is not None and now - read_at < ENDED_CACHE_S and known.started_at == record.started_at:
-            return known
-        counts = await crawl_counts(self._store, record.name)
-        pipe = self._store.client.pipeline(transaction=False)
-        for bucket in range(self._store.buckets):
-            pipe.zcard(f"{keys.tag(bucket)}{record.name}:l")
+        return known is not None and now - read_at < ENDED_CACHE_S and known.started_at == record.started_at
+
+    async def _crawl(self, record: Record, sums: _Sums, now: float) -> CrawlNow:
+        going = record.state in UNDER_WAY
         found = CrawlNow(
             record.name,
             record.state,
             record.reason or "",
             record.fleet,
             record.started_at,
-            counts,
-            sum(await self._store.guard(pipe.execute())),
-            recent,
-            await self._sites(counts),
+            sums.counts,
+            sums.leases,
+            rates_of(sums.periods, sums.at, now, record.started_at),
+            await self._sites(sums.counts),
+            sums.lanes(now) if going else [],
         )
-        if record.state in ENDED:
+        if not going:
             self._ended[record.name] = (now, found)
         return found
 
@@ -202,37 +213,6 @@ class Observer:
         """Returns the quality of a crawl's sites, with their fall below the last good runs."""
         names = list(of_counts(counts))
         return of_counts(counts, await GoodRuns(self._store).load(names)) if names else {}
-
-    async def _lanes(self, crawls: list[str], now: float) -> list[LaneNow]:
-        buckets = range(self._store.buckets)
-        pipe = self._store.client.pipeline(transaction=False)
-        for name in crawls:
-            for bucket in buckets:
-                pipe.smembers(f"{keys.tag(bucket)}{name}:hs")
-        named = await self._store.guard(pipe.execute()) if crawls else []
-        pipe, heaps = self._store.client.pipeline(transaction=False), list[str]()
-        for (name, bucket), own in zip(
-            ((name, bucket) for name in crawls for bucket in buckets), named, strict=True
-        ):
-            for heap in {"http", *(one.decode() for one in own)}:
-                for hard in (heap, _hard(heap)):
-                    key = f"{keys.tag(bucket)}{name}:r:{hard}"
-                    pipe.zcount(key, "-inf", round(now * 1000))
-                    pipe.zcard(key)
-                    pipe.zrange(key, 0, 0, withscores=True)
-                    heaps.append(heap)
-        found = await self._store.guard(pipe.execute()) if heaps else []
-        lanes: dict[tuple[str, str], LaneNow] = {}
-        for j, heap in enumerate(heaps):
-            lane, region, _ = split_heap(heap)
-            lane = lane.partition("+")[0]
-            one = lanes.setdefault((lane, region), LaneNow(lane, region))
-            ready, size, first = found[3 * j : 3 * j + 3]
-            one.ready += ready
-            one.waiting += size - ready
-            if first:
-                one.oldest = max(one.oldest, now - first[0][1] / 1000)
-        return [lanes[name] for name in sorted(lanes)]
 
     async def _servers(self) -> list[ServerNow]:
         found = []
@@ -293,6 +273,50 @@ class Observer:
         return spent
 
 
-def _hard(heap: str) -> str:
-    lane, at, region = heap.partition("@")
-    return f"{lane}!{at}{region}"
+class _Look(msgspec.Struct):
+    """The reply of `look.lua`. An empty table of Lua is an empty list."""
+
+    n: dict[str, int] | list[int]
+    leases: int
+    at: int
+    periods: dict[str, tuple[int, int]] | list[int]
+    heaps: dict[str, tuple[int, int, float]] | list[int]
+
+
+class _Sums:
+    """The replies of all servers, added up."""
+
+    def __init__(self) -> None:
+        self.counts, self.leases, self.at = Counter[str](), 0, 0
+        self.periods: dict[int, tuple[int, int]] = {}
+        self._heaps: list[tuple[str, tuple[int, int, float]]] = []
+
+    def add(self, look: _Look) -> None:
+        """Adds the reply of one server."""
+        self.counts.update(look.n if isinstance(look.n, dict) else {})
+        self.leases += look.leases
+        self.at = max(self.at, look.at)
+        for number, (pages, requests) in look.periods.items() if isinstance(look.periods, dict) else ():
+            some = self.periods.get(int(number), (0, 0))
+            self.periods[int(number)] = (some[0] + pages, some[1] + requests)
+        self._heaps += look.heaps.items() if isinstance(look.heaps, dict) else ()
+
+    def lanes(self, now: float) -> list[LaneNow]:
+        """Returns the hosts that wait, by lane and region."""
+        found = []
+        for heap, (ready, size, first) in self._heaps:
+            lane, region, _ = split_heap(heap)
+            oldest = max(0.0, now - first / 1000)
+            found.append(LaneNow(lane.partition("+")[0], region, ready, size - ready, oldest))
+        return found
+
+
+def _lanes(crawls: Sequence[CrawlNow]) -> list[LaneNow]:
+    """Adds up the lanes of all crawls."""
+    lanes: dict[tuple[str, str], LaneNow] = {}
+    for one in (lane for crawl in crawls for lane in crawl.lanes):
+        known = lanes.setdefault((one.lane, one.region), LaneNow(one.lane, one.region))
+        known.ready += one.ready
+        known.waiting += one.waiting
+        known.oldest = max(known.oldest, one.oldest)
+    return [lanes[name] for name in sorted(lanes)]
