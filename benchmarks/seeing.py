@@ -39,7 +39,7 @@ async def fill(store: object) -> None:
     for bucket in range(64):
         totals: dict[str, int] = {}
         for collector in ("http", "impersonated", "browser", "zyte", "archive"):
-            totals |= {f"requests|{collector}|{word}": 5 for word in ("ok", *ERRORS)}
+            totals |= {f"requests|{collector}|{word}": 5 for word in ("ok", *ERRORS[bucket % 4 :: 4])}
             totals |= {f"le|{collector}|{j}": 5 for j in range(len(BOUNDS_S) + 1)}
             totals |= {f"{what}|{collector}": 5 for what in ("seconds", "wire", "decoded")}
         totals |= {

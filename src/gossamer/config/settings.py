@@ -96,7 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     broker: tuple[str, ...] = ()
     sites: str = "."
     slice: float = 60.0
-    recycle_slices: int = 200
+    recycle_slices: int = 1000
     recycle_time: float = 4 * 3600.0
     recycle_memory: int = 600 << 20
     metric_domains: tuple[str, ...] = ()

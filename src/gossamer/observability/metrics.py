@@ -39,10 +39,8 @@ def _total(what: str) -> Callable[[Snapshot], Iterator[Sample]]:
     """Reads totals named `WHAT|LABEL|...`."""
 
     def read(found: Snapshot) -> Iterator[Sample]:
-        for name, n in sorted(found.totals.items()):
-            first, *labels = name.split("|")
-            if first == what and labels:
-                yield "", tuple(labels), n
+        for labels, n in found.labelled(what):
+            yield "", labels, n
 
     return read
 

@@ -3,6 +3,7 @@ proxies. The exporter of metrics and the alerts read the same snapshot."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -113,6 +114,18 @@ class Snapshot(msgspec.Struct):
     """Maximum credits per day, if this process has that setting."""
     took: float = 0.0
     """Seconds that the look took."""
+    by_name: dict[str, list[tuple[tuple[str, ...], int]]] | None = None
+    """The totals with labels, made when they are needed first."""
+
+    def labelled(self, what: str) -> list[tuple[tuple[str, ...], int]]:
+        """Returns the labels and values of the totals `WHAT|LABEL|...`, sorted."""
+        if self.by_name is None:
+            self.by_name = {}
+            for name, n in sorted(self.totals.items()):
+                first, *labels = name.split("|")
+                if labels:
+                    self.by_name.setdefault(first, []).append((tuple(labels), n))
+        return self.by_name.get(what, [])
 
 
 class Observer:
@@ -127,13 +140,15 @@ class Observer:
         """Takes a snapshot. Raises StoreError if the store cannot be reached."""
         began = time.monotonic()
         now = await self._workers.now()
-        crawls = await self._crawls_now(now)
+        totals, crawls, workers = await asyncio.gather(
+            self.totals(), self._crawls_now(now), self._workers.all()
+        )
         return Snapshot(
             now=now,
-            totals=await self.totals(),
+            totals=totals,
             crawls=crawls,
             lanes=_lanes(crawls),
-            workers=await self._workers.all(),
+            workers=workers,
             servers=await self._servers(),
             schedules=await self._schedules(),
             proxies=await self._proxies(now),
@@ -175,16 +190,15 @@ class Observer:
         chosen = [
             name for _, name in [*sorted(going, reverse=True), *sorted(over, reverse=True)][:MAX_CRAWLS]
         ]
-        some = [one for one in [await self._crawls.get(name) for name in chosen] if one is not None]
+        some = [one for one in await asyncio.gather(*map(self._crawls.get, chosen)) if one is not None]
         self._ended = {name: self._ended[name] for name in chosen if name in self._ended}
         fresh = [one for one in some if not self._is_kept(one, now)]
         sums = dict(
             zip((one.name for one in fresh), await self._sums([one.name for one in fresh]), strict=True)
         )
-        return [
-            (await self._crawl(one, sums[one.name], now)) if one.name in sums else self._ended[one.name][1]
-            for one in some
-        ]
+        found = await asyncio.gather(*(self._crawl(one, sums[one.name], now) for one in fresh))
+        read = {one.name: one for one in found}
+        return [read[one.name] if one.name in read else self._ended[one.name][1] for one in some]
 
     def _is_kept(self, record: Record, now: float) -> bool:
         """Returns whether the numbers of an ended crawl were read a short time ago."""
