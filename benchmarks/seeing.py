@@ -12,9 +12,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import statistics
+import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.fleet_workers import Server  # noqa: E402 - after the path is set
 
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.frontier_client import Frontier, Policy
@@ -26,7 +32,6 @@ from gossamer.observability.metrics import text_of
 from gossamer.observability.snapshot import Observer
 from gossamer.state.workers import WorkerRecord, WorkerRecords
 from gossamer.store.store import connect
-from support.fleet_workers import Server
 
 ROUNDS = 30
 

@@ -17,6 +17,7 @@ PROGRAM = "/srv/gossamer/.venv/bin/gossamer"
 def test_there_is_one_for_each_service() -> None:
     assert [unit.name for unit in UNITS] == [
         "gossamer-crawl@.service",
+        "gossamer-metrics.service",
         "gossamer-scheduler.service",
         "gossamer-worker@.service",
     ]
