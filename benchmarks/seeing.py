@@ -1,3 +1,4 @@
+# ruff: noqa: E402 - the path of the tests is set first
 """What watching costs: a scrape of a large fleet, and a log line that is not written.
 
     python benchmarks/seeing.py
@@ -20,8 +21,6 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.fleet_workers import Server  # noqa: E402 - after the path is set
-
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.model.response_times import BOUNDS_S
@@ -32,6 +31,7 @@ from gossamer.observability.metrics import text_of
 from gossamer.observability.snapshot import Observer
 from gossamer.state.workers import WorkerRecord, WorkerRecords
 from gossamer.store.store import connect
+from support.fleet_workers import Server
 
 ROUNDS = 30
 

@@ -100,6 +100,17 @@ def _all(plain: re.Pattern[str], text: str) -> list[list[str]]:
     return found
 
 
+@pytest.mark.parametrize(
+    "pattern", [r"(?a)(?:a|(?i:\W))", r"(?a)(?:a|(?i:[^\W_]))", r"(?ai)(?=x|[\w-])[\w-]", r"(?ai)(?=.)\b."]
+)
+@pytest.mark.parametrize("text", ["\u212a", "\u017f", "\u0130", "\u0131", "x\u212a"])
+def test_categories_ignore_no_case(pattern: str, text: str) -> None:
+    pair = _forced(pattern)
+    assert pair is not None
+    plain, other = pair
+    assert other.search(text) == (plain.search(text) is not None)
+
+
 @settings(max_examples=3000, deadline=None)
 @given(PATTERNS, TEXTS)
 def test_it_finds_what_re_finds(pattern: str, text: str) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
-from gossamer.app.alert_watch import AlertWatch
 from gossamer.app.enqueuer import policy
 from gossamer.app.gate_setup import conclude_run, store_mended_sites, store_site_results
 from gossamer.app.job import Job, Setup
@@ -56,7 +55,6 @@ from gossamer.model.page import Page
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Claim
 from gossamer.observability import logs
-from gossamer.observability.store_events import StoreEvents
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 from gossamer.worker.crash_marker import last_read
@@ -307,9 +305,7 @@ class CrawlRun:
     async def work(self) -> str:
         """Works until the crawl ends and returns the outcome."""
         watching = asyncio.create_task(self._watch())
-        alerts = AlertWatch(self.setup.job.settings, self.store) if self.setup.job.settings.alerts else None
-        events = asyncio.create_task(self._log_events())
-        alarms = asyncio.create_task(alerts.run() if alerts is not None else asyncio.sleep(0))
+        events, alarms = (asyncio.create_task(one) for one in (self._log_events(), self._watch_for_alerts()))
         try:
             while True:
                 try:
@@ -325,8 +321,6 @@ class CrawlRun:
             events.cancel()
             alarms.cancel()
             await asyncio.gather(watching, events, alarms, return_exceptions=True)
-            if alerts is not None:
-                await alerts.finish()
             if self.watch is not None:
                 with contextlib.suppress(GossamerError):
                     self.watch(await self._live())
@@ -401,12 +395,26 @@ class CrawlRun:
         """Logs what only the store shows, if this process has a log."""
         if logs.started() is None:
             return
+        from gossamer.observability.store_events import StoreEvents
+
         events = StoreEvents(self.store, self.setup.crawl)
         logs.log_event("crawl_state", crawl=self.setup.crawl, state="running")
         while True:
             with contextlib.suppress(GossamerError):
                 await events.look()
             await asyncio.sleep(1)
+
+    async def _watch_for_alerts(self) -> None:
+        """Sends notifications of alerts, if the settings name a receiver."""
+        if not self.setup.job.settings.alerts:
+            return
+        from gossamer.app.alert_watch import AlertWatch
+
+        alerts = AlertWatch(self.setup.job.settings, self.store)
+        try:
+            await alerts.run()
+        finally:
+            await alerts.finish()
 
     async def _live(self) -> Live:
         summary = await (census := self._census).summary(self.setup.crawl)

@@ -489,6 +489,7 @@ class _Writer:
                 raise _Inexpressible
             return r"\b"
         word = f"[{_ASCII_CLASSES['WORD'] if flags & re.ASCII else _CLASSES['WORD']}]"
+        word = self._as_written(word)
         edge = f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))"
         return edge if name == "AT_BOUNDARY" else f"(?!{edge})(?s:(?=.)|(?<=.))"
 
@@ -527,13 +528,20 @@ class _Writer:
             if str(op) == "NEGATE":
                 negated = True
             elif str(op) == "CATEGORY" and "_NOT_" in str(value):
-                choices.append(f"[^{self._category(str(value), flags)}]")
+                choices.append(self._as_written(f"[^{self._category(str(value), flags)}]"))
+            elif str(op) == "CATEGORY" and self.regex and flags & re.ASCII:
+                choices.append(self._as_written(f"[{self._category(str(value), flags)}]"))
             else:
                 plain += self._member(str(op), value, flags)
         if not choices:
             return f"[{'^' if negated else ''}{plain}]"
         either = "|".join([f"[{plain}]", *choices] if plain else choices)
         return f"(?:(?!{either})(?s:.))" if negated else f"(?:{either})"
+
+    def _as_written(self, members: str) -> str:
+        """Returns a set that ignores no case. In `re`, a category never does: the Kelvin sign is no ASCII letter,
+        though it is a k in another case."""
+        return f"(?-i:{members})" if self.regex else members
 
     def _category(self, name: str, flags: int) -> str:
         kind = name.rpartition("_")[2]
