@@ -20,12 +20,12 @@ def page(page):
     yield {{"url": page.url}}
     yield from page.follow("a")
 """
-SLICES, TIME, MEMORY = "recycle_slices=1", "recycle_time=2s", "recycle_memory=260M"
+SLICES, TIME, MEMORY = "recycle_slices=1", "recycle_time=4s", "recycle_memory=260M"
 
 
 @pytest.mark.parametrize("bound", [SLICES, TIME, MEMORY])
 def test_a_process_is_replaced(fleet: Fleet, tmp_path: Path, bound: str) -> None:
-    fleet.slice = "1s"
+    fleet.slice = "3s"
     with serve(preset("tiny", hosts=2, pages=30, latency=0.01)) as web:
         (tmp_path / "hoard.py").write_text(KEEPER.format(seeds=web.plan.seeds()))
         worker = fleet.worker("w", "--sites", ".", "-s", bound)
@@ -45,7 +45,7 @@ def test_a_process_is_replaced(fleet: Fleet, tmp_path: Path, bound: str) -> None
 
 
 def test_a_process_that_is_not_near_a_bound_stays(fleet: Fleet) -> None:
-    fleet.slice = "1s"
+    fleet.slice = "3s"
     with serve(preset("tiny", hosts=2, pages=20, latency=0.01)) as web:
         worker = fleet.worker("w")
         fleet.ready(1)

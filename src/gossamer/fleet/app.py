@@ -45,6 +45,9 @@ log = logging.getLogger("gossamer.worker")
 
 HANG_TIMEOUT_S = 60.0
 """Seconds that a slice may last beyond its time before its process is killed."""
+RECYCLE_SHARE = 0.9
+"""Share of `recycle_memory` above which a process is replaced after its slice. It claims less from 0.8 on and nothing
+from 0.95 on (`process_load`), so it might never reach the whole."""
 CHILD_SIGNAL_DELAY_S = 1.0
 """Seconds after the start of a stop. A SIGTERM that reaches a child later than this ends the child."""
 
@@ -140,7 +143,7 @@ def configuration() -> dict[str, Any]:
         "worker_prefetch_multiplier": 1,
         "worker_disable_prefetch": True,
         "worker_max_tasks_per_child": slices,
-        "worker_max_memory_per_child": own.recycle_memory // 1024,
+        "worker_max_memory_per_child": int(own.recycle_memory * RECYCLE_SHARE) // 1024,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,

@@ -23,7 +23,7 @@ from gossamer.store.store import Store
 
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE_KEYS = 500
-HOST_FIELDS = ("i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b", "c")
+HOST_FIELDS = ("i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b", "c", "w")
 """The fields of a host that a `HostLine` is made of."""
 QUICK_SCAN_S = 0.005
 """Maximum seconds of a quick scan. The results of quick scans are not cached."""
@@ -313,13 +313,15 @@ def _parts(key: bytes, name: str) -> tuple[str, str]:
 
 
 def _line(host: str, waiting: int, shared: list[bytes | None], now: float) -> HostLine:
-    i, usual, m, n, p, d, fixed, robots, vh, vs, floor, trouble, pace = shared
+    i, usual, m, n, p, d, fixed, robots, vh, vs, floor, trouble, pace, shut = shared
     free = int(i or 0) < int(m or usual or 1)
     starts = max(_from_now(n, now), _from_now(p, now))
     if _from_now(p, now) > 0:
         state = "paused"
     elif trouble and _from_now(trouble.split(b",")[3], now) > 0:
         state, starts = "open", max(starts, _from_now(trouble.split(b",")[3], now))
+    elif _from_now(shut, now) > 0:
+        state, starts = "closed", max(starts, _from_now(shut, now))
     elif robots:
         state = "robots"
     elif any(int(version) < 0 for version in (vh, vs) if version):

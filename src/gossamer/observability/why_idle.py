@@ -119,7 +119,9 @@ def _of_state(state: str, n: int, soonest: float, hosts: list[HostLine]) -> Idle
     some = "are" if n > 1 else "is"
     match state:
         case "closed" | "robots":
-            return Idle("robots-closed", f"robots.txt of {whose} could not be read yet; it is tried again")
+            return Idle(
+                "robots-closed", f"robots.txt of {whose} could not be read; the next try in {soonest:.0f} s"
+            )
         case "open":
             return Idle("breaker-open", f"{whose} {some} failing: the next probe in {soonest:.0f} s")
         case "paused":
