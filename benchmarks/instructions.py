@@ -1,6 +1,6 @@
 """Instructions per page and per start, counted by valgrind, of one revision against another (Linux).
 
-    python benchmarks/instructions.py --against REVISION [--pages 200,800] [--rounds 3] [-- CRAWL OPTIONS]
+    python benchmarks/instructions.py --against REVISION [--pages 200,800] [--rounds 3] [--here OPTIONS] [-- CRAWL OPTIONS]
 
 Both revisions crawl the same two local webs from start to end. The difference of the two crawls is the cost
 per page; a crawl of one page is the cost of a start. Counted are all processes of the command, the embedded
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -81,6 +82,7 @@ def main() -> None:
     parser.add_argument("--against", required=True, help="a git revision")
     parser.add_argument("--pages", default="200,800", help="sizes of the two webs")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--here", default="", help="more options of the working tree's crawls, in one text")
     parser.add_argument("options", nargs="*", help="more options of crawl, after --")
     options = parser.parse_args()
     sizes = (1, *map(int, options.pages.split(",")))
@@ -98,7 +100,9 @@ def main() -> None:
             with serve(preset("real2k", pages=size, robots=("allow",))) as web:
                 for _ in range(options.rounds):
                     for source in (old / "src", ROOT / "src"):
-                        found[source, size].append(count(source, web.url(0, "/"), folder, options.options))
+                        more = shlex.split(options.here) if source == ROOT / "src" else []
+                        words = [*options.options, *more]
+                        found[source, size].append(count(source, web.url(0, "/"), folder, words))
                         print(
                             f"{size} pages, {source.parent.name}: {found[source, size][-1]:,}",
                             file=sys.stderr,
