@@ -135,6 +135,12 @@ def test_any_text_is_one_valid_line(one: str, other: str) -> None:
     assert json.loads(line)["event"] == "page_dead" or other == "event"
 
 
+def test_a_record_of_a_lower_package_names_its_event(begin: Any) -> None:
+    stream = begin()
+    logging.getLogger("gossamer.store").warning("the store does not answer", extra={"event": "store_away"})
+    assert lines(stream)[0]["event"] == "store_away"
+
+
 def test_secrets_are_masked(begin: Any) -> None:
     register("canary-in-the-mine")
     for form in ("json", "text"):

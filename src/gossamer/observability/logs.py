@@ -38,8 +38,8 @@ EVENTS: Final[dict[str, int]] = {
     "lease_lost": logging.WARNING,
     "sink_away": logging.ERROR,
     "sink_back": logging.INFO,
-    "store_away": logging.ERROR,
-    "store_back": logging.INFO,
+    "store_away": logging.WARNING,
+    "store_back": logging.WARNING,
     "budget_spent": logging.WARNING,
     "crawl_state": logging.INFO,
     "alert_firing": logging.ERROR,
@@ -51,7 +51,7 @@ EVENTS: Final[dict[str, int]] = {
     "message": logging.INFO,
     "repeated": logging.INFO,
 }
-"""All events with their levels. `message` is any other line; `repeated` counts equal lines."""
+"""All events with their levels. Records of `logging` in lower packages name theirs by `extra={"event": ...}`. `message` is any other line; `repeated` counts equal lines."""
 FIELDS: Final = (
     *(
         "ts",
@@ -149,7 +149,7 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     if own is not None:
         found = {"event": record.msg, **own}
     else:
-        found = {"event": "message", "text": _text(record), "logger": record.name}
+        found = {"event": getattr(record, "event", "message"), "text": _text(record), "logger": record.name}
         if LoggedPage.current is not None:
             found["site"], found["url"] = LoggedPage.current
         if record.exc_info or record.exc_text:

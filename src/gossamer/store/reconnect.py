@@ -97,13 +97,21 @@ class OutageWaiter:
                 self._ended = time.monotonic()
                 if self._told:
                     _log.warning(
-                        "the store at %s answers again after %.1f s", self._where, self._ended - began
+                        "the store at %s answers again after %.1f s",
+                        self._where,
+                        self._ended - began,
+                        extra={"event": "store_back"},
                     )
                 return
             if not self._told:  # if the first probe succeeds, only a connection broke: do not log an outage
                 self._told = True
                 why = self._short(error).removeprefix("does not answer: ")
-                _log.warning("the store at %s does not answer: waiting for it (%s)", self._where, why)
+                _log.warning(
+                    "the store at %s does not answer: waiting for it (%s)",
+                    self._where,
+                    why,
+                    extra={"event": "store_away"},
+                )
 
     def _short(self, error: BaseException) -> str:
         """Returns an error's message without the store's address. The messages of gossamer's own errors begin
