@@ -51,7 +51,8 @@ EVENTS: Final[dict[str, int]] = {
     "message": logging.INFO,
     "repeated": logging.INFO,
 }
-"""All events with their levels. Records of `logging` in lower packages name theirs by `extra={"event": ...}`. `message` is any other line; `repeated` counts equal lines."""
+"""All events with their levels. Records of `logging` in lower packages name theirs by `extra={"event": ...}`. `message`
+is any other line; `repeated` counts equal lines."""
 FIELDS: Final = (
     *(
         "ts",
