@@ -27,6 +27,9 @@ MAX_WATCHED = 1000
 _OK = frozenset((ClaimEnd.DONE.word, REDIRECTED))
 
 
+_At = tuple[str, str, int, str, str]
+
+
 class LabelLimit:
     """The labels that a process uses for one kind of name: the first `most` names, then OTHER."""
 
@@ -61,6 +64,7 @@ class TotalsOfVisits:
             LabelLimit(most) for most in (MAX_COLLECTORS, MAX_KINDS, MAX_PROVIDERS)
         )
         self._requests: Counter[str] = Counter()
+        self._names: dict[_At, tuple[str, ...]] = {}
         self._domain = lru_cache(10_000)(lambda host: registered_domain(host).replace("|", "_"))
 
     def __call__(self, visits: Collection[Visit], counts: Mapping[str, int]) -> Counter[str]:
@@ -89,17 +93,19 @@ class TotalsOfVisits:
         domain = self._label(self._domain(visit.claim.host))
         rung = ""
         for one in visit.attempts:
-            collector, what = self._collector(one.collector), result_of(one)
-            tenths = round(one.seconds * 10_000)
-            totals[f"requests|{collector}|{what}"] += 1
-            totals[f"le|{collector}|{bisect_left(BOUNDS_S, one.seconds)}"] += 1
-            totals[f"seconds|{collector}"] += tenths
-            totals[f"wire|{collector}"] += one.bytes_wire
-            totals[f"decoded|{collector}"] += one.bytes_decoded
-            if one.credits:
-                totals[f"credits|{collector}"] += one.credits
+            what = result_of(one)
             short = "blocked" if one.block or what == "blocked" else "ok" if what == "ok" else "error"
-            totals[f"domain|{domain}|{short}"] += 1
+            at = one.collector, what, bisect_left(BOUNDS_S, one.seconds), domain, short
+            names = self._names.get(at)
+            if names is None:
+                names = self._remember(at)
+            for name in names[:3]:
+                totals[name] += 1
+            totals[names[3]] += round(one.seconds * 10_000)
+            totals[names[4]] += one.bytes_wire
+            totals[names[5]] += one.bytes_decoded
+            if one.credits:
+                totals[f"credits|{self._collector(one.collector)}"] += one.credits
             if one.proxy is not None:
                 totals[f"proxy|{self._provider(one.proxy.partition('/')[0])}|{short}"] += 1
             if rung and one.rung != rung:
@@ -107,6 +113,17 @@ class TotalsOfVisits:
             rung = one.rung
         if visit.claim.kind == "robots":
             totals[f"robots|{result_of(visit.attempts[-1])}"] += 1
+
+    def _remember(self, at: _At) -> tuple[str, ...]:
+        """Returns the names of the totals of a request."""
+        collector, what, interval, domain, short = at
+        collector = self._collector(collector)
+        own = (f"{name}|{collector}" for name in ("seconds", "wire", "decoded"))
+        names = f"requests|{collector}|{what}", f"le|{collector}|{interval}", f"domain|{domain}|{short}", *own
+        if len(self._names) >= MAX_WATCHED:
+            self._names.clear()
+        self._names[at] = names
+        return names
 
     def _label(self, domain: str) -> str:
         if domain in self._domains:
