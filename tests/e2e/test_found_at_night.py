@@ -218,3 +218,28 @@ def test_faults_of_a_fleet_are_named_by_one_command(
         assert reason("site") in ("refused", "no-lane")
         assert "put it there" in json.dumps(fleet.json("workers", "list"))
     record_property("fault", ("no worker lives", "status CRAWL", "no worker lives"))
+
+
+def test_gates_count_over_the_whole_crawl(tmp_path: Path) -> None:
+    with answering(Shop) as port:
+        url = f"http://127.0.0.1:{port}/broken/"
+        (tmp_path / "urls.txt").write_text("".join(f"{url}{n}\n" for n in range(40)))
+        words = (
+            "urls.txt",
+            "--retries",
+            "none",
+            "--delay",
+            "0.1",
+            "--allow-private",
+            "127.0.0.0/8",
+            "--name",
+            "c",
+        )
+        code, _, err = gossamer(
+            tmp_path, "crawl", *words, "--fail-on", "stop if dead>3", "--fail-on", "warn if dead>1"
+        )
+        summary = json.loads(gossamer(tmp_path, "status", "c", "--json")[1])
+    assert code == 30, err
+    assert "warning: gate 'warn if dead>1'" in err
+    assert 3 < summary["dead"] < 40
+    assert summary["reason"].startswith("gate 'stop if dead>3' over")

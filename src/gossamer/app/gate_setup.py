@@ -57,6 +57,8 @@ class RunJudge:
         self._setup, self._sites, self._store = setup, sites, store
         self._gates = gates(setup.job.gates, sites)
         self._window = Window(self._gates, {})
+        self._counting = [one for some in self._gates.values() for one in some if one.action and one.counts]
+        self._told: set[str] = set()
         self._lately = RecentPages(store, setup.crawl)
         self._me, self._pages, self._counts = secrets.token_hex(4), 0, dict[str, int]()
         self._news = asyncio.Event()
@@ -94,13 +96,32 @@ class RunJudge:
     async def keep(self) -> None:
         """Reads the page counts of all processes whenever this process has read more pages. Runs until it is
         canceled."""
-        while self._window:
+        while self._window or self._counting:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(REPORT_INTERVAL_S):
                     await self._news.wait()
             self._news.clear()
             with contextlib.suppress(GossamerError):  # the store is away; the next round reports the pages
                 await self._look()
+                await self._look_at_counts()
+
+    async def _look_at_counts(self) -> None:
+        """Tests the gates that name counts of the whole crawl. Each acts once."""
+        left = [one for one in self._counting if one.text not in self._told]
+        if not left or self._paused:
+            return
+        found = await summary(self._store, self._setup.crawl, hosts=0)
+        for gate in left:
+            if not gate.test(found):
+                continue
+            self._told.add(gate.text)
+            reason = f"gate {gate.text!r} over {found.pages} pages"
+            if gate.action != "warn":
+                self._pending, self._tripped = self._pending or (gate.action, reason), True
+                self._hold.set()
+            elif await self._lately.first(gate.text):
+                self._say(f"warning: {reason}")
+        await self._act()
 
     async def _look(self) -> None:
         if not self._pages:

@@ -18,7 +18,8 @@ These names can stand in a comparison:
 - `drift`, `drift.price`, `drift.quality`, `drift.yield`: largest fall below the last good runs, over all sites
 
 An expression describes the bad case: the gate is not met if the expression is true. A gate with an action is
-also tested while the crawl runs, over its last pages (`Window`), and may contain only the names in LATELY.
+also tested while the crawl runs: over its last pages (`Window`) if it names shares (LATELY), or over the whole
+crawl so far if it names counts.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Window:
     def __init__(
         self, gates: Mapping[str, Sequence[QualityGate]], runs: Mapping[str, Sequence[GoodRun]]
     ) -> None:
-        self._gates = [(site, gate) for site, some in gates.items() for gate in some if gate.action]
+        self._gates = [
+            (site, gate) for site, some in gates.items() for gate in some if gate.action and not gate.counts
+        ]
         self._runs = runs
         self._parts: deque[SitePart] = deque()
         self._pages = 0
@@ -225,6 +228,8 @@ class QualityGate(NamedTuple):
     text: str
     fields: tuple[str, ...] = ()
     """The fields whose coverage the gate tests."""
+    counts: bool = False
+    """Whether it names counts of the whole crawl."""
 
 
 def parse(text: str) -> QualityGate:
@@ -247,13 +252,14 @@ def parse(text: str) -> QualityGate:
     if rest != len(words):
         raise _wrong(text, f"{words[rest]!r} is one too many")
     odd = [name for name in names if name.partition(".")[0] not in LATELY]
-    if action and odd:
+    if action and odd and len(odd) < len(names):
         raise _wrong(
-            text, f"{odd[0]} is no share of the last pages; a gate with an action names {', '.join(LATELY)}"
+            text,
+            f"{odd[0]} counts the whole crawl, and the others are shares of its last pages ({', '.join(LATELY)}); "
+            "write two gates",
         )
-    return QualityGate(
-        action, test, text.strip(), tuple(name[9:] for name in names if name.startswith("coverage."))
-    )
+    fields = tuple(name[9:] for name in names if name.startswith("coverage."))
+    return QualityGate(action, test, text.strip(), fields, counts=bool(odd))
 
 
 def number_value(summary: Summary, name: str) -> float:
