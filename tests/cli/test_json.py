@@ -15,7 +15,7 @@ from gossamer.cli.printing import put_json
 
 __all__ = ["desk"]
 
-BY_HAND = {"shell", "worker"}
+BY_HAND = {"metrics", "shell", "worker"}
 """They end when somebody ends them, and have nothing to say at the end."""
 OF_JSON = {"config schema"}
 """It prints JSON as it is."""

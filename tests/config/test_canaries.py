@@ -41,6 +41,8 @@ WORDS = {
     "targets": f"http://joe:{QUOTED}@127.0.0.1:1/",
     "file": "f.jsonl",
     "worker": "w",
+    "rule": "GossamerStalled",
+    "folder": "files",
     "words": f"http://joe:{QUOTED}@127.0.0.1:1/",
 }
 

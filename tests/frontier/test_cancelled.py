@@ -39,7 +39,7 @@ async def test_a_forgotten_crawl_leaves_nothing_but_its_hosts(bed: Beds, store: 
     await b.claim()
     await forget_crawl(store, "gone")
     left = sorted([key.decode() async for page in store.scan("*") for key in page])
-    assert left == ["gossamer", "{b:000}e", "{b:000}h:a.example", "{b:000}h:b.example"]
+    assert left == ["gossamer", "{b:000}@totals", "{b:000}e", "{b:000}h:a.example", "{b:000}h:b.example"]
 
 
 async def test_a_cancelled_crawl_still_adds_up(bed: Beds, store: Store) -> None:

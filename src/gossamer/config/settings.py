@@ -358,6 +358,11 @@ ABOUT: dict[str, SettingSpec] = {
     "recycle_memory": SettingSpec(
         value_parsers.size, "integer string", "memory beyond which a process of a worker is replaced"
     ),
+    "metric_domains": SettingSpec(
+        value_parsers.words,
+        _LIST,
+        "registered domains that get metrics of their own before all others, at most 50",
+    ),
     "alerts": SettingSpec(
         value_parsers.texts,
         _LIST,
@@ -365,11 +370,6 @@ ABOUT: dict[str, SettingSpec] = {
         "command:PROGRAM (docs/alerts.md)",
     ),
     "alert_rules": SettingSpec(value_parsers.line, "string", "a TOML file that changes the alert rules"),
-    "metric_domains": SettingSpec(
-        value_parsers.words,
-        _LIST,
-        "registered domains that get metrics of their own before all others, at most 50",
-    ),
 }
 
 
