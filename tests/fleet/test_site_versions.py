@@ -69,7 +69,7 @@ def told(fleet: Fleet, name: str, worker: Worker) -> None:
         f"crawl {name}: this worker does no work for some of its sites: site shop: there is no"
         in worker.said()
     )
-    advice = "none: start one with gossamer worker --lane http that has the fleet's files of shop"
+    advice = "none: 1 worker serves lane http, but lacks the fleet's files of shop"
     assert advice in fleet.run("status", name)
     (found,) = [one for one in fleet.json("doctor") if one["what"] == "workers"]
     assert (found["level"], found["found"]) == ("warn", f"hosts of {name} that wait in lane http+shop: 2")

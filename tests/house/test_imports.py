@@ -243,6 +243,7 @@ def test_every_foreign_package_that_is_imported_is_declared() -> None:
         "bson",
         "re2",
         "PIL",
+        "opentelemetry",
     }  # named otherwise than their packages
 
 

@@ -55,6 +55,7 @@ from gossamer.model.page import Page
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Claim
 from gossamer.observability import logs
+from gossamer.observability.traces import start_traces, stop_traces
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 from gossamer.worker.crash_marker import last_read
@@ -304,6 +305,8 @@ class CrawlRun:
 
     async def work(self) -> str:
         """Works until the crawl ends and returns the outcome."""
+        settings = self.setup.job.settings
+        tracing = start_traces(settings.traces, settings.trace_sample)
         watching = asyncio.create_task(self._watch())
         events, alarms = (asyncio.create_task(one) for one in (self._log_events(), self._watch_for_alerts()))
         try:
@@ -321,6 +324,8 @@ class CrawlRun:
             events.cancel()
             alarms.cancel()
             await asyncio.gather(watching, events, alarms, return_exceptions=True)
+            if tracing:
+                await asyncio.to_thread(stop_traces)
             if self.watch is not None:
                 with contextlib.suppress(GossamerError):
                     self.watch(await self._live())

@@ -39,7 +39,7 @@ from gossamer.model.interfaces import TableSink
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, Visit
-from gossamer.observability import logs
+from gossamer.observability import logs, traces
 from gossamer.observability.attempts import AttemptsLog
 from gossamer.observability.visit_events import VisitEvents
 from gossamer.politeness.pace import Delay
@@ -203,12 +203,26 @@ class CrawlWorker:
         self._write(setup, tables, ours, stop)
         self._visits = self._visitor(settings)
         self.silence = silence or StallHint()
-        self._on_put: list[Callable[[Visit], None]] = [attempts_as_rows(setup.job.attempts), self.judge.saw]
-        self._on_put += [self.silence, *([VisitLines(say)] if setup.verbose else [])]
-        self._on_put += [VisitEvents(setup.crawl, name)] if logs.started() is not None else []
+        self._on_put = self._visit_listeners(say)
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._ledger = HeldClaims(self.folder, setup.segment)
+
+    def _visit_listeners(self, say: Callable[[str], None]) -> list[Callable[[Visit], None]]:
+        """Returns the callables that get each visit before its commit."""
+        setup = self.setup
+        found: list[Callable[[Visit], None]] = [
+            attempts_as_rows(setup.job.attempts),
+            self.judge.saw,
+            self.silence,
+        ]
+        if setup.verbose:
+            found.append(VisitLines(say))
+        if logs.started() is not None:
+            found.append(VisitEvents(setup.crawl, self.name))
+        if (traced := traces.started()) is not None:
+            found.append(traces.VisitTraces(traced, setup.crawl, self.name))
+        return found
 
     def _read_settings(self) -> ReadSettings:
         setup = self.setup

@@ -34,6 +34,7 @@ from gossamer.errors import (
     StoreError,
 )
 from gossamer.observability.logs import start_logs
+from gossamer.observability.traces import start_traces, stop_traces
 from gossamer.sites.site_logs import print_site_logs
 
 STOP_TIMEOUT_S = 10.0
@@ -180,6 +181,7 @@ def main() -> int:
         sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
     print_site_logs(setup.job.settings.log_level)
     end_after_parent()
+    start_traces(setup.job.settings.traces, setup.job.settings.trace_sample)
     door, sys.stdout = sys.stdout, sys.stderr  # output of a site's functions is for people
     code = 0
     try:
@@ -188,6 +190,7 @@ def main() -> int:
         said, code = str(error), error.exit_code
     except Exception:  # noqa: BLE001 - the door tells of it
         said, code = traceback.format_exc(), 1
+    stop_traces()
     with contextlib.suppress(BrokenPipeError):  # the parent was killed
         print(said, file=door, flush=True)
     os._exit(code)  # a thread may still read standard input

@@ -231,12 +231,16 @@ def format_served(line: HeapLine) -> str:
     region = f" --region {line.region}" if line.region else ""
     if not line.stranded:
         return str(line.workers)
-    files = (
-        f" that has the fleet's files of {', '.join(line.sites)}: see gossamer workers list"
-        if line.sites
-        else ""
-    )
-    return f"none: start one with gossamer worker --lane {line.lane.partition('+')[0]}{region}{files}"
+    lane, files = line.lane.partition("+")[0], f"the fleet's files of {', '.join(line.sites)}"
+    if line.lacking:
+        serve = "1 worker serves" if line.lacking == 1 else f"{line.lacking} workers serve"
+        lack = "lacks" if line.lacking == 1 else "lack"
+        return (
+            f"none: {serve} lane {lane}, but {lack} {files if line.sites else 'files of the crawl'}: "
+            "see gossamer workers list"
+        )
+    with_files = f" that has {files}: see gossamer workers list" if line.sites else ""
+    return f"none: start one with gossamer worker --lane {lane}{region}{with_files}"
 
 
 def _plain(summary: Summary) -> dict[str, Any]:

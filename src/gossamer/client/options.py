@@ -127,6 +127,8 @@ class CrawlOptions(PageOptions, total=False):
     keep_attempts: Size
     alerts: Texts
     alert_rules: str
+    traces: str
+    trace_sample: float
 
 
 OUTSIDE_JOB = ("progress", "output")

@@ -103,6 +103,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     alerts: tuple[str, ...] = ()
     """Receivers, with references to secrets instead of secrets."""
     alert_rules: str | None = None
+    traces: str | None = None
+    trace_sample: float = 0.01
 
     @property
     def agent(self) -> str:
@@ -370,6 +372,16 @@ ABOUT: dict[str, SettingSpec] = {
         "command:PROGRAM (docs/alerts.md)",
     ),
     "alert_rules": SettingSpec(value_parsers.line, "string", "a TOML file that changes the alert rules"),
+    "traces": SettingSpec(
+        value_parsers.receiver,
+        "string",
+        "the OpenTelemetry receiver of traces, as http://HOST:4318 (docs/traces.md); none: no traces",
+    ),
+    "trace_sample": SettingSpec(
+        value_parsers.share,
+        "number string",
+        "the share of URLs that is traced, 0 to 1; failed visits are always traced",
+    ),
 }
 
 

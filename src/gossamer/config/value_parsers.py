@@ -323,6 +323,30 @@ def store(value: object) -> str:
     return text
 
 
+def receiver(value: object) -> str:
+    """Checks the URL of a receiver over HTTP. Raises ValueError."""
+    text = line(value)
+    if not re.match(r"https?://[^/\s]", text):
+        raise ValueError("it is a URL that begins with http:// or https://")
+    return text
+
+
+def share(value: object) -> float:
+    """Parses a share from 0 to 1, or a percentage. Raises ValueError.
+
+    >>> share("0.05"), share("5%"), share(1)
+    (0.05, 0.05, 1.0)
+    """
+    text = scalar(value).strip()
+    try:
+        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 1:
+        raise ValueError("it is a share from 0 to 1, such as 0.01 or 1%")
+    return found
+
+
 def nearest(word: str, words: Iterable[str]) -> str:
     """Returns a hint that names the most similar word, or an empty text if no word is similar.
 

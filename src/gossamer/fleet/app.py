@@ -39,6 +39,7 @@ from gossamer.fleet.message_checks import TASK, VERSION, Malformed, refused
 from gossamer.fleet.slice_process import SliceProcess
 from gossamer.fleet.worker_keeper import WorkerKeeper
 from gossamer.observability import logs
+from gossamer.observability.traces import start_traces, stop_traces
 from gossamer.state.workers import WorkerRecord, WorkerRecords, take_name
 
 log = logging.getLogger("gossamer.worker")
@@ -342,10 +343,12 @@ def _child(**_: Any) -> None:
     from gossamer.app.process_tuning import settle_in
 
     settle_in()
+    own = settings()
+    start_traces(own.traces, own.trace_sample)
     _stopping[_place()] = 0
     _Now.keeper = None
     _Now.runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    _Now.child = SliceProcess(WorkerProcess(_Now.name, settings(), _told, _Now.lanes))
+    _Now.child = SliceProcess(WorkerProcess(_Now.name, own, _told, _Now.lanes))
 
 
 @signals.worker_process_shutdown.connect
@@ -355,6 +358,7 @@ def _child_ends(**_: Any) -> None:
             _Now.runner.run(asyncio.wait_for(_Now.child.close(), _left(0.3) if _Now.told else None))
         _Now.runner.close()
         _Now.child = None
+    stop_traces()
 
 
 def _drain() -> None:

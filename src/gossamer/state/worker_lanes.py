@@ -26,6 +26,8 @@ class HeapLine(NamedTuple):
     """Hosts in `ready` and `waiting` that are hard. The best workers visit them first."""
     workers: int | None
     """Living workers that serve these hosts. None if the crawl's own process serves all hosts."""
+    lacking: int = 0
+    """Living workers of this lane and region that cannot serve these hosts, because they lack files."""
 
     @property
     def stranded(self) -> bool:
@@ -76,24 +78,14 @@ async def heaps_of_crawl(store: Store, name: str) -> list[HeapLine]:
             total[0] += ready
             total[1] += all_ - ready
             total[2] += all_ if hard else 0
-    return [
-        HeapLine(
-            lane,
-            region,
-            n[0],
-            n[1],
-            n[2],
-            None
-            if living is None
-            else sum(
-                lane.partition("+")[0] in one.lanes
-                and region in ("", one.region)
-                and not any((one.name, name, site) in refused for site in ("", *lane.split("+")[1:]))
-                for one in living
-            ),
-        )
-        for (lane, region), n in sorted(found.items())
-    ]
+    lines = []
+    for (lane, region), n in sorted(found.items()):
+        first, *sites = lane.split("+")
+        here = [one for one in living or () if first in one.lanes and region in ("", one.region)]
+        lacking = sum(any((one.name, name, site) in refused for site in ("", *sites)) for one in here)
+        workers = None if living is None else len(here) - lacking
+        lines.append(HeapLine(lane, region, n[0], n[1], n[2], workers, lacking))
+    return lines
 
 
 async def heap_of_host(store: Store, name: str, host: str) -> HeapLine | None:
