@@ -4,13 +4,11 @@ types. (No Grafana server can be had here: a dashboard is checked by its types, 
 from __future__ import annotations
 
 import json
-import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +19,12 @@ from cli.command_line import begin
 from gossamer.observability.alert_rules import RULES, read_alert_settings
 from gossamer.observability.prometheus_files import prometheus_files, rules_yaml
 from house.tree import ROOT
-from support.fleet_workers import Server
+from support.fleet_workers import Server, free_port
+from support.prometheus import BIN, SERVERS, needs_prometheus, prometheus_with_alerts, running
 from support.web_receiver import receiving
 from web import preset, serve
 
-SERVERS = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gossamer-servers"
-BIN, TYPES = SERVERS / "prometheus-3" / "usr" / "bin", SERVERS / "grafana-types-13" / "node_modules"
-needs_prometheus = pytest.mark.skipif(
-    not (SERVERS / "prometheus-3" / "ready").exists(), reason="./test gets Prometheus"
-)
+TYPES = SERVERS / "grafana-types-13" / "node_modules"
 needs_types = pytest.mark.skipif(
     not (SERVERS / "grafana-types-13" / "ready").exists(), reason="./test gets Grafana's types"
 )
@@ -42,12 +37,6 @@ def tool(name: str, *words: str, text: str = "", code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def until(what: str, look: Callable[[], Any], seconds: float = 60) -> Any:
     end = time.monotonic() + seconds
     while True:
@@ -58,17 +47,6 @@ def until(what: str, look: Callable[[], Any], seconds: float = 60) -> Any:
             pass
         assert time.monotonic() < end, f"{what}: not within {seconds} s"
         time.sleep(0.1)
-
-
-@contextmanager
-def running(*words: str | Path, log: Path) -> Iterator[None]:
-    with log.open("w") as file:
-        process = subprocess.Popen(list(map(str, words)), stdout=file, stderr=file)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def end(process: subprocess.Popen[str]) -> None:
@@ -318,43 +296,13 @@ def test_a_real_prometheus_scrapes_a_real_crawl_and_each_panel_has_data(tmp_path
 @needs_prometheus
 def test_a_store_that_goes_away_fires_through_alertmanager_and_is_resolved(tmp_path: Path) -> None:
     """With all times of the rules at 1/60."""
-    port, own, manager = free_port(), free_port(), free_port()
-    rules = rules_yaml(read_alert_settings(None), scale=1 / 60)
-    (tmp_path / "rules.yml").write_text(rules)
+    own = free_port()
     with ExitStack() as last:
         got = last.enter_context(receiving())
-        (tmp_path / "prometheus.yml").write_text(
-            "global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}\nrule_files: [rules.yml]\n"
-            f"alerting: {{alertmanagers: [{{static_configs: [{{targets: ['127.0.0.1:{manager}']}}]}}]}}\n"
-            f"scrape_configs: [{{job_name: gossamer, static_configs: [{{targets: ['127.0.0.1:{own}']}}]}}]\n"
-        )
-        (tmp_path / "alertmanager.yml").write_text(
-            "route: {receiver: r, group_wait: 100ms, group_interval: 500ms}\n"
-            f"receivers: [{{name: r, webhook_configs: [{{url: '{got.url}/'}}]}}]\n"
-        )
-        server = Server(tmp_path / "server")
-        last.enter_context(server)
+        server = last.enter_context(Server(tmp_path / "server"))
         exporter = begin(tmp_path, "metrics", "--port", str(own), "--store", server.url(0))
         last.callback(end, exporter)
-        last.enter_context(
-            running(
-                BIN / "prometheus-alertmanager",
-                f"--config.file={tmp_path}/alertmanager.yml",
-                f"--storage.path={tmp_path}/am",
-                f"--web.listen-address=127.0.0.1:{manager}",
-                "--cluster.listen-address=",
-                log=tmp_path / "am.log",
-            )
-        )
-        last.enter_context(
-            running(
-                BIN / "prometheus",
-                f"--config.file={tmp_path}/prometheus.yml",
-                f"--storage.tsdb.path={tmp_path}/tsdb",
-                f"--web.listen-address=127.0.0.1:{port}",
-                log=tmp_path / "log",
-            )
-        )
+        prometheus = last.enter_context(prometheus_with_alerts(tmp_path, own, got.url))
 
         def told(status: str) -> bool:
             return any(
@@ -365,7 +313,7 @@ def test_a_store_that_goes_away_fires_through_alertmanager_and_is_resolved(tmp_p
 
         def up(value: int) -> bool:
             query = {"query": f"gossamer_up == {value}"}
-            answer = httpx.get(f"http://127.0.0.1:{port}/api/v1/query", params=query).json()
+            answer = httpx.get(f"{prometheus}/api/v1/query", params=query).json()
             return bool(answer["data"]["result"])
 
         until("the store is up", lambda: up(1))

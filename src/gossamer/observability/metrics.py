@@ -8,12 +8,13 @@ and at most MAX_FIELDS fields of items.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from gossamer import __version__
 from gossamer.frontier.crawls import UNDER_WAY
 from gossamer.model.response_times import BOUNDS_S
+from gossamer.model.verdict import ERRORS
 from gossamer.observability.snapshot import CrawlNow, Snapshot
 
 MAX_FIELDS = 200
@@ -35,11 +36,14 @@ class Metric(NamedTuple):
     read: Callable[[Snapshot], Iterator[Sample]]
 
 
-def _total(what: str) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Reads totals named `WHAT|LABEL|...`."""
+def _total(what: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterator[Sample]]:
+    """Reads totals named `WHAT|LABEL|...`. `known`: labels whose series exist from the beginning, as 0, because
+    Prometheus sees no increase in a series that begins."""
 
     def read(found: Snapshot) -> Iterator[Sample]:
-        for labels, n in found.labelled(what):
+        counts: dict[tuple[str, ...], int] = {(label,): 0 for label in known}
+        counts.update(found.labelled(what))
+        for labels, n in counts.items():
             yield "", labels, n
 
     return read
@@ -50,13 +54,15 @@ def _plain(name: str) -> Callable[[Snapshot], Iterator[Sample]]:
     return lambda found: iter([("", (), float(found.totals[name]))])
 
 
-def _prefixed(prefix: str) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Reads totals named `PREFIX` and a word."""
-    return lambda found: (
-        ("", (name.removeprefix(prefix),), n)
-        for name, n in sorted(found.totals.items())
-        if name.startswith(prefix)
-    )
+def _prefixed(prefix: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterator[Sample]]:
+    """Reads totals named `PREFIX` and a word. `known`: as in `_total`."""
+
+    def read(found: Snapshot) -> Iterator[Sample]:
+        names = {name for name in found.totals if name.startswith(prefix)} | {prefix + word for word in known}
+        for name in sorted(names):
+            yield "", (name.removeprefix(prefix),), found.totals[name]
+
+    return read
 
 
 def _items(found: Snapshot) -> Iterator[Sample]:
@@ -177,7 +183,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Pages and URLs that ended with an error.",
         ("reason",),
-        _prefixed("err:"),
+        _prefixed("err:", ERRORS),
     ),
     Metric(
         "gossamer_skipped_total",
@@ -202,7 +208,11 @@ METRICS: tuple[Metric, ...] = (
         _total("climbed"),
     ),
     Metric(
-        "gossamer_dead_letters_total", "counter", "Requests that were given up.", ("reason",), _total("dead")
+        "gossamer_dead_letters_total",
+        "counter",
+        "Requests that were given up.",
+        ("reason",),
+        _total("dead", ERRORS),
     ),
     Metric(
         "gossamer_leases_expired_total",
@@ -216,7 +226,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Circuit breakers of hosts that opened (`open`), and hosts that were given up.",
         ("state",),
-        _total("breaker"),
+        _total("breaker", ("open", "given-up")),
     ),
     Metric(
         "gossamer_robots_fetches_total", "counter", "Requests for robots.txt.", ("result",), _total("robots")
