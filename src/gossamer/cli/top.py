@@ -194,7 +194,7 @@ class TopSnapshots:
         self.sort = SORTS[0]
 
     def sort_by_next(self) -> None:
-        """Changes the order of the hosts to the next one."""
+        """Sorts the hosts by the next column."""
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
 
     async def toggle_pause(self, settings: Settings) -> str:

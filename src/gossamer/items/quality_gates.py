@@ -45,8 +45,8 @@ pages over all processes."""
 
 
 class GateFailure(NamedTuple):
-    """A quality gate that is not met. `name`: the site's name and the gate's text. `reason`: a message of one
-    line."""
+    """A quality gate that is not met. `name`: the site's name and the gate as it was written. `reason`: a
+    message of one line."""
 
     gate: QualityGate
     name: str

@@ -2,7 +2,7 @@
 journal. The client is the frontier's library.
 
 `?hash=books` is one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` is one hash
-per item, in the form that `HGETALL` reads. `?list=NAME` is a list. JSON is pushed to its right end. `{kind}`
+per item, in the form that `HGETALL` reads. `?list=NAME` is a list, to which JSON is appended (RPUSH). `{kind}`
 in a name stands for the kind. In the name of a list, `{host}` stands for the page's host and `{FIELD}` for
 the value of a field, so `?list=shop:{category}` makes one list per category.
 """
