@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import fcntl
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from gossamer.collectors.browser import orphan_browsers
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import nearest
 from gossamer.errors import UsageError
@@ -106,6 +108,16 @@ async def _stores(scene: CleanupScene, age: float) -> Removed:
     return await asyncio.to_thread(work)
 
 
+async def _browsers(scene: CleanupScene, age: float) -> Removed:
+    def work() -> Removed:
+        found = list(orphan_browsers.find_orphan_browsers(age, time.time()))
+        for one in found if not scene.broom.dry else ():
+            orphan_browsers.end_orphan_browser(one)
+        return Removed(len(found))
+
+    return await asyncio.to_thread(work)
+
+
 PARTS: dict[str, CleanupKind] = {
     "crawls": CleanupKind(
         "crawls that ended with nothing left to do",
@@ -133,6 +145,12 @@ PARTS: dict[str, CleanupKind] = {
         "records of workers that are gone", DAY, lambda s, age: cleanup.remove_workers(s.broom, age)
     ),
     "stores": CleanupKind("embedded stores and sockets that nobody uses", HOUR, _stores),
+    "proxies": CleanupKind(
+        "health of proxies that are no longer used",
+        7 * DAY,
+        lambda s, age: cleanup.forget_proxies(s.broom, age),
+    ),
+    "browsers": CleanupKind("browsers whose process was killed", HOUR, _browsers),
     "locks": CleanupKind("locks of crawls that are gone", DAY, _stale_locks),
     "logs": CleanupKind("logs of surprises", 30 * DAY, _logs),
     "cache": CleanupKind("pages in the cache", 30 * DAY, _cache),

@@ -236,6 +236,22 @@ async def remove_workers(broom: Cleaner, age: float) -> Removed:
     return found
 
 
+async def forget_proxies(broom: Cleaner, age: float) -> Removed:
+    """Forgets the health of proxies that no worker has reported on for that time, quarantines included."""
+    statistics, changes = keys.PROXIES
+    found = Removed()
+    before = round((broom.now - age) * 1000)
+    while True:
+        start = found.count if broom.dry else 0
+        names = await broom.do(broom.store.client.zrangebyscore(changes, "-inf", before, start, 500))
+        if not names:
+            return found
+        found += Removed(len(names))
+        if not broom.dry:
+            await broom.do(broom.store.client.hdel(statistics, *names))
+            await broom.do(broom.store.client.zrem(changes, *names))
+
+
 def owner_of_key(key: bytes) -> str | None:
     """Returns the crawl that a key belongs to.
 

@@ -20,6 +20,7 @@ import pytest
 from app.cleanup.crawls_in_every_state import DAY, Bed
 from e2e.runs import SRC, kill, socket_of, store_pid
 from gossamer.cli.commands import run
+from gossamer.state.proxy_stats import ProxyStatistics
 from gossamer.store import orphan_servers
 
 DOOR = """
@@ -253,3 +254,50 @@ async def test_the_scheduler_cleans_every_hour(bed: Bed) -> None:
     await other(bed.moved.now())
     assert len(said) == before
     await asyncio.sleep(0)
+
+
+def marked(owner: int, profile: Path) -> subprocess.Popen[bytes]:
+    """A process that carries the mark of a browser of `owner`."""
+    profile.mkdir()
+    words = [f"--gossamer-pid={owner}", f"--user-data-dir={profile}", "--headless"]
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", *words])
+
+
+def profiles(folder: Path) -> list[str]:
+    return [one.name for one in folder.glob("profile-*")]
+
+
+def ended_process() -> int:
+    """The process id of a process that has ended."""
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    return dead.pid
+
+
+async def test_browsers_of_killed_processes_are_ended(bed: Bed, short: Path) -> None:
+    orphan, kept = marked(ended_process(), short / "profile-1"), marked(os.getpid(), short / "profile-2")
+    try:
+        assert (await bed.clean(what=["browsers"]))["browsers"].count == 0, "they are younger than an hour"
+        assert (await bed.clean(what=["browsers"], older=0, dry=True))["browsers"].count == 1
+        assert orphan.poll() is None
+        assert (await bed.clean(what=["browsers"], older=0))["browsers"].count == 1
+        assert orphan.wait(10) == -signal.SIGKILL
+        assert kept.poll() is None
+        assert profiles(short) == ["profile-2"]
+    finally:
+        for process in (orphan, kept):
+            process.kill()
+            process.wait()
+
+
+async def test_proxies_without_reports_are_forgotten(bed: Bed) -> None:
+    statistics = ProxyStatistics(bed.store, "c")
+    report = (0, 3, 0.0, 3, 3, 60_000, 900_000)  # three faults quarantine it
+    await statistics.exchange({f"old-{n}": report for n in range(700)})
+    bed.moved.move(6 * DAY)
+    await statistics.exchange({"new": report})
+    assert (await bed.clean(what=["proxies"]))["proxies"].count == 0
+    assert (await bed.clean(what=["proxies"], older=5 * DAY, dry=True))["proxies"].count == 700
+    assert (await bed.clean(what=["proxies"], older=5 * DAY))["proxies"].count == 700
+    assert (await ProxyStatistics(bed.store, "c").exchange({}))[1].keys() == {"new"}
+    assert (await bed.clean(what=["proxies"], older=0))["proxies"].count == 1

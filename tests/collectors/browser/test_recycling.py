@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from collectors.browser.conftest import BOTH, Make, Stage, failure, page
 from gossamer.collectors.browser import chromium, tab
 from gossamer.collectors.browser.collector import BrowserCollector
+from gossamer.collectors.browser.orphan_browsers import find_orphan_browsers
 from gossamer.config.optional_deps import install_command
 from gossamer.errors import BrowserFailed, ConfigError
 from gossamer.model.request import Request
@@ -71,6 +73,20 @@ async def test_a_browser_that_is_killed_is_replaced(stage: Stage, browser: Make)
     assert not browsers() & first
     await collector.close()
     await gone(browsers())
+
+
+def arguments(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+
+
+async def test_a_browser_names_its_process(stage: Stage, browser: Make) -> None:
+    """So that `gossamer clean` finds it when that process was killed."""
+    stage.pages["/"] = "<p>well</p>"
+    collector = browser()
+    await page(collector, stage.url())
+    (pid,) = browsers()
+    assert f"--gossamer-pid={os.getpid()}" in arguments(pid)
+    assert pid not in [one.pid for one in find_orphan_browsers(0, time.time())]
 
 
 async def test_a_page_that_hangs_is_ended(stage: Stage, browser: Make) -> None:

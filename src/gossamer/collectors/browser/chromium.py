@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.collectors.browser.fingerprint import BrowserFingerprint, context_arguments, graphics_script
+from gossamer.collectors.browser.orphan_browsers import mark
 from gossamer.collectors.browser.tunnel import Tunnel, upstream
 from gossamer.collectors.http.collector import AddressResolver
 from gossamer.config.optional_deps import install_command
@@ -196,7 +197,7 @@ class Chromium:
         from playwright.async_api import async_playwright
 
         await self._nowhere.open()
-        flags = [*FLAGS, f"--proxy-server={self._nowhere.url}", "--proxy-bypass-list=<-loopback>"]
+        flags = [*FLAGS, mark(), f"--proxy-server={self._nowhere.url}", "--proxy-bypass-list=<-loopback>"]
         flags.append(
             "--disable-blink-features=AutomationControlled"
             if self._agent is None

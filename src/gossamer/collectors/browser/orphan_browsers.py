@@ -1,0 +1,57 @@
+"""Finds and ends browsers whose gossamer process was killed. Only browsers that carry the mark of a gossamer
+process of this machine and user are considered (Linux; elsewhere nothing is found)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+MARK = "--gossamer-pid="
+"""The argument by which a browser names the process that started it. Browsers ignore arguments that they do not know."""
+_PROC = Path("/proc")
+_MARKED = re.compile(rb"\0--gossamer-pid=(\d+)(?=\0)")
+_PROFILE = re.compile(rb"\0--user-data-dir=([^\0]+)(?=\0)")
+
+
+class OrphanBrowser(NamedTuple):
+    """A process of a browser, or one of its helpers, and the folder of its profile ('' if it names none)."""
+
+    pid: int
+    profile: str
+
+
+def mark() -> str:
+    """Returns the argument for a browser that this process starts."""
+    return f"{MARK}{os.getpid()}"
+
+
+def find_orphan_browsers(age: float, now: float) -> Iterator[OrphanBrowser]:
+    """Yields the browsers that are at least `age` seconds old and whose gossamer process is gone. A process in
+    another PID namespace (a container) is never an orphan, because its mark means another process there."""
+    for entry in _PROC.iterdir() if _PROC.is_dir() else ():
+        with contextlib.suppress(OSError, ValueError):
+            pid, about = int(entry.name), entry.stat()
+            line = (entry / "cmdline").read_bytes()
+            found = _MARKED.search(line)
+            if found is None or about.st_uid != os.geteuid() or now - about.st_mtime < age:
+                continue
+            if os.readlink(entry / "ns" / "pid") != os.readlink("/proc/self/ns/pid"):
+                continue
+            if not (_PROC / found[1].decode()).exists():
+                profile = _PROFILE.search(line)
+                yield OrphanBrowser(pid, os.fsdecode(profile[1]) if profile else "")
+
+
+def end_orphan_browser(orphan: OrphanBrowser) -> None:
+    """Kills the process, and removes its profile if it is in the temporary folder."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(orphan.pid, signal.SIGKILL)
+    if orphan.profile and Path(orphan.profile).parent == Path(tempfile.gettempdir()):
+        shutil.rmtree(orphan.profile, ignore_errors=True)
