@@ -58,6 +58,11 @@ def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path
     assert {one["worker"].partition("@")[0] for one in attempts} == {"w", "v"}
     table = elsewhere(fleet, "attempts", "c", "--by", "worker,hour")
     assert re.search(r"w@\S+ \d\d ", table)
+    regions = lines(elsewhere(fleet, "attempts", "c", "--by", "worker,region", "--json"))
+    assert {one["group"].partition("@")[0] + one["group"].partition(" ")[2] for one in regions} == {
+        "wnone",
+        "veu",
+    }
 
     pages = lines(elsewhere(fleet, "export", "c", str(tmp_path / "all.jsonl"), "--what", "pages", "--json"))
     assert pages[0]["rows"] == 240

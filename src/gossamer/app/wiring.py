@@ -212,7 +212,7 @@ class CrawlWorker:
         """Returns the callables that get each visit before its commit."""
         setup = self.setup
         found: list[Callable[[Visit], None]] = [
-            attempts_as_rows(setup.job.attempts),
+            complete_attempts(setup.job.attempts, self._region),
             self.judge.saw,
             self.silence,
         ]
@@ -537,17 +537,21 @@ def _log_lost(crawl: str, worker: str, lost: Sequence[Claim]) -> None:
         logs.log_event("lease_lost", crawl=crawl, host=claim.host, url=mask(claim.request.url), worker=worker)
 
 
-def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:
-    """Returns a function that adds each visit's requests as rows, if an output of attempts was configured."""
+def complete_attempts(spec: str | None, region: str) -> Callable[[Visit], None]:
+    """Returns a function that names this worker's region in a visit's attempts, and adds them as rows if an
+    output of attempts was configured."""
     form = parse(spec).format if spec is not None else ""
 
-    def also(visit: Visit) -> None:
+    def complete(visit: Visit) -> None:
+        if region:
+            for one in visit.attempts:
+                one.region = region
         if form and visit.attempts:
             visit.rows = visit.rows + [
                 attempt_row(msgspec.structs.asdict(one), form) for one in visit.attempts
             ]
 
-    return also
+    return complete
 
 
 def host_treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:

@@ -183,6 +183,8 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     error: str | None
     screenshot: str | None = None
     console: tuple[str, ...] = ()
+    region: str = ""
+    """The region of the worker (`gossamer worker --region`)."""
 
 
 class KnownLine(msgspec.Struct, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""Summarizes the attempts log by proxy provider, hour of day, host, reason, rung or worker."""
+"""Summarizes the attempts log by proxy provider, hour of day, host, reason, rung, worker or region."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ BY: dict[str, Callable[[Row], str]] = {
     "reason": lambda row: str(row.get("error") or "none"),
     "rung": lambda row: str(row.get("rung")),
     "worker": lambda row: str(row.get("worker")),
+    "region": lambda row: str(row.get("region") or "none"),
 }
 """The groupings of a report, each with the function that returns an attempt's group. Hours are in UTC."""
 MAX_KEPT_DURATIONS = 1000
