@@ -43,6 +43,10 @@ def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path
             "both have settled attempts",
             lambda: len({one["worker"] for one in lines(elsewhere(fleet, "attempts", "c", "--json"))}) == 2,
         )
+        until("the rate of the region is shown", lambda: " eu " in elsewhere(fleet, "status", "c"))
+        shown = json.loads(elsewhere(fleet, "status", "c", "--json"))["now"]["lanes"]
+        assert [(one["lanes"], one["region"]) for one in shown] == [("http", "eu")]
+        assert shown[0]["pages_per_second"]["1m"] > 0
         first.kill()
         gone = until("the worker is missed", lambda: "worker_gone" in second.said(), 60)
         summary = fleet.ended("c")

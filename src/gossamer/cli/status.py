@@ -194,6 +194,17 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
             (line.lane, line.region or "any", line.ready, line.waiting, format_served(line)) for line in lanes
         ]
         put_table(("lane", "region", "ready", "waiting", "workers"), waits, right=("ready", "waiting"))
+    if now.lanes:
+        print()
+        rates = [
+            (one.lanes, one.region or "none", f"{one.pages[0]:.1f}", f"{one.pages[1]:.1f}")
+            for one in now.lanes
+        ]
+        put_table(
+            ("lanes of workers", "region", "pages/s in 1 min", "in 10 min"),
+            rates,
+            right=("pages/s in 1 min", "in 10 min"),
+        )
     if workers:
         print()
         put_table(("worker", "last sign"), [(worker, sign) for worker, sign in sorted(workers.items())])
