@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, open_existing_store, read_settings
@@ -188,6 +189,17 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
         ]
         heads = ("host", "state", "waiting", "in flight", "delay", "next in")
         put_table(heads, rows, right=heads[2:6], least=("in flight", "next in"))
+    _put_lanes(lanes, now)
+    if workers:
+        print()
+        put_table(("worker", "last sign"), [(worker, sign) for worker, sign in sorted(workers.items())])
+    return 0
+
+
+def _put_lanes(lanes: Sequence[HeapLine], now: Current) -> None:
+    """Prints the hosts that wait by lane and region, and the rates of the workers by theirs."""
+    from gossamer.cli.printing import put_table
+
     if any(line.stranded or line.region or line.lane != "http" for line in lanes):
         print()
         waits = [
@@ -205,10 +217,6 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
             rates,
             right=("pages/s in 1 min", "in 10 min"),
         )
-    if workers:
-        print()
-        put_table(("worker", "last sign"), [(worker, sign) for worker, sign in sorted(workers.items())])
-    return 0
 
 
 def current_rows(summary: Summary, now: Current) -> list[tuple[str, str]]:
