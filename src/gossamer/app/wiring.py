@@ -30,6 +30,7 @@ from gossamer.config.settings import Settings
 from gossamer.errors import GossamerError, StoreError
 from gossamer.frontier.background_task import run_beside
 from gossamer.frontier.cold import Cold, open_cold, run_spiller
+from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.held_claims import HeldClaims
 from gossamer.frontier.policy import served_heaps
 from gossamer.frontier.quality import HeldRows
@@ -453,6 +454,9 @@ class CrawlWorker:
         if not self._opened:
             await self.clubs.open()
             await self.outputs.open()
+            if self.setup.segment:
+                _, reason = await Crawls(self.store).state(self.setup.crawl)
+                self.outputs.take_over_outage(reason)
             await self._tell_unfilled()
             self._ledger.open()
             self.limiter.begin()
@@ -528,7 +532,8 @@ async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
     else:
         logs.log_event("sink_away" if away else "sink_back", crawl=crawl, text=line)
     with contextlib.suppress(StoreError):
-        await FleetCrawls(store).turn(crawl, "running", "running", line if away else "")
+        for state in ("running", "ending"):
+            await FleetCrawls(store).turn(crawl, state, state, line if away else "")
 
 
 def _log_lost(crawl: str, worker: str, lost: Sequence[Claim]) -> None:
