@@ -193,6 +193,55 @@ class Api(BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
+def submit_to_an_output_that_fails(fleet: Fleet, pages: list[str], output: str) -> None:
+    """Submits a crawl whose rows go to a webhook."""
+    (fleet.folder / "secret").write_text("whsec_c2VjcmV0c2VjcmV0")
+    hook = (
+        output.replace("http://", "http+webhook://")
+        + f"/rows?secret=${{file:{fleet.folder}/secret}}&journal={fleet.folder}/journal"
+    )
+    fleet.run("submit", *pages[:4], "-o", hook, "--name", "out", *LOOPBACK)
+
+
+def submit_through_dead_proxies(fleet: Fleet, pages: list[str], good: str) -> list[tuple[str, int]]:
+    """Submits a crawl with one good proxy and four dead ones. Returns the addresses of the dead ones."""
+    dead = [(f"127.0.9.{n}", free_port()) for n in range(1, 5)]
+    addresses = [*(f"{host}:{port}" for host, port in dead), good]
+    (fleet.folder / "proxies.txt").write_text("".join(f"{one} provider=p\n" for one in addresses))
+    through = ("--proxies", str(fleet.folder / "proxies.txt"), "--retries", "1h")
+    fleet.run("submit", *pages, *through, "--delay", "0.2", "--name", "proxied", *LOOPBACK)
+    return dead
+
+
+def run_a_schedule_that_fails(fleet: Fleet) -> None:
+    """Runs a schedule at once. Its gate is not met."""
+    fleet.run(
+        "schedule",
+        "add",
+        "s",
+        "0 0 1 1 *",
+        *dead_urls(1),
+        "--ignore-robots",
+        "--retries",
+        "none",
+        "--fail-on",
+        "success<0.9",
+        *LOOPBACK,
+    )
+    fleet.run("schedule", "run", "s")
+
+
+def evict_keys(port: int) -> None:
+    """Makes the store evict keys that nobody needs."""
+    with redis.Redis(port=port) as store:
+        store.config_set("maxmemory-policy", "volatile-ttl")
+        for n in range(200):
+            store.set(f"gossamer:name:dummy{n}", b"x" * 10_000, ex=600)
+        store.config_set("maxmemory", store.info("memory")["used_memory"] - 500_000)
+        until("the store evicts", lambda: store.ping() and store.info("stats")["evicted_keys"])
+        store.config_set("maxmemory", 0)
+
+
 @needs_prometheus
 def test_alerts_about_what_a_crawl_uses_fire_and_resolve_by_real_causes(
     fleet: Fleet, server: Server, tmp_path: Path
@@ -224,41 +273,10 @@ def test_alerts_about_what_a_crawl_uses_fire_and_resolve_by_real_causes(
 
         fleet.run("submit", *paid[:20], "--ladder", "unlocker", "--name", "paid", *LOOPBACK)
 
-        (tmp_path / "secret").write_text("whsec_c2VjcmV0c2VjcmV0")
-        hook = (
-            output.url.replace("http://", "http+webhook://")
-            + f"/rows?secret=${{file:{tmp_path}/secret}}&journal={tmp_path}/journal"
-        )
-        fleet.run("submit", *kept[:4], "-o", hook, "--name", "out", *LOOPBACK)
-
-        dead = [(f"127.0.9.{n}", free_port()) for n in range(1, 5)]
-        addresses = [f"{host}:{port}" for host, port in [*dead, ("127.0.0.3", ports[3])]]
-        (tmp_path / "proxies.txt").write_text("".join(f"{one} provider=p\n" for one in addresses))
-        through = ("--proxies", str(tmp_path / "proxies.txt"), "--retries", "1h")
-        fleet.run("submit", *proxied, *through, "--delay", "0.2", "--name", "proxied", *LOOPBACK)
-
-        fleet.run(
-            "schedule",
-            "add",
-            "s",
-            "0 0 1 1 *",
-            *dead_urls(1),
-            "--ignore-robots",
-            "--retries",
-            "none",
-            "--fail-on",
-            "success<0.9",
-            *LOOPBACK,
-        )
-        fleet.run("schedule", "run", "s")
-
-        with redis.Redis(port=server.port) as store:
-            store.config_set("maxmemory-policy", "volatile-ttl")
-            for n in range(200):
-                store.set(f"gossamer:name:dummy{n}", b"x" * 10_000, ex=600)
-            store.config_set("maxmemory", store.info("memory")["used_memory"] - 500_000)
-            until("the store evicts", lambda: store.ping() and store.info("stats")["evicted_keys"])
-            store.config_set("maxmemory", 0)
+        submit_to_an_output_that_fails(fleet, kept, output.url)
+        dead = submit_through_dead_proxies(fleet, proxied, f"127.0.0.3:{ports[3]}")
+        run_a_schedule_that_fails(fleet)
+        evict_keys(server.port)
 
         for cause in SECOND:
             seen.told(cause, "firing")
