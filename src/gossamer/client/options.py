@@ -98,6 +98,7 @@ class CrawlOptions(PageOptions, total=False):
     time_limit: Time | None
     size_limit: Size | None
     delay: Time | None
+    host_rate: float | str | None
     per_host: int
     polite_by: str
     rate: float | None

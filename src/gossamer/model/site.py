@@ -38,6 +38,7 @@ KNOWN = (
     "unlocker",
     "proxies",
     "pace",
+    "host_rate",
     "headers",
     "must_have",
     "blocks",
@@ -92,6 +93,7 @@ class Site:
     - `follow`: None (what the page functions yield; without functions all links in scope), True (all links in
       scope), patterns of links, a function of the page that returns links, or False.
     - `pace`: seconds between the starts of two requests to a host, or a `Pace`.
+    - `host_rate`: requests per second to a host, or text such as `30/m`: another word for the delay of `pace`.
     - `headers`: headers that are only sent to the site's hosts.
     - `must_have`: selectors that every good page must match.
     - `blocks`: patterns of pages that are blocks in addition to the known ones. `!login` excludes a kind or
@@ -145,6 +147,7 @@ class Site:
         render: rendering.Said = None,
         proxies: Any = None,
         pace: Pace | float | str | None = None,
+        host_rate: float | str | None = None,
         headers: Mapping[str, str] | None = None,
         must_have: str | Iterable[str] = (),
         blocks: bool | str | Iterable[str] = True,
@@ -195,6 +198,11 @@ class Site:
         self.says_lane, self.says_ladder = lane is not None, ladder is not None
         self.region: str | None = None if region is None else read("region", value_parsers.label, region)
         self.pace: Pace | None = read("pace", _pace, pace)
+        if host_rate is not None:
+            rate: float = read("host_rate", value_parsers.host_rate, host_rate)
+            if self.pace is not None and self.pace.delay is not None:
+                raise ConfigError(f"site {name}: pace= and host_rate= both set the delay: give one of them")
+            self.pace = Pace(1 / rate, None if self.pace is None else self.pace.per_host)
         self.headers: Mapping[str, str] = MappingProxyType(read("headers", value_parsers.headers, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
         self.blocks: bool | tuple[patterns.Searcher, ...] = read("blocks", _blocks, blocks)
