@@ -108,12 +108,12 @@ def page_columns(
     """Returns the columns of the kind "page". `text` and `links` are the options `--text` and `--links`.
     `duplicates`: pages are compared with each other, so each row names its group. `ids`: requests have ids,
     or times at which they were added."""
-    columns = _PAGE + (_GROUP if duplicates else ()) + (_GIVEN if ids else ())
+    columns = _PAGE + (_GROUP if duplicates else ())
     if text:
         columns += (Column("text"),)
     if links:
         columns += (Column("out_links", "strings"),)
-    return columns
+    return columns + (_GIVEN if ids else ())
 
 
 def item_columns(
