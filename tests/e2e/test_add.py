@@ -11,50 +11,22 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from cli.command_line import begin, gossamer
-from support.answers import answering
 from support.fleet_workers import until
+from support.shelf import Shelf, serving_shelf
 
 ADDED_AT, ADDED = 1_700_000_000.5, "2023-11-14T22:13:20.500Z"
 
 
-class Shelf(BaseHTTPRequestHandler):
-    """A front page with LINKS links; pages; redirects; a page that is gone and one that fails."""
-
-    asked: ClassVar[list[str]] = []
-    links: ClassVar[int] = 2
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        what = self.path.split("/")[1]
-        status = {"r": 302, "missing": 404, "fails": 503}.get(what, 200)
-        links = "".join(f'<a href="/p/{n}">x</a>' for n in range(self.links)) if self.path == "/" else ""
-        body = f"<title>{self.path}</title>{links}".encode()
-        if self.path == "/robots.txt":
-            status, body = 404, b""
-        self.send_response(status)
-        if what == "r":
-            self.send_header("Location", f"/p/{self.path.split('/')[2]}")
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Keep quiet."""
-
-
 @pytest.fixture
 def web() -> Iterator[str]:
-    Shelf.asked, Shelf.links = [], 2
-    with answering(Shelf) as port:
-        yield f"http://127.0.0.1:{port}"
+    with serving_shelf() as url:
+        yield url
 
 
 class Room:

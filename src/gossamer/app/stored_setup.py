@@ -42,7 +42,7 @@ async def load_setup(store: Store, record: Record, mine: Settings) -> Setup:
     raw = await (tasks.job(record.name) if record.fleet else _read(store, key))
     setup = _of_targets(record, mine) if raw is None else job_payload.read_setup(raw)
     reaches = setup.lacks or {}
-    if record.fleet:
+    if record.fleet and record.sites:
         found = await tasks.site_reaches(record.name, [*record.sites])
         reaches = {
             site: msgspec.json.decode(reach, type=SiteReach)

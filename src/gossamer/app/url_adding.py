@@ -26,7 +26,8 @@ from gossamer.app.stored_setup import load_setup
 from gossamer.app.targets import MAX_CARRY_BYTES, Rejected, Target, requests, target_kind
 from gossamer.app.wiring import cold_settings
 from gossamer.config.settings import Settings
-from gossamer.errors import CrawlEnded, GossamerError, InUse, UsageError
+from gossamer.errors import CrawlEnded, GossamerError, InUse, StoreError, UsageError
+from gossamer.frontier.background_task import run_beside
 from gossamer.frontier.cold import run_spiller
 from gossamer.frontier.crawl_lock import is_running
 from gossamer.frontier.crawls import REMOVING, Crawls, Record
@@ -45,8 +46,11 @@ MAX_NEW_HOSTS = 1000
 """Number of hosts that one call brings into the scope. Every worker reads them every second."""
 MAX_ID_CHARS = 500
 """Maximum length of the option `id`."""
-PROGRESS_INTERVAL_S, END_INTERVAL_S = 10.0, 0.2
-"""Seconds between progress messages, and between looks at a crawl that a fleet is ending."""
+PROGRESS_INTERVAL_S, WATCH_INTERVAL_S, END_INTERVAL_S = 10.0, 0.5, 0.2
+"""Seconds between progress messages, between looks at the state of the crawl, and between looks at a crawl that
+a fleet is ending."""
+REFUSING, STOPPED = ("cancelled", "cancelling", REMOVING), 11
+"""States of a crawl that takes no URLs, and the exit code if it gets into one of them."""
 ENDING_TIMEOUT_S = 60.0
 """Seconds for which a fleet's crawl that is ending is awaited."""
 ADDED_FROM = ("url", "list", "stdin", "sitemap", "feed")
@@ -116,7 +120,11 @@ async def add_urls(
     adding = _Adding(store, setup, record, options, say, result)
     cold, hot = cold_settings(setup.job.settings, crawl)
     try:
-        async with keep_open(store, crawl), run_spiller(store, crawl, cold, hot):
+        async with (
+            keep_open(store, crawl),
+            run_spiller(store, crawl, cold, hot),
+            run_beside(adding.watch()),
+        ):
             await adding.begin()
             for target in given:
                 async for batch in batches_of(target):
@@ -232,11 +240,20 @@ class _Adding:
         """Reads the hosts that joined the scope since the crawl began."""
         await self._adds.scope.refresh()
 
+    async def watch(self) -> None:
+        """Raises CrawlEnded when the crawl is cancelled or removed, or begins anew."""
+        while True:
+            await asyncio.sleep(WATCH_INTERVAL_S)
+            try:
+                now = await self._crawls.get(self._record.name)
+            except StoreError:  # the next write reports the outage
+                continue
+            if now is None or now.state in REFUSING or now.started_at != self._record.started_at:
+                what = "began anew" if now is not None and now.state not in REFUSING else "was ended"
+                raise CrawlEnded(f"crawl {self._record.name} {what} while URLs were added", STOPPED)
+
     async def add(self, batch: UrlBatch) -> None:
-        """Adds a batch. Raises CrawlEnded if the crawl was cancelled meanwhile."""
-        state, _ = await self._crawls.state(self._setup.crawl)
-        if state in ("cancelling", "cancelled"):
-            raise CrawlEnded(f"crawl {self._setup.crawl} is {state}: the rest is not added", 11)
+        """Adds a batch."""
         self._reject(batch.rejected)
         wanted = [self._needs(request) for request in batch.requests]
         known = await self._known(wanted) if self._options.again else []

@@ -19,7 +19,7 @@ from gossamer.cli.options import (
     open_existing_store,
     read_settings,
 )
-from gossamer.errors import UsageError
+from gossamer.errors import CrawlEnded, UsageError
 
 if TYPE_CHECKING:
     from gossamer.app.targets import Target
@@ -108,6 +108,9 @@ async def _add(
         stopped = False
         try:
             await task
+        except CrawlEnded as error:
+            remark(f"{error}: {said(result)}")
+            return error.exit_code
         except asyncio.CancelledError:
             stopped = True
         record = await Crawls(store).need(crawl)
