@@ -81,16 +81,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
             "--scope prefix needs its seeds beforehand, a long list or stream has them later: use "
             "host or page"
         )
-    spec = Spec(
-        sorted(map(mask_user_info, job.targets)),
-        s.scope,
-        sorted(s.include),
-        sorted(s.exclude),
-        s.depth,
-        s.agent,
-        s.seen,
-        sorted(s.drop_parameters),
-    )
+    spec = _spec_of(job)
     return Setup(
         job=job,
         crawl=name,
@@ -102,9 +93,22 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
         allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched, *apis)}),
         alone=s.processes == 1,
         open=bool(sources) or (s.scope == "page" and (job.sitemaps or entries)),
-        ids=bool(sources and _names_requests(read))
-        or any(one.id is not None or one.added_at is not None for one in given),
+        ids=bool(sources and _names_requests(read)) or any(one.id or one.added_at for one in given),
     ), Targets(given, sources)
+
+
+def _spec_of(job: Job) -> Spec:
+    s = job.settings
+    return Spec(
+        sorted(map(mask_user_info, job.targets)),
+        s.scope,
+        sorted(s.include),
+        sorted(s.exclude),
+        s.depth,
+        s.agent,
+        s.seen,
+        sorted(s.drop_parameters),
+    )
 
 
 def strip_credentials(

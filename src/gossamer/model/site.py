@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -197,12 +198,7 @@ class Site:
         self.lane: str = read("lane", value_parsers.lane, "http" if lane is None else lane)
         self.says_lane, self.says_ladder = lane is not None, ladder is not None
         self.region: str | None = None if region is None else read("region", value_parsers.label, region)
-        self.pace: Pace | None = read("pace", _pace, pace)
-        if host_rate is not None:
-            rate: float = read("host_rate", value_parsers.host_rate, host_rate)
-            if self.pace is not None and self.pace.delay is not None:
-                raise ConfigError(f"site {name}: pace= and host_rate= both set the delay: give one of them")
-            self.pace = Pace(1 / rate, None if self.pace is None else self.pace.per_host)
+        self.pace: Pace | None = read("host_rate", partial(_at_rate, read("pace", _pace, pace)), host_rate)
         self.headers: Mapping[str, str] = MappingProxyType(read("headers", value_parsers.headers, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
         self.blocks: bool | tuple[patterns.Searcher, ...] = read("blocks", _blocks, blocks)
@@ -490,6 +486,15 @@ def _pace(pace: Pace | float | str | None) -> Pace | None:
         None if delay is None else value_parsers.seconds(delay),
         None if at_once is None else value_parsers.count(1, 1000, at_once),
     )
+
+
+def _at_rate(pace: Pace | None, host_rate: float | str | None) -> Pace | None:
+    """Returns the pace with the delay of a rate. Raises ValueError if the pace has a delay, too."""
+    if host_rate is None:
+        return pace
+    if pace is not None and pace.delay is not None:
+        raise ValueError("pace= sets the delay, too: give one of them")
+    return Pace(1 / value_parsers.host_rate(host_rate), None if pace is None else pace.per_host)
 
 
 def _collector(given: Any) -> Callable[[Any], Any] | None:
