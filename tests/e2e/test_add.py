@@ -3,6 +3,7 @@ in everything that comes out."""
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 import os
@@ -17,6 +18,13 @@ from typing import Any
 import pytest
 
 from cli.command_line import begin, gossamer
+from gossamer.app import runner
+from gossamer.app.job import Job, Setup
+from gossamer.app.url_adding import AddOptions, add_urls, added_targets
+from gossamer.app.wiring import open_existing_store
+from gossamer.config.settings import Settings
+from gossamer.store import keys
+from gossamer.store.store import Store
 from support.fleet_workers import until
 from support.shelf import Shelf, serving_shelf
 
@@ -252,6 +260,50 @@ def test_stdin_keeps_a_running_crawl_open(room: Room) -> None:
     crawl.communicate(timeout=30)
     assert crawl.returncode == 0
     assert room.status()["state"] == "finished"
+
+
+def test_urls_that_come_while_the_workers_end_are_fetched(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job(
+        targets=[f"{room.web}/"], settings=Settings(data=str(room.folder / "data"), delay=(0, 0)), name="c"
+    )
+    late = ["/p/21"]
+
+    async def conclude(setup: Setup, store: Store, *more: Any, **named: Any) -> None:
+        if late:
+            await add_urls(store, job.settings, "c", added_targets([room.web + late.pop()]), AddOptions())
+
+    monkeypatch.setattr(runner, "conclude_run", conclude)
+    summary = asyncio.run(runner.crawl(job))
+    assert (summary.state, summary.pages, summary.pending) == ("finished", 4, 0)
+
+
+def test_urls_that_come_at_the_very_end_leave_the_crawl_unfinished(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job(
+        targets=[f"{room.web}/"], settings=Settings(data=str(room.folder / "data"), delay=(0, 0)), name="c"
+    )
+
+    async def worked(setup: Setup, store: Store) -> None:
+        await add_urls(store, job.settings, "c", added_targets([f"{room.web}/p/21"]), AddOptions())
+
+    summary = asyncio.run(runner.crawl(job, taps=runner.ExtraReceivers(worked=worked)))
+    assert (summary.state, summary.pending) == ("stopped", 1)
+    assert asyncio.run(runner.crawl(job)).pages == 4
+
+
+def test_a_crawl_of_an_earlier_version_is_read_from_its_targets(room: Room) -> None:
+    room.crawl()
+
+    async def forget() -> None:
+        async with open_existing_store(Settings(data=str(room.folder / ".gossamer"))) as store:
+            assert await store.client.delete(keys.setup("c")) == 1
+
+    asyncio.run(forget())
+    assert room.add(f"{room.web}/p/7", "http://elsewhere.example/")["refused"] == {"scope": 1}
+    assert room.crawl()["pages"] == 4
 
 
 SITE = """
