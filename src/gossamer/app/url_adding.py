@@ -19,7 +19,13 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
-from gossamer.app.producer_runner import CROWDED_INTERVAL_S, keep_aside, keep_open, why_no_room
+from gossamer.app.producer_runner import (
+    CHECK_INTERVAL_S,
+    CROWDED_INTERVAL_S,
+    keep_aside,
+    keep_open,
+    why_no_room,
+)
 from gossamer.app.producers.lines import ListFile, StdinUrls
 from gossamer.app.producers.source import BATCH_URLS, UrlBatch
 from gossamer.app.stored_setup import load_setup
@@ -233,7 +239,7 @@ class _Adding:
         self._priority = setup.job.priority if options.priority is None else options.priority
         self._beside = "*" if setup.open or setup.spec.scope == "page" else ""
         self._again = secrets.token_hex(8)
-        self._told = time.monotonic()
+        self._told = self._looked = time.monotonic()
         self._hosts: set[str] = set()
 
     async def begin(self) -> None:
@@ -357,8 +363,11 @@ class _Adding:
         self._result.rejected_lines += rejected[: MAX_SHOWN - len(self._result.rejected_lines)]
 
     async def _pause(self) -> None:
-        """Reports the progress, and waits while the crawl has no room for more URLs."""
+        """Reports the progress, and waits while the crawl has no room for more URLs. Looks once per second."""
+        if time.monotonic() - self._looked < CHECK_INTERVAL_S:
+            return
         while True:
+            self._looked = time.monotonic()
             why = await why_no_room(self._store, self._setup.crawl)
             if time.monotonic() - self._told >= PROGRESS_INTERVAL_S:
                 self._told = time.monotonic()
