@@ -1,4 +1,3 @@
-
 """The end of a fleet's crawl to which URLs were added at the last moment."""
 
 from __future__ import annotations
