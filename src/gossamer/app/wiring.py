@@ -8,7 +8,7 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.config.resources import open_descriptors, room_for_visits
 from gossamer.config.settings import Settings
-from gossamer.errors import GossamerError, StoreError
+from gossamer.errors import GossamerError, StoreError, UsageError
 from gossamer.frontier.background_task import run_beside
 from gossamer.frontier.cold import Cold, open_cold, run_spiller
 from gossamer.frontier.crawls import Crawls
@@ -101,6 +101,23 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
             await asyncio.to_thread(embedded.leave)
         raise
     return store, embedded
+
+
+@contextlib.asynccontextmanager
+async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
+    """Opens the store of existing crawls. Raises UsageError if no crawl was made in the data folder."""
+    if settings.store is None and not (Path(settings.data) / "store").is_dir():
+        raise UsageError(
+            f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or "
+            "name its --data DIR"
+        )
+    store, embedded = await open_store(settings)
+    try:
+        yield store
+    finally:
+        await store.close()
+        if embedded is not None:
+            embedded.leave()
 
 
 def limiter_of(concurrency: int) -> Limiter:

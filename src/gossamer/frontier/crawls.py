@@ -33,7 +33,8 @@ async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> No
     for bucket in range(store.buckets):
         pipe.srem(f"{keys.tag(bucket)}c", crawl)
     pipe.delete(keys.record(crawl))
-    for key in (keys.anchors(crawl), keys.lately(crawl), keys.told(crawl), *keys.attempts(crawl)):
+    own = (keys.anchors(crawl), keys.setup(crawl), keys.lately(crawl), keys.told(crawl))
+    for key in (*own, *keys.attempts(crawl)):
         pipe.delete(key)
     pipe.hdel(f"{keys.tag(0)}@credits", f"crawl:{crawl}")
     pipe.srem(keys.CRAWLS, crawl)

@@ -75,6 +75,10 @@ class PageRecord(msgspec.Struct, omit_defaults=False):
     likeness: float | msgspec.UnsetType | None = msgspec.UNSET
     text: str | msgspec.UnsetType = msgspec.UNSET
     out_links: list[str] | msgspec.UnsetType = msgspec.UNSET
+    id: str | msgspec.UnsetType = msgspec.UNSET
+    """The id of its request. Absent if the request has none."""
+    added_at: str | msgspec.UnsetType = msgspec.UNSET
+    """When its request was added, RFC 3339. Absent if the request does not say so."""
 
 
 ASIDE = "!aside"
@@ -94,6 +98,8 @@ class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
     rung: str = "plain"
     collector: str = "http"
     block: str | None = None
+    id: str | None = None
+    added_at: float | None = None
 
 
 class Raw(msgspec.Struct):
@@ -185,6 +191,10 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     console: tuple[str, ...] = ()
     region: str = ""
     """The region of the worker (`gossamer worker --region`)."""
+    id: str | None = None
+    """The id of the request."""
+    added_at: str | None = None
+    """When the request was added, RFC 3339."""
 
 
 class KnownLine(msgspec.Struct, omit_defaults=True):

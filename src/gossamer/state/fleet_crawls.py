@@ -156,6 +156,21 @@ class FleetCrawls:
         flat = [x for pair in pairs.items() for x in pair]
         return bool(await self._do(self._store.client.eval(_TURN, 1, keys.record(name), was, *flat)))
 
+    async def reopen(self, name: str) -> bool:
+        """Resumes a finished crawl that has new URLs. Every worker takes it up again within a second. Returns
+        whether it was finished."""
+        key, now = keys.record(name), await store_time(self._store)
+        found = await self._do(self._store.client.hmget(key, ["revision", "idle", "ended_at"]))
+        revision, idle, ended = (float(value or 0) for value in found)
+        return await self.turn(
+            name,
+            "finished",
+            "running",
+            ended_at="",
+            idle=repr(idle + now - (ended or now)),
+            revision=str(int(revision) + 1),
+        )
+
     async def versions(self, name: str, sites: dict[str, str]) -> None:
         """Sets the versions of the crawl's sites that the fleet runs from now on."""
         await self._do(self._store.client.hset(keys.record(name), "sites", json.dumps(sites)))

@@ -19,7 +19,8 @@ other keys, so the store must allow derived keys within a slot.
 | `gossamer:name:WORKER` | string | token of the process that uses this worker name | the worker | 15 s |
 | `gossamer:slot:LANE:I` | string | token of the process that holds the slot, or `queued ...` | slots | 6 s |
 | `gossamer:lead:WHAT` | string | token of the one process that does this task: `slots`, `end CRAWL` | slots | 6 s |
-| `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
+| `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope; FROM is '' for a host that `gossamer add --as-seeds` brought into scope | crawls | until removed |
+| `gossamer:setup:NAME` | string | setup of a crawl that no fleet runs, without outputs and secrets (`app.job_payload`), for `gossamer add` | stored_setup | until removed |
 | `gossamer:quality:SITE` | list | last good runs of a site, at most 10, newest first (JSON, `model.quality.GoodRun`) | quality | 400 days after the last one |
 | `gossamer:lately:CRAWL` | stream | recent pages of a crawl whose gates are checked while it runs: `w` the process that saw them, `p` their number, `n` (JSON) their counts; at most 100 entries | quality | a day after the last one |
 | `gossamer:told:CRAWL` | set | gates about which a warning was given | quality | an hour after the last one |
@@ -131,6 +132,11 @@ def anchors(crawl: str) -> str:
     return f"gossamer:anchors:{crawl}"
 
 
+def setup(crawl: str) -> str:
+    """Returns the key of the stored setup of a crawl that no fleet runs."""
+    return f"gossamer:setup:{crawl}"
+
+
 def group(name: str) -> str:
     """Returns the key of a group of hosts, `ip:192.0.2.1` or `domain:example.com`. Each group has its own
     cluster slot."""
@@ -180,7 +186,7 @@ look like those of hosts."""
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 
