@@ -215,6 +215,27 @@ async def heap_is_right(store: Store, crawl: str, waiting: dict[str, int]) -> No
         score = await store.client.zscore(f"{tag}{crawl}:r:http", host)
         assert (score is not None) == (n > 0 and int(i or 0) < int(m or usual or 1))
         assert score is None or score >= int(start or 0)
+        await order_is_right(store, f"{tag}{crawl}:", host, score)
+
+
+async def order_is_right(store: Store, crawl: str, host: str, at: float | None) -> None:
+    """Once there were several levels, the order by level has the same hosts, each at the level of its next URL."""
+    client = store.client
+    first = (await client.hget(f"{crawl}g", "lv") or b"").decode()
+    place = await client.zscore(f"{crawl}u:http", host)
+    if not first.endswith("*") or at is None:
+        assert place is None
+        return
+    assert place is not None
+    levels = (await client.hget(f"{crawl}h:{host}", "L") or b"").decode()
+    top = {int(levels.split(",")[0])} if levels else set[int]()
+    retries = await client.zrange(f"{crawl}t:{host}", 0, -1, withscores=True)
+    if retries and (not levels or retries[0][1] <= at):
+        top.add(int(retries[0][0].split(b"\t")[0]))
+    assert place % 2**42 == at
+    assert int(first[:-1]) - place // 2**42 == (max(top) if levels else top.pop())
+    if levels and retries and retries[0][1] > at:
+        assert await client.zscore(f"{crawl}rt", host) is not None, "its retry will be noticed"
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from gossamer.frontier.cold import Cold
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-QUEUES = ("q:", "t:", "h:", "r:", "a:", "k:", "e:")
-LEASES = ("l", "lp", "o", "rf")
+QUEUES = ("q:", "t:", "h:", "r:", "u:", "a:", "k:", "e:")
+LEASES = ("l", "lp", "o", "rf", "rt")
 
 
 async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> None:

@@ -24,7 +24,7 @@ BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
 BUCKETS_CLUSTER = 1024
 FOR_EVER = float("inf")
-_FIRST = ("prelude", "breaker", "heap_of_host", "host_state")
+_FIRST = ("prelude", "breaker", "host_order", "heap_of_host", "host_state")
 _TAKING = (
     "prelude",
     "queue",

@@ -47,7 +47,7 @@ local function arm(host, changed)
       at = first and math.max(at, tonumber(first))
     end
     local most = probed(s.t) and 1 or s.m
-    if at and s.i < most and not s.rb then call('ZADD', c .. 'r:' .. heap, at, host) else call('ZREM', c .. 'r:' .. heap, host) end
+    if at and s.i < most and not s.rb then put_host(c, heap, host, at) else remove_host(c, heap, host) end
     if c == C then mine = heap end
   end
   return mine
