@@ -356,8 +356,8 @@ class Frontier:
             p.rate if rate is None else rate,
             p.gate,
             p.of_a_host,
-            RUN,
             str(order),
+            RUN,
         )
 
     def claimed(self, bucket: int, got: Any) -> Claimed:

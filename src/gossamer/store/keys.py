@@ -45,7 +45,7 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | store_robots | 48 h |
 | `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Names of heaps are `LANE` or `LANE@REGION`; `LANE+SITE+SITE` for hosts that wait for workers with the files of all these sites; `LANE!` or `LANE!@REGION` for hard hosts | all verbs | while hosts wait |
 | `{b:N}CRAWL:u:HEAP` | zset | the hosts of a ready heap by the level of their next URL, and by time within a level (`host_order.lua`) | all verbs | while hosts wait, if the bucket has had URLs of several levels |
-| `{b:N}CRAWL:rt` | zset | if there were several levels: host with queued URLs -> ms when its next retry is due | all verbs | while such hosts wait |
+| `{b:N}CRAWL:rt` | zset | if there were several levels: host -> ms when its next retry is due | settle claim | until then |
 | `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap if that is not `http` (with `?` at the end if requests need regions), `Y` the heap that it is in if that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` 1 if a seed was redirected to it; if hosts have limits (`host_limits.lua`): `B` bytes, `F` ms of its first claim in the crawl's working time | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
 | `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> their number, `cLEVEL` -> number of the last entry brought back | add settle cold_refill | while there are some |

@@ -2,10 +2,10 @@
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, heaps served (ready_heaps.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, most claims per
 --   host at once, obey robots (1|0), page limit (-1: none), byte limit (-1: none), requests per second of the crawl (0: no cap), width of
---   a gate (most URLs of a host in one claim when many may end without a request), limits of a host (host_limits.lua), run id of the
---   server ('': never changes), order between hosts (`TURN FLOOR`, see `ready`).
--- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), rank of that host (host_order.lua), then flat claims: token, host, level, kind
---   (page|gate|robots), robots version (for robots: tries so far), pace, delay ms, crawl-delay ms, operator's delay ms or -1, vouchers,
+--   a gate (most URLs of a host in one claim when many may end without a request), limits of a host (host_limits.lua), order between hosts
+--   (`TURN FLOOR`, see `ready`), run id of the server ('': never changes).
+-- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), rank of that host (host_order.lua), then flat claims:
+--   token, host, level, kind (page|gate|robots), robots version (for robots: tries so far), pace, delay ms, crawl-delay ms, operator's delay ms or -1, vouchers,
 --   trouble ('' or `ms since the first fault (0: breaker closed),failing share in thousandths,! if hard,reason if given up`), entry}.
 -- Promise: a host has at most its number of claims at once. While a host has all of them, it has no next start. If the robots.txt of a
 --   host is unknown or expired, only robots.txt is claimed. Every 8th claim of a host comes from its lowest level. After a server change,
@@ -65,11 +65,13 @@ local function raise_hosts()
     call('ZREM', C .. 'rt', host)
     promote(host)
     arm(host)
+    local next = call('ZRANGE', C .. 't:' .. host, 0, 0, 'WITHSCORES')[2]
+    if next then note_retry(host, next) end
   end
 end
 
 if several_levels(C) then raise_hosts() end
-local hosts, from, ranks = ready(k, ARGV[15])
+local hosts, from, ranks = ready(k, ARGV[14])
 
 -- The number of URLs that a host may take at once. A host with a higher rank than the last one may take all of
 -- its highest level.
@@ -80,7 +82,7 @@ local function share_of(host, free, j, share)
 end
 
 local share, claimed = math.ceil(k / math.max(1, #hosts)), 0
-if #hosts > 0 then look_for_change(ARGV[14]) end
+if #hosts > 0 then look_for_change(ARGV[15]) end
 for j, host in ipairs(hosts) do
   if claimed >= k then break end
   local hk = T .. 'h:' .. host

@@ -125,8 +125,9 @@ local function next_start()
     score = tonumber(score)
     if score and (at < 0 or score + heap[2] < at) then at, first, heap_of_first = score + heap[2], host, heap[1] end
   end
+  if at < 0 then return at, 0 end
   local base = (order_of(C) or {0})[1]
-  if at < 0 or not several_levels(C) then return at, base end
+  if not several_levels(C) then return at, base end
   local rank
   if at <= now then
     for _, heap in ipairs(heaps) do
