@@ -5,11 +5,11 @@
 --   a gate (most URLs of a host in one claim when many may end without a request), limits of a host (host_limits.lua), order between hosts
 --   (`TURN FLOOR`, see `ready`), run id of the server ('': never changes).
 -- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), rank of that host (host_order.lua), then flat claims:
---   token, host, level, kind (page|gate|robots), robots version (for robots: tries so far), pace, delay ms, crawl-delay ms, operator's delay ms or -1, vouchers,
---   trouble ('' or `ms since the first fault (0: breaker closed),failing share in thousandths,! if hard,reason if given up`), entry}.
+--   token, host, level, kind (page|gate|robots), robots version (for robots: tries so far), pace, delay ms, crawl-delay ms, operator's delay
+--   ms or -1, vouchers, trouble ('' or `ms since the first fault (0: breaker closed),failing share in thousandths,! if hard,reason if given up`), entry}.
 -- Promise: a host has at most its number of claims at once. While a host has all of them, it has no next start. If the robots.txt of a
 --   host is unknown or expired, only robots.txt is claimed. Every 8th claim of a host comes from its lowest level. After a server change,
---   failover.lua applies.
+--   failover.lua applies. Hosts come in the order of claim_order.lua.
 -- Cost: reads ready hosts only: O(log hosts + k). About 15 us per claim.
 local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
@@ -59,28 +59,7 @@ local function visit(host, hk, hv, free, share)
   return n
 end
 
--- Gives hosts with a retry that became due the rank that they have now.
-local function raise_hosts()
-  for _, host in ipairs(call('ZRANGE', C .. 'rt', '-inf', now, 'BYSCORE', 'LIMIT', 0, 64)) do
-    call('ZREM', C .. 'rt', host)
-    promote(host)
-    arm(host)
-    local next = call('ZRANGE', C .. 't:' .. host, 0, 0, 'WITHSCORES')[2]
-    if next then note_retry(host, next) end
-  end
-end
-
-if several_levels(C) then raise_hosts() end
 local hosts, from, ranks = ready(k, ARGV[14])
-
--- The number of URLs that a host may take at once. A host with a higher rank than the last one may take all of
--- its highest level.
-local function share_of(host, free, j, share)
-  if free <= share or not ranks or ranks[j] <= ranks[#ranks] then return share end
-  local level = string.match(call('HGET', C .. 'h:' .. host, 'L') or '', '^[^,]+')
-  return level and math.max(share, call('LLEN', C .. 'q:' .. host .. ':' .. level)) or share
-end
-
 local share, claimed = math.ceil(k / math.max(1, #hosts)), 0
 if #hosts > 0 then look_for_change(ARGV[15]) end
 for j, host in ipairs(hosts) do
@@ -90,7 +69,7 @@ for j, host in ipairs(hosts) do
   local s = slot(host, {hv[1], hv[2], hv[3], hv[4], hv[9], per_host, hv[16], hv[17], hv[7], hv[8]})
   local n, most = 0, probed(s.t) and 1 or s.m
   if not (s.rb or s.i >= most or math.max(s.n, s.p, s.w) > now or open(s.t)) then
-    n = visit(host, hk, hv, most - s.i, math.min(share_of(host, most - s.i, j, share), k - claimed))
+    n = visit(host, hk, hv, most - s.i, math.min(share_of(host, most - s.i, ranks, j, share), k - claimed))
   end
   local heap = arm(host, n > 0)
   if heap and heap ~= from[j] then remove_host(C, from[j], host) end
