@@ -69,7 +69,7 @@ for j, host in ipairs(hosts) do
   local s = slot(host, {hv[1], hv[2], hv[3], hv[4], hv[9], per_host, hv[16], hv[17], hv[7], hv[8]})
   local n, most = 0, probed(s.t) and 1 or s.m
   if not (s.rb or s.i >= most or math.max(s.n, s.p, s.w) > now or open(s.t)) then
-    n = visit(host, hk, hv, most - s.i, math.min(share_of(host, most - s.i, ranks, j, share), k - claimed))
+    n = visit(host, hk, hv, most - s.i, math.min(ranks and share_of(host, most - s.i, ranks, j, share) or share, k - claimed))
   end
   local heap = arm(host, n > 0)
   if heap and heap ~= from[j] then remove_host(C, from[j], host) end

@@ -67,7 +67,7 @@ end
 -- The number of URLs that a host may take at once. A host with a higher rank than the last one may take all of
 -- its highest level.
 local function share_of(host, free, ranks, j, share)
-  if free <= share or not ranks or ranks[j] <= ranks[#ranks] then return share end
+  if free <= share or ranks[j] <= ranks[#ranks] then return share end
   local level = string.match(call('HGET', C .. 'h:' .. host, 'L') or '', '^[^,]+')
   return level and math.max(share, call('LLEN', C .. 'q:' .. host .. ':' .. level)) or share
 end

@@ -1,5 +1,5 @@
--- Purpose: the order between hosts. Puts hosts into the ready heaps and, if the crawl has URLs of several
---   levels, into a second order by level. Loaded before heap_of_host.lua.
+-- Purpose: the order between hosts: a second order of the hosts of a heap by level, if the crawl has URLs of several
+--   levels. Loaded before heap_of_host.lua.
 -- Promise: `r:HEAP` always has every host that waits. `u:HEAP` has the same hosts by the level of their next
 --   URL, and by time within a level. A host that is missing in `u:HEAP`, or has a wrong place there, is still
 --   claimed by its time, and gets its right place then.
@@ -65,13 +65,12 @@ local function note_retry(host, due)
   if several_levels(C) then call('ZADD', C .. 'rt', 'LT', due, host) end
 end
 
--- Puts a host into a heap. levels: text that begins with the level of its next URL, if the crawl has several.
-local function put_host(c, heap, host, at, levels)
-  call('ZADD', c .. 'r:' .. heap, at, host)
-  if several_levels(c) then
-    local rank = rank_of(tonumber(string.match(levels or '', '^%-?%d+')) or 0) - orders[c][1]
-    call('ZADD', c .. 'u:' .. heap, math.min(at, SPAN - 1) - rank * SPAN, host)
-  end
+-- Gives a host its place by level in a heap, or removes it (at: nil). levels: text that begins with the level of its
+-- next URL.
+local function rank_host(c, heap, host, at, levels)
+  if not at then call('ZREM', c .. 'u:' .. heap, host); return end
+  local rank = rank_of(tonumber(string.match(levels or '', '^%-?%d+')) or 0) - orders[c][1]
+  call('ZADD', c .. 'u:' .. heap, math.min(at, SPAN - 1) - rank * SPAN, host)
 end
 
 local function remove_host(c, heap, host)
