@@ -30,6 +30,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "weight": (
         "gossamer weight shop 3 --store valkey://store:6379",
         "gossamer weight archive 1 --store valkey://store:6379",
+        "gossamer weight news --precedence 1 --store valkey://store:6379",
     ),
     "rate": ("gossamer rate", "gossamer rate fleet 50", "gossamer rate browser none"),
     "dead list": ("gossamer dead list shop", "gossamer dead list --reason timeout --since 2h"),

@@ -159,7 +159,8 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     workers, lost = await census.workers(name), round(await expected_lost(census.store, name), 3)
     lanes, cut = await heaps_of_crawl(census.store, name), await broken_off(census, name)
     refused, now = await Refusals(census.store).of(name), await current_figures(census, summary)
-    odd = await malformed_message(census.store) if (await census.crawls.need(name)).fleet else ""
+    record = await census.crawls.need(name)
+    odd = await malformed_message(census.store) if record.fleet else ""
     if as_json:
         slowest = [host._asdict() for host in hosts]
         put_json(
@@ -171,6 +172,8 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
                 "workers": workers,
                 "refusals": refused,
                 "expected_lost": lost,
+                "weight": record.weight,
+                "precedence": record.precedence,
                 "lanes": [{**line._asdict(), "stranded": line.stranded} for line in lanes],
             }
         )
@@ -180,6 +183,8 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     more += [("lists", malformed_text(cut))] if cut["broken_off"] else []
     more += [("no work by", f"{worker}: {why}") for worker, why in refused.items()]
     more += [("queue", odd)] if odd else []
+    if record.fleet and (record.weight, record.precedence) != (1, 0):
+        more.append(("share", f"weight {record.weight}, precedence {record.precedence}"))
     put_table((), [*summary_rows(summary), *more])
     if hosts:
         print()

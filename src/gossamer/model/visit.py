@@ -230,6 +230,33 @@ class Claimed(msgspec.Struct):
     bucket: int = 0
     sure: bool = True
     """False: no replica of the store has the claims, so they must not be visited."""
+    rank: int = 0
+    """The rank of the next host (`host_order.lua`): a higher rank means a more urgent URL."""
+
+
+class DueBucket(NamedTuple):
+    """A bucket in which hosts wait: seconds until the first may start, and the rank of the host that a claim
+    then gets first (`host_order.lua`)."""
+
+    wait: float
+    rank: int
+
+
+class ClaimOrder(NamedTuple):
+    """The order in which a claim takes the hosts of a bucket that are due: those of the highest rank first.
+
+    `turn`: how many hosts the caller has claimed so far. Every 8th turn takes the host that is due longest,
+    whatever its rank. None: no turn does. `floor`: hosts of a lower rank are not taken, except by such a
+    turn. None: all hosts may be taken.
+    """
+
+    turn: int | None = 0
+    floor: int | None = None
+
+    def __str__(self) -> str:
+        """Returns the order as `ready_heaps.lua` reads it."""
+        turn = "-" if self.turn is None else self.turn % 8
+        return f"{turn} {'-' if self.floor is None else self.floor}"
 
 
 class Settle(msgspec.Struct):

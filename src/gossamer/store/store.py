@@ -24,7 +24,7 @@ BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
 BUCKETS_CLUSTER = 1024
 FOR_EVER = float("inf")
-_FIRST = ("prelude", "breaker", "heap_of_host", "host_state")
+_FIRST = ("prelude", "breaker", "host_order", "heap_of_host", "host_state")
 _TAKING = (
     "prelude",
     "queue",
@@ -41,8 +41,18 @@ _SHARED = {
     "settle": _TAKING,
     "admit_held_links": _TAKING,
     "is_seen": ("prelude", "filter_pages", "quotient_filter", "seen"),
-    "claim": ("prelude", "queue", "host_limits", "crawl_limits", "failover", "ready_heaps", "grant_leases"),
-    "due_buckets": ("prelude", "ready_heaps"),
+    "claim": (
+        "prelude",
+        "queue",
+        "host_limits",
+        "crawl_limits",
+        "failover",
+        "ready_heaps",
+        "ready_ranks",
+        "claim_order",
+        "grant_leases",
+    ),
+    "due_buckets": ("prelude", "ready_heaps", "ready_ranks"),
     "requeue_expired": ("prelude", "queue"),
     "abandoned_crawls": ("prelude",),
     "dead_letters": ("prelude", "queue", "cold_spill"),

@@ -204,6 +204,8 @@ class Worker:
             if self.merit is not None and not (want := self.merit.allowed(offered)) and offered:
                 self.room.rests(busy)
             if not want:
+                if self._asking.next_at > time.monotonic():
+                    self.room.rests(busy)  # no host is due, so other crawls need not wait
                 return ""
             got = await self._asking.claims(want)
             claims = sum(len(one.claims) for one in got)

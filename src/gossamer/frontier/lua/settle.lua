@@ -61,6 +61,7 @@ local function verdict(action, host, level, entry, j)
   if action == 'r' then
     local again = string.sub(entry, 1, 1) .. string.char(string.byte(entry, 2) + 1) .. string.sub(entry, 3)
     call('ZADD', C .. 't:' .. host, now + wait, level .. '\t' .. again)
+    note_retry(host, now + wait)
     count('retried', 1)
   elseif action == 'x' then
     bury(reason, ARGV[j + 8], host, level, entry)
