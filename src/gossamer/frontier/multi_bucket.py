@@ -22,6 +22,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from gossamer.errors import Away, GossamerError
@@ -75,6 +76,8 @@ class BucketCalls(Protocol):
     def claimed(self, bucket: int, got: Any) -> Claimed: ...
 
     def freeing(self, settles: Sequence[Settle]) -> Any: ...
+
+    def landing(self, settles: Sequence[Settle]) -> list[Any]: ...
 
     def requeuing(self) -> Any: ...
 
@@ -221,16 +224,23 @@ class AllBucketsFrontier:
         left out. `buckets` is None for all."""
         return await self._heads(self._frontier.policy.heaps(self._frontier.waits), buckets)
 
-    async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
+    async def claim(
+        self, asks: Sequence[tuple[int, int]], landed: Mapping[int, Sequence[Settle]] = MappingProxyType({})
+    ) -> list[Claimed]:
         """Claims about `k` URLs from each (bucket, k), in that order. Buckets that could not be reached are
-        left out."""
+        left out. `landed`: requests that have ended, by bucket. The slots of their hosts are freed first."""
         if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
+            if landed:
+                await self.free_slots(landed)
             try:
                 return await self._turns.claim(asks)
             except Away as error:
                 self._store.note(error)
                 return []
-        calls = [(bucket, self._frontier.claiming(k)) for bucket, k in asks]
+        calls = [
+            (bucket, (*self._frontier.claiming(k), *self._frontier.landing(landed.get(bucket, ()))))
+            for bucket, k in asks
+        ]
         replies = await self._store.run_all("claim", calls, confirm=True)
         found = []
         for (bucket, _), reply in zip(asks, replies, strict=True):

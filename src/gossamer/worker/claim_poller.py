@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.visit import Claimed
 from gossamer.worker.capacity import FleetCaps
+from gossamer.worker.landed_visits import LandedVisits
 
 POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
 """POLL_ALL_INTERVAL_S: seconds between two polls of all buckets. QUIET_S: seconds until the next poll if a
@@ -31,8 +32,15 @@ call for several."""
 class ClaimPoller:
     """The buckets of one crawl as seen by one worker."""
 
-    def __init__(self, frontier: FrontierVerbs, buckets: int, caps: FleetCaps | None = None) -> None:
+    def __init__(
+        self,
+        frontier: FrontierVerbs,
+        buckets: int,
+        caps: FleetCaps | None = None,
+        landed: LandedVisits | None = None,
+    ) -> None:
         self._frontier, self._buckets, self._caps = frontier, buckets, caps
+        self._landed = landed or LandedVisits()
         self._capped_until = 0.0
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
         """The monotonic time at which each bucket is due."""
@@ -45,6 +53,9 @@ class ClaimPoller:
         self.dry = True
         """Whether the last round returned no claim. Then every host waits until it is due, or until its
         unsettled visits free their slots."""
+        self._short = True
+        """Whether the last round returned fewer claims than wanted. Then free slots of hosts are worth a
+        call."""
 
     def touch(self, bucket: int) -> None:
         """Marks a bucket as changed, because its hosts may now be due at another time."""
@@ -59,6 +70,8 @@ class ClaimPoller:
         if self._touched:
             return self._capped_until
         at = self._due.get(0, 0.0) if self._buckets == 1 else min((self._look_at, *self._due.values()))
+        if self._short:
+            at = min(at, self._landed.next_at)
         return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
@@ -83,10 +96,14 @@ class ClaimPoller:
     async def _claims(self, want: int) -> list[Claimed]:
         if self._buckets > 1 and not self._frontier.patience.away:
             await self._look()
-        asks = self._asks(want)
-        if not asks or self._frontier.patience.away:
+        if self._frontier.patience.away:
             return []
-        got = await self._frontier.everywhere.claim(asks)
+        landed = self._landed.take(want) if self._short else {}
+        asks = self._asks(want, landed)
+        if not asks:
+            return []
+        got = await self._frontier.everywhere.claim(asks, landed)
+        self._short = sum(len(one.claims) for one in got) < want
         now = time.monotonic()
         for bucket, _ in asks:  # a bucket that did not answer is polled again in the next round
             self._due.pop(bucket, None)
@@ -125,14 +142,16 @@ class ClaimPoller:
             self._due |= {bucket: now + wait for bucket, wait in found.items()}
             self.waiting = bool(self._due)
 
-    def _asks(self, want: int) -> Sequence[tuple[int, int]]:
-        """Returns the due buckets with the number of claims to request from each."""
+    def _asks(self, want: int, landed: Collection[int]) -> Sequence[tuple[int, int]]:
+        """Returns the buckets of `landed` and those that are due, with the number of claims to request from
+        each."""
         now = time.monotonic()
-        due = [bucket for bucket, at in self._due.items() if at <= now]
+        due = [bucket for bucket, at in self._due.items() if at <= now and bucket not in landed]
         if len(due) > 1:
             due.sort(key=lambda bucket: (self._turn[bucket] - self._next) % self._buckets)
             due = due[: -(-want // MIN_CLAIMS_PER_BUCKET)]
             self._next = (self._turn[due[-1]] + 1) % self._buckets
+        due = [*landed, *due][:want]
         if not due:
             return []
         share, more = divmod(want, len(due))
