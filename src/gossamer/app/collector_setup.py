@@ -18,7 +18,7 @@ from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.collectors.missing_collector import Missing
 from gossamer.collectors.unlocker.collector import UnlockerCollector
-from gossamer.config.resources import room_for_visits
+from gossamer.config.resources import room_for_visits, visits_at_once
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import RUNGS
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
@@ -401,7 +401,7 @@ def make_collector(
         "truncate": robots,
         "accept": None if robots else ACCEPT,
         "ca_file": settings.ca_file,
-        "connections": max(1, min(max(256, settings.concurrency), room_for_visits() // 2)),
+        "connections": max(1, min(max(256, visits_at_once(settings.concurrency)[1]), room_for_visits() // 2)),
         "keep": keep,
         "folder": None if robots or keep or settings.cache else settings.data,
         "more": None if robots else more,

@@ -53,7 +53,7 @@ class ClaimPoller:
         self.dry = True
         """Whether the last round returned no claim. Then every host waits until it is due, or until its
         unsettled visits free their slots."""
-        self._short = True
+        self.short = True
         """Whether the last round returned fewer claims than wanted. Then free slots of hosts are worth a
         call."""
 
@@ -70,7 +70,7 @@ class ClaimPoller:
         if self._touched:
             return self._capped_until
         at = self._due.get(0, 0.0) if self._buckets == 1 else min((self._look_at, *self._due.values()))
-        if self._short:
+        if self.short:
             at = min(at, self._landed.next_at)
         return max(at, self._capped_until)
 
@@ -98,12 +98,12 @@ class ClaimPoller:
             await self._look()
         if self._frontier.patience.away:
             return []
-        landed = self._landed.take(want) if self._short else {}
+        landed = self._landed.take(want) if self.short else {}
         asks = self._asks(want, landed)
         if not asks:
             return []
         got = await self._frontier.everywhere.claim(asks, landed)
-        self._short = sum(len(one.claims) for one in got) < want
+        self.short = sum(len(one.claims) for one in got) < want
         now = time.monotonic()
         for bucket, _ in asks:  # a bucket that did not answer is polled again in the next round
             self._due.pop(bucket, None)

@@ -208,6 +208,8 @@ class Worker:
             if self.merit is not None and not (want := self.merit.allowed(offered)) and offered:
                 self.room.rests(busy)
             if not want:
+                if not offered and not self._asking.short:
+                    self.limiter.need_more()
                 return ""
             got = await self._asking.claims(want)
             claims = sum(len(one.claims) for one in got)
