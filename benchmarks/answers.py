@@ -1,8 +1,8 @@
 """A local web that answers after a set time and records each request, for benchmarks of waiting.
 
 `with serving(Plan(pages=100)) as web:` starts it in a process of its own on all 127.x addresses. Each address
-is a host. `/` links to all pages of the host, `/p/N` is a page of 2 KB with ten links to known pages, and
-robots.txt does not exist. Answers take `wait` seconds, or, with `longest`, a time of the host between the two
+is a host. `/` links to all pages of the host, and `/p/N` is a page of 2 KB with ten links to known pages.
+Answers take `wait` seconds, or, with `longest`, a time of the host between the two
 (spread evenly on a logarithmic scale over `hosts` hosts).
 """
 
@@ -22,6 +22,9 @@ import uvloop
 TEXT = "<p>" + "The quick brown fox jumps over the lazy dog. " * 36 + "</p>"
 
 
+ROBOTS = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range(20))
+
+
 class Plan(NamedTuple):
     """The hosts and their pages. Times in seconds."""
 
@@ -29,6 +32,8 @@ class Plan(NamedTuple):
     wait: float = 0.0
     longest: float | None = None
     hosts: int = 1
+    robots: bool = False
+    """Whether the hosts have a robots.txt of a few rules. Otherwise it does not exist."""
 
     def address(self, host: int) -> str:
         """Returns the address of a host."""
@@ -82,6 +87,8 @@ class Answers(asyncio.Protocol):
             number = int(path[3:])
             links = "".join(f"<a href=/p/{(number + 7 * n) % pages}>{n}</a>" for n in range(10))
             body = f"<html><title>{number}</title><body>{links}{TEXT}"
+        elif path == "/robots.txt" and self.plan.robots:
+            body = ROBOTS
         else:
             status = "404 Not Found"
         head = f"HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {len(body)}\r\n\r\n"

@@ -75,6 +75,8 @@ class RobotsGate:
         self.treat = treat or (lambda _: usual)
         """Maps a host to its treatment."""
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
+        self._fetched: dict[tuple[str, str], bytes] = {}
+        """Stored form of the rules that were fetched here and not needed yet."""
         self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
 
     async def refuse(self, claim: Claim) -> Drop | None:
@@ -90,7 +92,9 @@ class RobotsGate:
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         version, robots = self._known.get((scheme, claim.host), (0, None))
         if robots is None or version != claim.robots:
-            kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
+            kept = self._fetched.pop((scheme, claim.host), None)
+            if kept is None or robots_access.version_of(kept) != claim.robots:
+                kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
             # the stored rules have expired since the claim was made, so their content is unknown
             if kept is None:
                 return robots_access.CLOSED[robots_access.UNREACHABLE]
@@ -149,9 +153,13 @@ class RobotsGate:
         if isinstance(result, Failure) and result.later is not None:
             await self.give_back(claim, result.later)
             return result, began, robots_access.Access(holds=0.0)
-        stale = await self._stale(claim)
         treatment = self.treat(claim.host)
-        found = robots_access.access(result, self._agent, retry_delay(claim.robots, treatment.retries), stale)
+        wait = retry_delay(claim.robots, treatment.retries)
+        found = robots_access.access(result, self._agent, wait, 0)
+        if (not found.holds or found.version == robots_access.UNREACHABLE) and (
+            stale := await self._stale(claim)
+        ):
+            found = robots_access.access(result, self._agent, wait, stale)
         slow = isinstance(result, Page) and result.status in (429, 503)
         now_pace = pace.after(pace.parse(claim.pace), result.elapsed, slow)
         asked = retry_after(result.header("retry-after")) if isinstance(result, Page) and slow else 0.0
@@ -174,6 +182,11 @@ class RobotsGate:
             settle=settle,
             rules=found.rules,
         )
+        if found.rules:
+            if len(self._fetched) >= MAX_CACHED_FILES:
+                self._fetched.clear()
+            scheme = "s" if claim.request.url.startswith("https:") else "h"
+            self._fetched[scheme, claim.host] = found.rules
         return result, began, found
 
     async def give_back(self, claim: Claim, wait: float) -> None:
