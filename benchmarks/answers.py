@@ -91,7 +91,7 @@ class Answers(asyncio.Protocol):
             body = ROBOTS
         else:
             status = "404 Not Found"
-        head = f"HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {len(body)}\r\n\r\n"
         if not self.transport.is_closing():
             self.transport.write((head + body).encode())
         self.hits.append(Hit(self.host, path, start, time.monotonic()))

@@ -75,8 +75,6 @@ class RobotsGate:
         self.treat = treat or (lambda _: usual)
         """Maps a host to its treatment."""
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
-        self._fetched: dict[tuple[str, str], bytes] = {}
-        """Stored form of the rules that were fetched here and not needed yet."""
         self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
 
     async def refuse(self, claim: Claim) -> Drop | None:
@@ -92,19 +90,21 @@ class RobotsGate:
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         version, robots = self._known.get((scheme, claim.host), (0, None))
         if robots is None or version != claim.robots:
-            kept = self._fetched.pop((scheme, claim.host), None)
-            if kept is None or robots_access.version_of(kept) != claim.robots:
-                kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
+            kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
             # the stored rules have expired since the claim was made, so their content is unknown
             if kept is None:
                 return robots_access.CLOSED[robots_access.UNREACHABLE]
             robots = robots_access.rules(kept)
-            if len(self._known) >= MAX_CACHED_FILES:
-                self._known.clear()
-            self._known[scheme, claim.host] = (claim.robots, robots)
+            self._keep(scheme, claim.host, claim.robots, robots)
         if robots.allows(self._agent, claim.request.url):
             return None
         return Drop(skip="robots", detail=robots.rule(self._agent, claim.request.url) or "")
+
+    def _keep(self, scheme: str, host: str, version: int, robots: Robots) -> None:
+        """Keeps parsed rules for the claims of their host."""
+        if len(self._known) >= MAX_CACHED_FILES:
+            self._known.clear()
+        self._known[scheme, host] = (version, robots)
 
     async def refuse_url(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
@@ -182,11 +182,9 @@ class RobotsGate:
             settle=settle,
             rules=found.rules,
         )
-        if found.rules:
-            if len(self._fetched) >= MAX_CACHED_FILES:
-                self._fetched.clear()
+        if found.parsed is not None:
             scheme = "s" if claim.request.url.startswith("https:") else "h"
-            self._fetched[scheme, claim.host] = found.rules
+            self._keep(scheme, claim.host, found.version, found.parsed)
         return result, began, found
 
     async def give_back(self, claim: Claim, wait: float) -> None:
