@@ -335,6 +335,14 @@ async def test_starts_keep_the_delay_while_hosts_are_freed_early(road: Make) -> 
     assert min(b - a for a, b in pairwise(net.times)) >= 0.055
 
 
+async def test_a_limit_of_bytes_counts_each_page_before_the_next(road: Make) -> None:
+    net = Net({url: "x" * 1000 for url in URLS})
+    table = road(net, per_host=1, size_limit=2500)
+    await table.add(*URLS)
+    assert await table.run() == "bytes"
+    assert len(net.asked) == 3
+
+
 async def test_a_chain_of_pages_does_not_wait_for_company(
     road: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,8 @@ class Worker:
         self._strange = ""
         self._starved: dict[str, int] = {}
         self._landed = LandedVisits()
+        # bytes are counted at the commit, so with a byte limit the hosts wait for it
+        self._frees_early = committer.company.seconds > 0
         self._asking = ClaimPoller(frontier, buckets, caps, self._landed)
         self._ledger = ledger
         self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, self._landed, ledger)
@@ -268,7 +270,8 @@ class Worker:
             if self.merit is not None:
                 self.merit.saw(visit)
             self.committer.put(visit)
-            self._landed.add(visit)
+            if self._frees_early:
+                self._landed.add(visit)
 
         try:
             await self.visitor.visit(batch, put)
