@@ -1,7 +1,7 @@
 """The floor of benchmarks/speed.py: the same client and parser, given the list of URLs; no frontier, no
 robots, no log.
 
-Fetch (64 at once), gunzip, parse, title, absolute distinct links, one JSON line a page. Prints the CPU
+Fetch (64 at once, or the number in the third argument), gunzip, parse, title, absolute distinct links, one JSON line a page. Prints the CPU
 seconds that this took.
 """
 
@@ -24,8 +24,8 @@ from gossamer.parsing.links import hrefs
 from gossamer.url import HrefResolver as Links
 
 
-async def main(urls: list[str], out: str) -> None:
-    """Visit all URLs, 64 at once."""
+async def main(urls: list[str], out: str, at_once: int) -> None:
+    """Visits all URLs, `at_once` at once."""
     collector = HttpCollector(Resolver(["127.0.0.0/8"]), user_agent="bare")
     todo = iter(urls)
     with open(out, "wb") as file:  # noqa: ASYNC230 - once, before the loop
@@ -40,10 +40,10 @@ async def main(urls: list[str], out: str) -> None:
                 row = {"url": url, "title": document.title, "status": page.status, "links": len(links)}
                 file.write(msgspec.json.encode(row) + b"\n")
 
-        await asyncio.gather(*(work() for _ in range(64)))
+        await asyncio.gather(*(work() for _ in range(at_once)))
     await collector.close()
 
 
 began = time.process_time()
-uvloop.run(main(Path(sys.argv[1]).read_text().split(), sys.argv[2]))
+uvloop.run(main(Path(sys.argv[1]).read_text().split(), sys.argv[2], int(sys.argv[3]) if sys.argv[3:] else 64))
 print(time.process_time() - began)

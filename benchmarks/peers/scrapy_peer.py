@@ -12,6 +12,8 @@ import scrapy
 from scrapy.crawler import CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
 
+AT_ONCE = int(sys.argv[3]) if sys.argv[3:] else 64
+
 
 class Pages(scrapy.Spider):
     """The usual CrawlSpider in one callback."""
@@ -34,8 +36,8 @@ class Pages(scrapy.Spider):
 
 process = CrawlerProcess(
     {
-        "CONCURRENT_REQUESTS": 64,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 64,
+        "CONCURRENT_REQUESTS": AT_ONCE,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": AT_ONCE,
         "DOWNLOAD_DELAY": 0,
         "ROBOTSTXT_OBEY": True,
         "AUTOTHROTTLE_ENABLED": False,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import begin
-from gossamer.cli.doctor_size import WORKER_CPU, Machine, PlannedLoad, _answers, load_of, size
+from gossamer.cli.doctor_size import WORKER_CPU, Machine, PlannedLoad, _answers, load_of, size, size_rows
 from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
 
@@ -27,23 +27,31 @@ HOUR = 3600
             PlannedLoad(hosts=1_000_000, urls=10_000_000, delay=1, seconds=0.5),
             SMALL,
             "workers",
-            10_000_000 / 256 / HOUR,
-            7813,
+            10_000_000 * WORKER_CPU / 2 / HOUR,
+            850,
             False,
         ),
         (
             PlannedLoad(hosts=1_000_000, urls=10_000_000, delay=1, seconds=0.5, workers=10),
             SMALL,
             "workers",
-            10_000_000 / 1280 / HOUR,
-            7813,
+            10_000_000 * WORKER_CPU / 10 / HOUR,
+            850,
+            False,
+        ),
+        (
+            PlannedLoad(hosts=500, urls=100_000, delay=0.2, seconds=0.3, concurrency=64, workers=3),
+            SMALL,
+            "concurrency",
+            100_000 / (3 * 64 / 0.3) / HOUR,
+            3,
             False,
         ),
         (
             PlannedLoad(hosts=1000, urls=1_000_000, delay=1, seconds=0.5, within=24 * HOUR),
             SMALL,
-            "workers",
-            1_000_000 / 128 / HOUR,
+            "politeness",
+            1_000_000 / 1000 / HOUR,
             1,
             True,
         ),
@@ -59,8 +67,8 @@ HOUR = 3600
             PlannedLoad(hosts=20_000_000, urls=1_000_000_000, delay=5),
             SMALL,
             "workers",
-            1_000_000_000 / 256 / HOUR,
-            31_250,
+            1_000_000_000 * WORKER_CPU / 2 / HOUR,
+            3_400,
             False,
         ),
     ],
@@ -84,6 +92,19 @@ def test_quick_answers_leave_the_processor_as_the_bound() -> None:
     assert size(PlannedLoad(hosts=10**6, urls=10**6, seconds=0.001), SMALL).by_worker == pytest.approx(
         1 / WORKER_CPU
     )
+
+
+def test_processes_that_wait_are_told_from_full_ones() -> None:
+    def about(**values: object) -> str:
+        load = PlannedLoad(**{"hosts": 500, "urls": 10**6, "delay": 1.0, "seconds": 0.3, **values})  # type: ignore[arg-type]
+        return dict(size_rows(load, size(load, SMALL)))["workers"]
+
+    assert "1 process keeps up" in about()
+    assert "wait for hosts (42% busy), so more processes are not faster" in about()
+    few = about(concurrency=64)
+    assert "150 visits at once" in few
+    assert "leave concurrency at auto, more processes are not needed" in few
+    assert "one is full at 1,176 pages/s" in about(hosts=10**6)
 
 
 def test_memory_is_bounded_by_hosts() -> None:

@@ -152,7 +152,7 @@ def test_the_later_source_wins(tmp_path: Path) -> None:
         folder=tmp_path,
         environ=env,
     )
-    assert (found.depth, found.limit, found.rate, found.per_host, found.concurrency) == (1, 2, 3.0, 4, 64)
+    assert (found.depth, found.limit, found.rate, found.per_host, found.concurrency) == (1, 2, 3.0, 4, "auto")
 
 
 @pytest.mark.parametrize("where", ["file", "environment", "setting"])

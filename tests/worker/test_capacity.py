@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gossamer.worker.capacity import GIVE_UP_S, HOLD_S, Limiter, SoleCrawlAllowance
+import pytest
+
+from gossamer.worker.capacity import GIVE_UP_S, HOLD_S, STALE_S, TUNE_S, Limiter, SoleCrawlAllowance
 
 
 class Clock:
@@ -73,3 +75,91 @@ def test_its_room_is_a_quarter_more() -> None:
     assert room.ask(0) == 80
     limiter.short("open files")
     assert (room.ask(0), room.ask(38)) == (40, 0)
+
+
+class Machine(Clock):
+    """A thread that is busy for a share of the time, and memory that is free or not."""
+
+    share, roomy = 0.1, True
+    used = 0.0
+
+    def passes(self, seconds: float = TUNE_S) -> None:
+        self.now += seconds
+        self.used += seconds * self.share
+
+
+def tuned(most: int = 1000) -> tuple[Limiter, Machine]:
+    machine = Machine()
+    limiter = Limiter(
+        most, least=64, clock=machine, busy_seconds=lambda: machine.used, roomy=lambda: machine.roomy
+    )
+    return limiter, machine
+
+
+def needs(limiter: Limiter, machine: Machine, times: int = 30) -> int:
+    for _ in range(times):
+        machine.passes()
+        limiter.need_more()
+    return limiter.visits
+
+
+def test_it_grows_while_hosts_are_due_and_there_is_time() -> None:
+    limiter, machine = tuned()
+    assert limiter.visits == 64
+    assert 64 < needs(limiter, machine, 5) < 250
+    assert needs(limiter, machine) == 1000
+    assert limiter.is_calm
+
+
+def test_what_is_not_needed_is_not_taken() -> None:
+    limiter, machine = tuned()
+    for _ in range(100):
+        machine.passes()
+        limiter.record_success()
+    assert limiter.visits == 64
+
+
+@pytest.mark.parametrize("kind", ["share", "roomy"])
+def test_it_does_not_grow_without_time_or_memory(kind: str) -> None:
+    limiter, machine = tuned()
+    machine.share, machine.roomy = (0.85, True) if kind == "share" else (0.1, False)
+    assert needs(limiter, machine) == 64
+
+
+def test_a_process_without_time_comes_back_to_its_least() -> None:
+    limiter, machine = tuned()
+    needs(limiter, machine)
+    machine.share = 1.0
+    assert needs(limiter, machine, 3) < 1000
+    assert needs(limiter, machine, 50) == 64
+
+
+def test_a_pause_is_no_measurement() -> None:
+    limiter, machine = tuned()
+    needs(limiter, machine, 2)
+    before = limiter.visits
+    machine.passes(STALE_S * 2)
+    limiter.need_more()
+    assert limiter.visits == before
+
+
+def test_a_shortage_counts_more_than_what_would_be_needed() -> None:
+    limiter, machine = tuned()
+    needs(limiter, machine)
+    limiter.short("open files")
+    assert needs(limiter, machine) == 500
+    for _ in range(20):
+        machine.passes(2.0)
+        limiter.record_success()
+    assert needs(limiter, machine) == 750, "not at once to where it was short"
+
+
+def test_a_fixed_number_stays() -> None:
+    machine = Machine()
+    limiter = Limiter(64, clock=machine, busy_seconds=lambda: machine.used, roomy=lambda: True)
+    assert needs(limiter, machine) == 64
+
+
+def test_few_open_files_are_the_least_and_the_most() -> None:
+    limiter, machine = tuned(20)
+    assert needs(limiter, machine) == 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -207,6 +208,21 @@ async def test_a_slow_sink_holds_no_host_up(road: Make) -> None:
     assert await running == "finished"
     assert sorted(net.asked) == sorted([SEED, "http://a.example/other", *URLS])
     assert sorted(rows(table.path)) == sorted(net.asked)
+
+
+async def test_a_host_is_asked_again_before_the_rows_of_its_last_page_are_durable(road: Make) -> None:
+    net, table, go = Net(), Table(), threading.Event()
+    upsert = table.upsert
+    table.upsert = lambda rows: (go.wait(30), upsert(rows))[1]  # type: ignore[method-assign]
+    parts = road(net, tables=(table,), per_host=1)
+    await parts.add(*URLS[:6])
+    running = asyncio.create_task(parts.run())
+    await until(lambda: len(net.asked) == 6)
+    assert (await parts.counts()).get("pages", 0) == 0, "no page is durable yet"
+    go.set()
+    assert await running == "finished"
+    assert sorted(rows(parts.path)) == sorted(net.asked) == sorted(URLS[:6])
+    assert await parts.adds_up()
 
 
 async def test_rows_are_on_the_disk_before_their_claims_are_settled(

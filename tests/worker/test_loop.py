@@ -16,6 +16,7 @@ import pytest
 from gossamer.model.visit import Claim, Visit
 from gossamer.politeness.pace import Delay
 from gossamer.store.store import Store
+from gossamer.worker import committer as committing
 from gossamer.worker import lease_keeper as keeping
 from gossamer.worker import loop as working
 from worker.worker_parts import SEED, Make, Net, Road, links, until
@@ -306,3 +307,49 @@ async def test_the_visitor_puts_each_claim_once(road: Make) -> None:
     said: Callable[[str], int] = lambda action: sum(visit.settle.end == action for visit in put)  # noqa: E731
     assert said("d") == 1
     assert said("k") + said("b") == len(claims) - 1
+
+
+async def test_no_more_requests_run_at_a_host_than_it_allows_while_they_land_early(road: Make) -> None:
+    net, at_once = Net(wait=0.01), list[int]()
+    collect = net.collect
+
+    async def counted(*given: Any) -> Any:
+        at_once.append(at_once[-1] + 1 if at_once else 1)
+        try:
+            return await collect(*given)
+        finally:
+            at_once.append(at_once[-1] - 1)
+
+    net.collect = counted  # type: ignore[method-assign]
+    table = road(net, per_host=3)
+    await table.add(*URLS)
+    assert await table.run() == "finished"
+    assert max(at_once) == 3
+
+
+async def test_starts_keep_the_delay_while_hosts_are_freed_early(road: Make) -> None:
+    net = Net(wait=0.03)
+    table = road(net, fixed=Delay(0.06, 0.06), per_host=1)
+    await table.add(*URLS[:12])
+    assert await table.run() == "finished"
+    assert min(b - a for a, b in pairwise(net.times)) >= 0.055
+
+
+async def test_a_limit_of_bytes_counts_each_page_before_the_next(road: Make) -> None:
+    net = Net(dict.fromkeys(URLS, "x" * 1000))
+    table = road(net, per_host=1, size_limit=2500)
+    await table.add(*URLS)
+    assert await table.run() == "bytes"
+    assert len(net.asked) == 3
+
+
+async def test_a_chain_of_pages_does_not_wait_for_company(
+    road: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While nothing else can go on, a page is committed at once, because its links are what comes next."""
+    monkeypatch.setattr(committing, "GATHER_WAIT_S", 30.0)
+    net = Net({SEED: links(URLS[0]), **{a: links(b) for a, b in pairwise(URLS)}})
+    table = road(net, per_host=1)
+    await table.add(SEED)
+    assert await table.run() == "finished"
+    assert len(net.asked) == len(URLS) + 1

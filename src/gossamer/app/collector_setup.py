@@ -18,7 +18,7 @@ from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.collectors.missing_collector import Missing
 from gossamer.collectors.unlocker.collector import UnlockerCollector
-from gossamer.config.resources import room_for_visits
+from gossamer.config.resources import room_for_visits, visits_at_once
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import RUNGS
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
@@ -223,6 +223,7 @@ class CollectorSetup:
                     unlocker=self._unlock,
                     keep=self._keep,
                     more=self._types,
+                    beside=self._beside(name, robots),
                     browser=partial(
                         chromium,
                         self._settings,
@@ -253,6 +254,13 @@ class CollectorSetup:
             prepare = None if robots else self._prepare
             rung = self._rungs[name, robots] = Rung(name, made, identity, proxies, elsewhere, prepare)
         return rung
+
+    def _beside(self, name: str, robots: bool) -> HttpCollector | None:
+        """Returns the collector whose connections robots.txt requests of the plain rung share, or None."""
+        if not robots or name != PLAIN:
+            return None
+        pages = self._rung(name, False).collector
+        return pages if isinstance(pages, HttpCollector) else None
 
     def _unlock(self) -> UnlockerCollector:
         if self._unlocker is None:
@@ -387,9 +395,11 @@ def make_collector(
     browser: Callable[[], Collector] | None = None,
     keep: bool = False,
     more: Callable[[str], tuple[str, ...]] | None = None,
+    beside: HttpCollector | None = None,
 ) -> Collector:
     """Returns the collector of a rung, or of an archive. With `robots`, it fetches robots.txt files and reads
-    only their first 500 KiB. Otherwise it fetches pages."""
+    only their first 500 KiB. Otherwise it fetches pages. `beside`: a collector whose connections a collector
+    of the plain rung uses, too."""
     if archive is not None:
         from gossamer.collectors.archive.collector import archive_collector
 
@@ -401,7 +411,7 @@ def make_collector(
         "truncate": robots,
         "accept": None if robots else ACCEPT,
         "ca_file": settings.ca_file,
-        "connections": max(1, min(max(256, settings.concurrency), room_for_visits() // 2)),
+        "connections": max(1, min(max(256, visits_at_once(settings.concurrency)[1]), room_for_visits() // 2)),
         "keep": keep,
         "folder": None if robots or keep or settings.cache else settings.data,
         "more": None if robots else more,
@@ -416,7 +426,9 @@ def make_collector(
     elif rung == BROWSER and browser is not None:
         made = browser()
     else:
-        made = HttpCollector(resolver, user_agent=settings.agent, http2=settings.http2, **options)
+        made = HttpCollector(
+            resolver, user_agent=settings.agent, http2=settings.http2, beside=beside, **options
+        )
     return made if robots else cached(made, settings, given, BROWSER if rung == BROWSER else "")
 
 

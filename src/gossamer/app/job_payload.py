@@ -15,6 +15,7 @@ from gossamer.app.job import Job, JobOutput, Setup, register_secrets
 from gossamer.app.targets import target_kind
 from gossamer.collectors.unlocker.providers import worker_unlocker
 from gossamer.config.redaction import mask
+from gossamer.config.resources import AUTO_VISITS
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
@@ -59,6 +60,8 @@ def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
     uses, sealed = _uses(made), b""
+    if kept.concurrency == "auto":  # earlier versions know only numbers; `uses` shows whether it was given
+        made.job.settings = msgspec.structs.replace(kept, concurrency=AUTO_VISITS)
     if seal is not None and seal.has_key and (job.headers or made.credentials):
         sealed = seal.close({"headers": job.headers, "credentials": made.credentials}, setup.crawl)
         made = msgspec.structs.replace(made, job=msgspec.structs.replace(job, headers={}), credentials={})
@@ -71,9 +74,12 @@ def unpack_setup(
 ) -> Setup:
     """Decodes the setup for one process of a worker, which has its own settings. Raises ConfigError if an
     incompatible version wrote the setup or it was sealed with another key."""
-    setup = _opened(_read(raw), seal)
+    stored = _read(raw)
+    setup = _opened(stored, seal)
     register_secrets(setup)
     given = setup.job.settings
+    if "settings.concurrency" not in stored.uses:
+        given = msgspec.structs.replace(given, concurrency=mine.concurrency)
     daily = [most for most in (mine.credits_daily, given.credits_daily) if most is not None]
     settings = msgspec.structs.replace(
         given,

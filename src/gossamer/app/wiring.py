@@ -25,7 +25,7 @@ from gossamer.app.sink_setup import duplicate_marker, kept_rows, link_rows, make
 from gossamer.app.verbose_output import VisitLines, write_stderr
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
-from gossamer.config.resources import open_descriptors, room_for_visits
+from gossamer.config.resources import open_descriptors, room_for_visits, visits_at_once
 from gossamer.config.settings import Settings
 from gossamer.errors import GossamerError, StoreError, UsageError
 from gossamer.frontier.background_task import run_beside
@@ -120,16 +120,20 @@ async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
             embedded.leave()
 
 
-def limiter_of(concurrency: int) -> Limiter:
+def limiter_of(concurrency: int | str) -> Limiter:
     """Returns the limiter of a process: as many visits as configured, or fewer if the limit of open files
     requires it."""
-    fit = min(concurrency, room_for_visits())
+    least, most = visits_at_once(concurrency)
+    fit = min(most, room_for_visits())
     few = (
         f"open files: {open_descriptors()[1]} allowed (ulimit -n), so {fit} pages at once "
-        f"instead of {concurrency}: raise it for more"
+        f"instead of {least}: raise it for more"
     )
     return Limiter(
-        fit, lambda line: print(f"gossamer: {line}", file=sys.stderr), begins=few if fit < concurrency else ""
+        fit,
+        lambda line: print(f"gossamer: {line}", file=sys.stderr),
+        least=least,
+        begins=few if fit < least else "",
     )
 
 
@@ -458,7 +462,9 @@ class CrawlWorker:
             self.outputs,
             duplicate_marker(settings, self.sites, self.store, self.setup.crawl),
             company=gather_limits(
-                slots, settings.concurrency, counted=max(policy.size_limit, policy.host_bytes) >= 0
+                slots,
+                visits_at_once(settings.concurrency)[0],
+                counted=max(policy.size_limit, policy.host_bytes) >= 0,
             ),
             totals=self.totals,
             on_put=self._on_put,
@@ -494,7 +500,7 @@ class CrawlWorker:
             self._visits,
             committer,
             buckets=self.store.buckets,
-            concurrency=settings.concurrency,
+            concurrency=visits_at_once(settings.concurrency)[1],
             state=self._state,
             stop=self._stop,
             surprise=self._surprise,
@@ -506,7 +512,7 @@ class CrawlWorker:
             limiter=self.limiter,
             paused=self._paused,
         )
-        keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < settings.concurrency))
+        keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < self.limiter.visits))
         try:
             async with (
                 run_spiller(self.store, self.setup.crawl, self.cold, self.hot),

@@ -38,7 +38,7 @@ HELP = {
     "lane": "Workers of a fleet that serve it (default http).",
     "region": "Where a fleet's worker must be to serve it.",
     "retries": "Wait before each retry (default 1m,5m,30m), or none.",
-    "concurrency": "Concurrent visits in a process (default 64).",
+    "concurrency": "Concurrent visits in a process (default auto: as many as hosts, processor and memory allow).",
     "processes": "Processes, or auto: one per core (default 1).",
     "log_level": "Log from this level on, site files included: debug, info (default), warning, error.",
     "log_format": "Log one event a line instead of showing progress: text, json.",

@@ -357,8 +357,10 @@ def files(settings: Settings) -> Iterator[Finding]:
     """Checks the limit on open files, and the clock."""
     import resource
 
+    from gossamer.config.resources import visits_at_once
+
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    need = 2 * settings.concurrency + 128
+    need = 2 * visits_at_once(settings.concurrency)[0] + 128
     yield Finding(
         "open files",
         "ok" if soft >= need else "bad",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from gossamer.cli.printing import format_duration as span
+from gossamer.config.resources import MAX_AUTO_VISITS, visits_at_once
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class PlannedLoad(NamedTuple):
     per_host: int = 1
     seconds: float = 0.5
     """Time until a response has arrived."""
-    concurrency: int = 64
+    concurrency: int = MAX_AUTO_VISITS
+    """Visits at once of a process."""
     workers: int | None = None
     """Number of worker processes. None means as many as are useful."""
     pending: int | None = None
@@ -75,15 +77,20 @@ class Size(NamedTuple):
 
     by_politeness: float
     by_worker: float
-    """Rate of one worker process."""
+    """Rate of one worker process: of its processor, or of its visits at once if these are fewer."""
     by_store: float
     """Rate of one store server."""
     rate: float
     bound: str
-    """The limit that determines `rate`: politeness, workers or store."""
+    """The limit that determines `rate`: politeness, concurrency, workers or store."""
     duration: float
     workers: int
-    """Number of worker processes that keep up with politeness, or with `within`."""
+    """Number of worker processes whose processors keep up with politeness, or with `within`."""
+    visits: int
+    """Visits at once that each of these processes needs."""
+    used: float
+    """Share of their processors that the worker processes of `rate` use. Processes that use little wait for
+    hosts, and more processes are not faster."""
     store_memory: int
     """Memory to give to the store, including headroom."""
     cold: int
@@ -102,13 +109,15 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
     """
     turn = max(load.delay / load.per_host if load.delay else load.seconds / load.per_host, 1e-6)
     polite = load.hosts / turn
-    worker = min(1 / WORKER_CPU, load.concurrency / max(load.seconds, 1e-3))
+    by_cpu = 1 / WORKER_CPU
+    worker = min(by_cpu, load.concurrency / max(load.seconds, 1e-3))
     store = 1 / STORE_CPU
     wanted = polite if load.within is None else min(polite, load.urls / load.within)
-    workers = max(1, math.ceil(wanted / worker - 1e-9))
+    workers = max(1, math.ceil(wanted / by_cpu - 1e-9))
     stores = max(1, math.ceil(wanted / store - 1e-9))
     have = load.workers or (workers if load.within is not None else min(workers, machine.cores))
-    rates = {"politeness": polite, "workers": have * worker, "store": stores * store}
+    full = "workers" if worker == by_cpu else "concurrency"
+    rates = {"politeness": polite, full: have * worker, "store": stores * store}
     bound = min(rates, key=rates.__getitem__)
     rate = rates[bound]
     waiting = load.pending if load.pending is not None else load.urls // 2
@@ -139,6 +148,8 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
         bound,
         duration,
         workers,
+        max(1, math.ceil(min(wanted / workers, by_cpu) * load.seconds)),
+        min(1.0, rate / (have * by_cpu)),
         memory,
         int((waiting - hot) * COLD_URL_BYTES),
         stores,
@@ -186,7 +197,8 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
         raise UsageError("--within 0 is not possible: leave it out, or give a time such as 12h")
     off = settings.cold == "off" or (settings.cold is None and settings.store is not None)
     hot = 0 if off else parse_cold(settings.cold or "sqlite:")[1] if settings.cold else DEFAULT_HOT_URLS
-    return PlannedLoad(**{"concurrency": settings.concurrency, "seen": settings.seen, "hot": hot, **values})
+    most = visits_at_once(settings.concurrency)[1]
+    return PlannedLoad(**{"concurrency": most, "seen": settings.seen, "hot": hot, **values})
 
 
 def size_rows(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
@@ -200,7 +212,7 @@ def size_rows(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
         ("crawl", f"{load.urls:,} URLs on {load.hosts:,} hosts, {load.per_host} at once a host, {delay}"),
         ("time", f"{span(found.duration)} at {found.rate:,.1f} pages/s, bound by {found.bound}"),
         ("politeness", f"allows {found.by_politeness:,.1f} pages/s, if the URLs are spread evenly"),
-        ("workers", f"{found.workers} processes keep up with that; one does {found.by_worker:,.0f} pages/s"),
+        ("workers", _about_workers(load, found)),
         (
             "store",
             (
@@ -210,6 +222,20 @@ def size_rows(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
         ),
         ("one machine", f"{'enough' if found.one_machine else 'not enough'}: {found.why}"),
     ]
+
+
+def _about_workers(load: PlannedLoad, found: Size) -> str:
+    """Returns how many processes are useful, and whether they are full or wait."""
+    n = "1 process keeps" if found.workers == 1 else f"{found.workers:,} processes keep"
+    text = f"{n} up with that, with {found.visits:,} visits at once each"
+    if found.bound == "concurrency":
+        return (
+            f"{text}; {load.concurrency:,} at once are too few, so they wait for answers ({found.used:.0%} "
+            "busy): leave concurrency at auto, more processes are not needed"
+        )
+    if found.bound == "politeness":
+        return f"{text}; they wait for hosts ({found.used:.0%} busy), so more processes are not faster"
+    return f"{text}; one is full at {found.by_worker:,.0f} pages/s"
 
 
 async def measured_load(settings: Settings, crawl: str) -> dict[str, Any]:

@@ -106,7 +106,7 @@ class CrawlOptions(PageOptions, total=False):
     lane: str
     region: str | None
     retries: Sequence[Time] | str
-    concurrency: int
+    concurrency: int | str
     processes: int | str
     log_level: str
     log_format: str

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,10 @@ PER_VISIT = 2
 SCARCE_BYTES, SCARCE_SHARE = 48 << 20, 0.03
 """Minimum free address space in bytes, and minimum free share of the memory. Below one of them, memory counts
 as short."""
+AUTO_VISITS, MAX_AUTO_VISITS = 64, 2048
+"""Visits at once with which `concurrency = auto` begins, and the most that it allows."""
+ROOMY_SHARE = 0.15
+"""Minimum free share of the memory with which a process takes on more visits at once."""
 CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -47,6 +52,12 @@ def room_for_visits() -> int:
     return max(1, (allowed - used - RESERVED) // PER_VISIT)
 
 
+def visits_at_once(concurrency: int | str) -> tuple[int, int]:
+    """Returns with how many visits at once a process begins, and the most that it allows, for a value of the
+    setting `concurrency`. Open files are not considered."""
+    return (AUTO_VISITS, MAX_AUTO_VISITS) if isinstance(concurrency, str) else (concurrency, concurrency)
+
+
 def descriptors_short(n: int = 3) -> bool:
     """Whether fewer than `n` further files can be opened now."""
     made = list[int]()
@@ -70,6 +81,20 @@ def memory_short() -> bool:
             if soft - used < SCARCE_BYTES:
                 return True
     return free_memory_share() < SCARCE_SHARE
+
+
+def memory_roomy() -> bool:
+    """Whether a process may take on more visits at once without a risk for the memory."""
+    return free_memory_share() >= ROOMY_SHARE
+
+
+def thread_busy_seconds() -> float:
+    """Returns the seconds for which the current thread ran or, on Linux, waited for a free CPU."""
+    try:
+        ran, waited = Path("/proc/thread-self/schedstat").read_text().split()[:2]
+        return (int(ran) + int(waited)) / 1e9
+    except (OSError, ValueError):
+        return time.thread_time()
 
 
 def resident_memory(pid: int | str = "self") -> int:

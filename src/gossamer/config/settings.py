@@ -59,7 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     lane: str = "http"
     region: str | None = None
     retries: tuple[float, ...] = (60.0, 300.0, 1800.0)
-    concurrency: int = 64
+    concurrency: int | str = "auto"
+    """A number, or `auto`."""
     processes: int | str = 1
     """A number, or `auto`."""
     log_level: str = "info"
@@ -217,7 +218,9 @@ ABOUT: dict[str, SettingSpec] = {
     ),
     "retries": SettingSpec(value_parsers.retries, _LIST, "the wait before each retry, as 1m,5m,30m; or none"),
     "concurrency": SettingSpec(
-        partial(value_parsers.count, 1, 10_000), "integer", "visits at once in a process"
+        value_parsers.concurrency,
+        "integer string",
+        "visits at once in a process; auto: from 64 on as many as hosts, processor, memory and open files allow",
     ),
     "processes": SettingSpec(value_parsers.processes, "integer string", "processes; auto: one a core"),
     "log_level": SettingSpec(

@@ -215,6 +215,11 @@ def processes(value: object) -> int | str:
     return "auto" if value == "auto" else count(1, 256, value)
 
 
+def concurrency(value: object) -> int | str:
+    """Parses a number of visits from 1 to 10,000, or `auto`. Raises ValueError."""
+    return "auto" if value == "auto" else count(1, 10_000, value)
+
+
 def ladder(value: object) -> tuple[str, ...]:
     """Parses a list of rungs, in the order in which they are tried. Raises ValueError."""
     rungs = tuple(str(rung).strip() for rung in listed(value))

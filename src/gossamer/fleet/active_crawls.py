@@ -65,12 +65,10 @@ class ActiveCrawls:
         self.me, self._own = me, secrets.token_hex(6)
         self.limiter = limiter_of(me.settings.concurrency)
         self.load = ProcessLoad(
-            me.settings.concurrency + me.settings.concurrency // 4, me.settings.recycle_memory
+            lambda: self.limiter.visits + self.limiter.visits // 4, me.settings.recycle_memory
         )
         self._store, self._halt = store, halt
-        self._fair = FairShares(
-            lambda: min(self.load.claims(), self.limiter.visits + self.limiter.visits // 4)
-        )
+        self._fair = FairShares(self.load.claims)
         self._tasks, self._ending, self._versions = (
             FleetCrawls(store),
             CrawlEnding(store),

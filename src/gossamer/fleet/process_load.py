@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gossamer.config.resources import free_memory_share, resident_memory
 
 MAX_LOOP_DELAY_S = 0.5
@@ -24,18 +26,17 @@ def allowed_claims(most: int, *, used: int, limit: int, free: float, pace: float
 class ProcessLoad:
     """The memory and the pace of this process, measured from time to time."""
 
-    def __init__(self, most: int, limit: int) -> None:
-        """`most` is the maximum number of claims. The process is replaced above `limit` bytes of memory."""
+    def __init__(self, most: Callable[[], int], limit: int) -> None:
+        """`most` returns the maximum number of claims. The process is replaced above `limit` bytes of
+        memory."""
         self.most, self.limit, self.pace = most, limit, 1.0
-        self._now = most
+        self._used, self._free = 0, 1.0
 
     def late(self, seconds: float) -> None:
         """Records by how many seconds the event loop woke late. Also checks the memory."""
         self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
-        self._now = allowed_claims(
-            self.most, used=resident_memory(), limit=self.limit, free=free_memory_share(), pace=self.pace
-        )
+        self._used, self._free = resident_memory(), free_memory_share()
 
     def claims(self) -> int:
         """Returns the number of claims that the process may hold now."""
-        return self._now
+        return allowed_claims(self.most(), used=self._used, limit=self.limit, free=self._free, pace=self.pace)

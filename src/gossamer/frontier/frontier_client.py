@@ -19,6 +19,7 @@ import msgspec
 from gossamer.errors import Away, ConfigError, GossamerError, Moved, Stale
 from gossamer.frontier.multi_bucket import AllBucketsFrontier, BucketCalls, HostBudgetSums
 from gossamer.frontier.policy import Policy
+from gossamer.frontier.robots_results import RobotsResults
 from gossamer.model.request import Request, unpack
 from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Adds, Claim, Claimed, ClaimOrder, Commit, Settle
@@ -249,7 +250,7 @@ class Frontier:
         (`worker_score`)."""
         self.everywhere = AllBucketsFrontier(self)
         self.shares = HostBudgetSums(store, self.everywhere)
-        self._settling = Settler(self)
+        self._settling, self._robots = Settler(self), RobotsResults(store)
 
     def set_waits(self, waits: tuple[int, int]) -> None:
         """Sets the milliseconds for which an easy and a hard host must have waited before this worker claims
@@ -396,11 +397,15 @@ class Frontier:
 
     def freeing(self, settles: Sequence[Settle]) -> Any:
         """Returns the arguments of `free_slots`."""
-        return self.crawl, *(
+        return self.crawl, *self.landing(settles)
+
+    def landing(self, settles: Sequence[Settle]) -> list[Any]:
+        """Returns the arguments of requests that have ended (`landed.lua`)."""
+        return [
             x
             for s in settles
             for x in (s.token, s.since, s.delay, s.pace, s.host_wait, self.policy.says(s), s.reason)
-        )
+        ]
 
     async def renew(self, bucket: int, tokens: Sequence[int]) -> list[int]:
         """Renews leases. Returns the tokens that were lost."""
@@ -436,25 +441,22 @@ class Frontier:
         """Stores the outcome of a robots claim. Returns False if the lease was already lost. Times are in
         milliseconds."""
         scheme = "s" if claim.request.url.startswith("https:") else "h"
-        return bool(
-            await self.store.run(
-                "store_robots",
-                claim.bucket,
-                self.crawl,
-                claim.token,
-                scheme,
-                version,
-                holds,
-                crawl_delay,
-                settle.since,
-                settle.delay,
-                settle.pace,
-                settle.host_wait,
-                rules,
-                self.policy.says(settle),
-                settle.reason,
-            )
+        args = (
+            self.crawl,
+            claim.token,
+            scheme,
+            version,
+            holds,
+            crawl_delay,
+            settle.since,
+            settle.delay,
+            settle.pace,
+            settle.host_wait,
+            rules,
+            self.policy.says(settle),
+            settle.reason,
         )
+        return await self._robots.put(claim.bucket, args)
 
     async def rules(self, bucket: int, host: str, scheme: str) -> bytes | None:
         """Returns the stored robots rules of an origin (scheme `h` or `s`)."""

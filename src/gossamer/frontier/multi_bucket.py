@@ -82,6 +82,8 @@ class BucketCalls(Protocol):
 
     def freeing(self, settles: Sequence[Settle]) -> Any: ...
 
+    def landing(self, settles: Sequence[Settle]) -> list[Any]: ...
+
     def requeuing(self) -> Any: ...
 
 
@@ -232,16 +234,29 @@ class AllBucketsFrontier:
         self,
         asks: Sequence[tuple[int, int]],
         orders: Mapping[int, ClaimOrder] = MappingProxyType({}),
+        landed: Mapping[int, Sequence[Settle]] = MappingProxyType({}),
     ) -> list[Claimed]:
-        """Claims about `k` URLs from each (bucket, k), in that order. `orders` has the order of a bucket's
-        hosts, if it is not the usual one. Buckets that could not be reached are left out."""
+        """Claims about `k` URLs from each (bucket, k), in that order. Buckets that could not be reached are
+        left out. `orders`: the order of a bucket's hosts, if it is not the usual one. `landed`: requests that
+        have ended, by bucket. The slots of their hosts are freed first."""
         if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
+            if landed:
+                await self.free_slots(landed)
             try:
                 return await self._turns.claim(asks, orders)
             except Away as error:
                 self._store.note(error)
                 return []
-        calls = [(bucket, self._frontier.claiming(k, orders.get(bucket, ClaimOrder()))) for bucket, k in asks]
+        calls = [
+            (
+                bucket,
+                (
+                    *self._frontier.claiming(k, orders.get(bucket, ClaimOrder())),
+                    *self._frontier.landing(landed.get(bucket, ())),
+                ),
+            )
+            for bucket, k in asks
+        ]
         replies = await self._store.run_all("claim", calls, confirm=True)
         found = []
         for (bucket, _), reply in zip(asks, replies, strict=True):

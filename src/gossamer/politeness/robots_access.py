@@ -40,6 +40,8 @@ class Access(msgspec.Struct, frozen=True):
     """The groups of our agent and `*`, compressed, as the frontier stores them."""
     sitemaps: tuple[str, ...] = ()
     wait: float = 0.0
+    parsed: Robots | None = None
+    """The same rules, parsed."""
 
 
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:
@@ -66,13 +68,14 @@ def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -
 def read(body: bytes, agent: str) -> Access:
     """Returns the rules of a robots.txt body for our agent."""
     body = body[:MAX_BYTES]
-    robots = Robots(body)
+    trimmed = Robots.for_agents(body, [agent])
+    robots = Robots(trimmed)
     delay = robots.delay(agent) or 0.0
     sitemaps = tuple(robots.sitemaps)
     if delay > PARK_DELAY_S:
         return Access(TOO_SLOW, sitemaps=sitemaps)
-    kept = zlib.compress(Robots.for_agents(body, [agent]))
-    return Access(version_of(kept), MAX_AGE_S, delay, kept, sitemaps)
+    kept = zlib.compress(trimmed)
+    return Access(version_of(kept), MAX_AGE_S, delay, kept, sitemaps, parsed=robots)
 
 
 def version_of(kept: bytes) -> int:

@@ -43,6 +43,7 @@ _SHARED = {
     "is_seen": ("prelude", "filter_pages", "quotient_filter", "seen"),
     "claim": (
         "prelude",
+        "landed",
         "queue",
         "host_limits",
         "crawl_limits",
@@ -52,6 +53,7 @@ _SHARED = {
         "claim_order",
         "grant_leases",
     ),
+    "free_slots": ("prelude", "landed"),
     "due_buckets": ("prelude", "ready_heaps", "ready_ranks"),
     "requeue_expired": ("prelude", "queue"),
     "abandoned_crawls": ("prelude",),

@@ -7,9 +7,16 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from gossamer.config.resources import memory_roomy, thread_busy_seconds
+
 CUT_S, GROW_S, HOLD_S = 0.5, 2.0, 60.0
 """Seconds between two cuts, seconds without shortage before the limit rises, and seconds before the level of
 the last shortage is tried again."""
+TUNE_S, STALE_S = 0.15, 1.0
+"""Seconds between two changes of the level, and seconds after which a measurement is too old."""
+FREE_SHARE, FULL_SHARE = 0.75, 0.95
+"""Share of the time for which the event loop's thread is busy: below FREE_SHARE it can handle more visits,
+above FULL_SHARE it has too many."""
 GIVE_UP_S = 15.0
 """Seconds after which the worker ends if not even one visit at a time succeeds."""
 REPEAT_S = 600.0
@@ -17,12 +24,16 @@ REPEAT_S = 600.0
 
 
 class Limiter:
-    """Limits the number of running visits of a process by its own resources: file descriptors, memory,
-    threads, ports.
+    """Limits the number of running visits of a process: by what keeps the process busy, and by its own
+    resources (file descriptors, memory, threads, ports).
 
-    A shortage halves `visits` at once. Without a shortage the limit rises by an eighth every two seconds, up
-    to `most`. `log(line)` is called for each kind of shortage, at most once in ten minutes. `begins` is the
-    line that `begin` logs.
+    `level` is the number of visits without a shortage. It begins with `least`, and `need_more` changes it up
+    to `most`. Without `least` it is always `most`. A shortage halves `visits` at once. Without a shortage the
+    limit rises by an eighth every two seconds, up to `level`.
+
+    `log(line)` is called for each kind of shortage, at most once in ten minutes. `begins` is the line that
+    `begin` logs. `busy_seconds` returns for how many seconds this thread was busy. `roomy` returns whether
+    memory allows more visits.
     """
 
     def __init__(
@@ -30,10 +41,16 @@ class Limiter:
         most: int,
         log: Callable[[str], None] = lambda _: None,
         *,
+        least: int | None = None,
         begins: str = "",
         clock: Callable[[], float] = time.monotonic,
+        busy_seconds: Callable[[], float] = thread_busy_seconds,
+        roomy: Callable[[], bool] = memory_roomy,
     ) -> None:
-        self.most = self.visits = self._ceiling = most
+        self.most = self._ceiling = most
+        self.level = self.visits = self._least = min(most, least or most)
+        self._busy_seconds, self._roomy = busy_seconds, roomy
+        self._measured: tuple[float, float] | None = None
         self.over = ""
         """The resource that was too scarce for even one visit at a time, or ''. The worker exits when it is
         set."""
@@ -51,7 +68,25 @@ class Limiter:
     @property
     def is_calm(self) -> bool:
         """Returns whether there was no recent shortage."""
-        return self.visits >= self.most and self._since is None
+        return self.visits >= self.level and self._since is None
+
+    def need_more(self) -> None:
+        """Records that hosts are due and all visits are in use. Raises the level if the process has time and
+        memory for more visits, and lowers it towards `least` if the process has no time."""
+        if self._least == self.most or not self.is_calm:
+            return
+        now = self._clock()
+        if self._measured is not None and now - self._measured[0] < TUNE_S:
+            return
+        busy = self._busy_seconds()
+        before, self._measured = self._measured, (now, busy)
+        if before is None or now - before[0] > STALE_S:
+            return
+        share = (busy - before[1]) / (now - before[0])
+        if share > FULL_SHARE:
+            self.level = self.visits = max(self._least, self.level - self.level // 8)
+        elif share < FREE_SHARE and self.level < min(self.most, self._ceiling) and self._roomy():
+            self.level = self.visits = min(self.most, self._ceiling, self.level + self.level // 4 + 1)
 
     def short(self, what: str, measured: bool = False) -> None:
         """Records a shortage of the resource `what` and lowers the limit. `measured`: the shortage was
@@ -65,7 +100,7 @@ class Limiter:
         if now - self._told.get(what, -REPEAT_S) >= REPEAT_S:
             self._told[what] = now
             self._log(
-                f"short of {what}: {self.visits} pages at once for now instead of {self.most}; no "
+                f"short of {what}: {self.visits} pages at once for now instead of {self.level}; no "
                 "page is counted as failed for it"
             )
         if self.visits == 1 and not measured:
@@ -76,13 +111,14 @@ class Limiter:
     def record_success(self) -> None:
         """Records a visit without a shortage, and raises the limit if enough time has passed."""
         self._since = None
-        if self.visits >= self.most:
+        if self.visits >= self.level:
             return
         now = self._clock()
         if now - self._hit_at >= HOLD_S:
             self._ceiling = self.most
-        if now - self._grown_at >= GROW_S and self.visits < self._ceiling:
-            self.visits, self._grown_at = min(self._ceiling, self.visits + max(1, self.visits // 8)), now
+        goal = min(self.level, self._ceiling)
+        if now - self._grown_at >= GROW_S and self.visits < goal:
+            self.visits, self._grown_at = min(goal, self.visits + max(1, self.visits // 8)), now
 
 
 class ClaimAllowance(Protocol):

@@ -16,11 +16,12 @@ import heapq
 import math
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.visit import Claimed, ClaimOrder, DueBucket
 from gossamer.worker.capacity import FleetCaps
+from gossamer.worker.landed_visits import LandedVisits
 
 POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
 """POLL_ALL_INTERVAL_S: seconds between two polls of all buckets. QUIET_S: seconds until the next poll if a
@@ -40,8 +41,15 @@ MAX_RANKS_PER_ROUND = 4
 class ClaimPoller:
     """The buckets of one crawl as seen by one worker."""
 
-    def __init__(self, frontier: FrontierVerbs, buckets: int, caps: FleetCaps | None = None) -> None:
+    def __init__(
+        self,
+        frontier: FrontierVerbs,
+        buckets: int,
+        caps: FleetCaps | None = None,
+        landed: LandedVisits | None = None,
+    ) -> None:
         self._frontier, self._buckets, self._caps = frontier, buckets, caps
+        self._landed = landed or LandedVisits()
         self._capped_until = 0.0
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
         """The monotonic time at which each bucket is due."""
@@ -58,6 +66,9 @@ class ClaimPoller:
         self.dry = True
         """Whether the last round returned no claim. Then every host waits until it is due, or until its
         unsettled visits free their slots."""
+        self.short = True
+        """Whether the last round returned fewer claims than wanted. Then free slots of hosts are worth a
+        call."""
 
     def touch(self, bucket: int) -> None:
         """Marks a bucket as changed, because its hosts may now be due at another time."""
@@ -72,6 +83,8 @@ class ClaimPoller:
         if self._touched:
             return self._capped_until
         at = self._due.get(0, 0.0) if self._buckets == 1 else min((self._look_at, *self._due.values()))
+        if self.short:
+            at = min(at, self._landed.next_at)
         return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
@@ -96,27 +109,32 @@ class ClaimPoller:
     async def _claims(self, want: int) -> list[Claimed]:
         if self._buckets > 1 and not self._frontier.patience.away:
             await self._look()
+        if self._frontier.patience.away:
+            return []
+        landed = self._landed.take(want) if self.short else {}
         got: list[Claimed] = []
-        below = math.inf
+        below, left, asked = math.inf, want, False
         for turn in range(MAX_RANKS_PER_ROUND):
             asks, orders, below = self._asks(
-                want, below, first=not turn, last=turn == MAX_RANKS_PER_ROUND - 1
+                left, below, () if turn else landed, first=not turn, last=turn == MAX_RANKS_PER_ROUND - 1
             )
             if not asks or self._frontier.patience.away:
                 break
-            found = await self._frontier.everywhere.claim(asks, orders)
-            now = time.monotonic()
+            found = await self._frontier.everywhere.claim(asks, orders, {} if turn else landed)
+            now, asked = time.monotonic(), True
             for bucket, _ in asks:  # a bucket that did not answer is polled again in the next round
                 self._due.pop(bucket, None)
             for one in found:
                 self._put(one, now, dict(asks)[one.bucket])
-                want -= len(one.claims)
+                left -= len(one.claims)
                 self._turns += len(one.claims)
             got += found
             if self._buckets == 1:
                 self._due.setdefault(0, now + TICK_S)
-            if want <= 0 or self._buckets == 1:
+            if left <= 0 or self._buckets == 1:
                 break
+        if asked:
+            self.short = left > 0
         return got
 
     def _put(self, one: Claimed, now: float, wanted: int) -> None:
@@ -154,26 +172,34 @@ class ClaimPoller:
             self._due[bucket], self._ranks[bucket] = now + one.wait, one.rank
 
     def _asks(
-        self, want: int, below: float, *, first: bool, last: bool
+        self, want: int, below: float, landed: Collection[int], *, first: bool, last: bool
     ) -> tuple[list[tuple[int, int]], dict[int, ClaimOrder], float]:
         """Returns the buckets to ask with the number of claims to request from each, the order of their
         hosts, and the rank that was asked for.
 
-        These are the due buckets of the highest rank below `below`, or with `last` all of a rank below it.
-        `first`: turns for the host that is due longest are included.
+        These are the buckets of `landed`, and the due buckets of the highest rank below `below`, or with
+        `last` all of a rank below it. `first`: turns for the host that is due longest are included.
         """
         now = time.monotonic()
-        due = [bucket for bucket, at in self._due.items() if at <= now and self._rank(bucket) < below]
-        if not due:
-            return [], {}, below
+        due = [
+            bucket
+            for bucket, at in self._due.items()
+            if at <= now and self._rank(bucket) < below and bucket not in landed
+        ]
         if self._buckets == 1:
-            return [(0, want)], {0: ClaimOrder(self._turns)}, below
+            return ([(0, want)], {0: ClaimOrder(self._turns)}, below) if due or landed else ([], {}, below)
+        share = max(1, want // (len(landed) + len(due))) if landed else 0
+        asks, orders = [(bucket, share) for bucket in landed], dict[int, ClaimOrder]()
+        want -= share * len(landed)
+        if not due or want <= 0:
+            return asks, orders, below
         top = max(map(self._rank, due))
         late = list[int]()
         if first and any(self._rank(bucket) < top for bucket in due):
             turns = (self._turns + want) // 8 - self._turns // 8
             late = heapq.nsmallest(turns, due, key=lambda bucket: self._due[bucket])
-        asks, orders = [(bucket, 1) for bucket in late], {bucket: ClaimOrder(7) for bucket in late}
+        asks += [(bucket, 1) for bucket in late]
+        orders |= {bucket: ClaimOrder(7) for bucket in late}
         best = [bucket for bucket in due if (last or self._rank(bucket) == top) and bucket not in late]
         if not best or (want := want - len(late)) <= 0:
             return asks, orders, below

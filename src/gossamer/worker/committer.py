@@ -113,16 +113,17 @@ class Committer:
         self,
         busy: Callable[[], bool] = lambda: False,
         on_settled: Callable[[list[Visit]], None] = lambda _: None,
+        alone: Callable[[], bool] = lambda: False,
     ) -> None:
         """Commits until `close` was called and no visit waits. An unexpected error ends it. `busy`: returns
-        whether the worker has enough work. If so, no host waits for a commit. `on_settled`: called with
-        the visits of each commit."""
+        whether the worker has enough work. If so, no host waits for a commit. `alone`: returns whether the
+        worker can only continue after the commit. `on_settled`: called with the visits of each commit."""
         while not self._closing or self.waiting:
             if not self.waiting:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            await self._gather(busy)
+            await self._gather(busy, alone)
             most = self.company.most
             batch, self.waiting = self.waiting[:most], self.waiting[most:]
             self.under_way = batch
@@ -137,8 +138,10 @@ class Committer:
         self._closing = True
         self._wake.set()
 
-    async def _gather(self, busy: Callable[[], bool]) -> None:
+    async def _gather(self, busy: Callable[[], bool], alone: Callable[[], bool]) -> None:
         """Waits for further visits if more are expected."""
+        if alone():
+            return
         if len(self.waiting) < MAX_GATHERED_VISITS and not self._closing:
             await asyncio.sleep(GATHER_WAIT_S)
         until = self.waiting[0].put_at + self.company.seconds

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from gossamer.model.interfaces import ClaimLedger, FrontierVerbs
-from gossamer.model.visit import Claim, Settle, Visit
+from gossamer.model.visit import Claim, Visit
 from gossamer.worker.claim_poller import TICK_S, ClaimPoller
 from gossamer.worker.committer import Committer
+from gossamer.worker.landed_visits import LandedVisits, ends
 
 RENEW_INTERVAL_S, SWEEP_INTERVAL_S = 10.0, 5.0
 """Seconds between renewals of all leases, and between sweeps. Both happen at a TICK."""
@@ -34,12 +35,11 @@ class LeaseKeeper:
         held: dict[tuple[int, int], Claim],
         committer: Committer,
         asking: ClaimPoller,
+        landed: LandedVisits,
         ledger: ClaimLedger | None = None,
     ) -> None:
         self._frontier, self._held, self._committer, self._asking = frontier, held, committer, asking
-        self._ledger = ledger
-        self.landed: set[tuple[int, int]] = set()
-        """Claims whose hosts are already free."""
+        self._ledger, self._landed = ledger, landed
 
     async def run(self, wake: Callable[[], None]) -> None:
         """Runs forever. Calls `wake` after each turn that changed something."""
@@ -89,15 +89,10 @@ class LeaseKeeper:
         over: dict[int, list[Visit]] = {}
         for visit in self._committer.unsettled_visits():
             name = visit.claim.bucket, visit.claim.token
-            if visit.settle.end and visit.put_at < late and name not in self.landed:
+            if visit.settle.end and visit.put_at < late and name not in self._landed.freed:
                 over.setdefault(visit.claim.bucket, []).append(visit)
-                self.landed.add(name)
+                self._landed.freed.add(name)
                 self._asking.touch(visit.claim.bucket)
         if over:
-            await self._frontier.everywhere.free_slots(_ends(over))
+            await self._frontier.everywhere.free_slots(ends(over))
         return bool(over)
-
-
-def _ends(over: Mapping[int, list[Visit]]) -> dict[int, list[Settle]]:
-    now = time.monotonic()
-    return {bucket: [visit.ends(now) for visit in visits] for bucket, visits in over.items()}

@@ -24,6 +24,7 @@ from gossamer.model.visit import Claim, Settle, Visit
 from gossamer.worker.capacity import ClaimAllowance, FleetCaps, Limiter, SoleCrawlAllowance
 from gossamer.worker.claim_poller import TICK_S, ClaimPoller
 from gossamer.worker.committer import Committer
+from gossamer.worker.landed_visits import LandedVisits
 from gossamer.worker.lease_keeper import LeaseKeeper
 from gossamer.worker.worker_score import ScoreKeeper
 
@@ -120,16 +121,21 @@ class Worker:
         self._failed: Exception | None = None
         self._strange = ""
         self._starved: dict[str, int] = {}
-        self._asking = ClaimPoller(frontier, buckets, caps)
+        self._landed = LandedVisits()
+        # bytes are counted at the commit, so with a byte limit the hosts wait for it
+        self._frees_early = committer.company.seconds > 0
+        self._asking = ClaimPoller(frontier, buckets, caps, self._landed)
         self._ledger = ledger
-        self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, ledger)
+        self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, self._landed, ledger)
 
     async def run(self) -> str:
         """Works until the crawl ends or is stopped, and returns the outcome. Raises the errors of the store
         and of the sinks, and ConfigError for a request that this version of gossamer does not support."""
         try:
             async with asyncio.TaskGroup() as group:
-                commit = group.create_task(self.committer.run(self._has_work, self._settled))
+                commit = group.create_task(
+                    self.committer.run(self._has_work, self._settled, self._needs_commit)
+                )
                 keepers = (
                     group.create_task(self._keeper.run(self._news.set)),
                     group.create_task(self._watch()),
@@ -204,6 +210,8 @@ class Worker:
             if self.merit is not None and not (want := self.merit.allowed(offered)) and offered:
                 self.room.rests(busy)
             if not want:
+                if not offered and not self._asking.short:
+                    self.limiter.need_more()
                 if self._asking.next_at > time.monotonic():
                     self.room.rests(busy)  # no host is due, so other crawls need not wait
                 return ""
@@ -264,6 +272,8 @@ class Worker:
             if self.merit is not None:
                 self.merit.saw(visit)
             self.committer.put(visit)
+            if self._frees_early:
+                self._landed.add(visit)
 
         try:
             await self.visitor.visit(batch, put)
@@ -322,10 +332,17 @@ class Worker:
     def _has_work(self) -> bool:
         return not self._asking.dry
 
+    def _needs_commit(self) -> bool:
+        """Returns whether no visit runs and no host waits, so that only the links of the waiting visits can
+        continue the crawl."""
+        if self.busy or self._ready or self._asking.waiting:
+            return False
+        return any(visit.settle.end for visit in self.committer.waiting)
+
     def _settled(self, visits: list[Visit]) -> None:
         for visit in visits:
             self.held.pop((visit.claim.bucket, visit.claim.token), None)
-            self._keeper.landed.discard((visit.claim.bucket, visit.claim.token))
+            self._landed.settled(visit)
             self._asking.touch(visit.claim.bucket)
         self._news.set()
 

@@ -95,12 +95,16 @@ class RobotsGate:
             if kept is None:
                 return robots_access.CLOSED[robots_access.UNREACHABLE]
             robots = robots_access.rules(kept)
-            if len(self._known) >= MAX_CACHED_FILES:
-                self._known.clear()
-            self._known[scheme, claim.host] = (claim.robots, robots)
+            self._keep(scheme, claim.host, claim.robots, robots)
         if robots.allows(self._agent, claim.request.url):
             return None
         return Drop(skip="robots", detail=robots.rule(self._agent, claim.request.url) or "")
+
+    def _keep(self, scheme: str, host: str, version: int, robots: Robots) -> None:
+        """Keeps parsed rules for the claims of their host."""
+        if len(self._known) >= MAX_CACHED_FILES:
+            self._known.clear()
+        self._known[scheme, host] = (version, robots)
 
     async def refuse_url(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
@@ -149,9 +153,13 @@ class RobotsGate:
         if isinstance(result, Failure) and result.later is not None:
             await self.give_back(claim, result.later)
             return result, began, robots_access.Access(holds=0.0)
-        stale = await self._stale(claim)
         treatment = self.treat(claim.host)
-        found = robots_access.access(result, self._agent, retry_delay(claim.robots, treatment.retries), stale)
+        wait = retry_delay(claim.robots, treatment.retries)
+        found = robots_access.access(result, self._agent, wait, 0)
+        if (not found.holds or found.version == robots_access.UNREACHABLE) and (
+            stale := await self._stale(claim)
+        ):
+            found = robots_access.access(result, self._agent, wait, stale)
         slow = isinstance(result, Page) and result.status in (429, 503)
         now_pace = pace.after(pace.parse(claim.pace), result.elapsed, slow)
         asked = retry_after(result.header("retry-after")) if isinstance(result, Page) and slow else 0.0
@@ -174,6 +182,9 @@ class RobotsGate:
             settle=settle,
             rules=found.rules,
         )
+        if found.parsed is not None:
+            scheme = "s" if claim.request.url.startswith("https:") else "h"
+            self._keep(scheme, claim.host, found.version, found.parsed)
         return result, began, found
 
     async def give_back(self, claim: Claim, wait: float) -> None:

@@ -112,6 +112,18 @@ async def test_connections_belong_to_a_host_and_an_address() -> None:
         assert server.asked[-1].headers["host"] == f"a.example:{server.port}"
 
 
+async def test_a_collector_beside_another_uses_its_connections() -> None:
+    async with serving(saying(OK)) as server, collecting() as pages:
+        robots = HttpCollector(
+            pages._resolver, user_agent="us", wire=100, truncate=True, accept=None, beside=pages
+        )
+        assert good(await robots.collect(Request(server.url("/robots.txt")), {})).body == b"<p>ok"
+        assert good(await pages.collect(Request(server.url("/")), {})).body == b"<p>ok"
+        assert server.accepts == 1
+        await robots.close()
+        assert bad(await pages.collect(Request(server.url("/")), {})).reason
+
+
 async def test_rebinding_is_refused_also_where_a_connection_is_kept() -> None:
     addresses = {"a.example": ["127.0.0.1"]}
 

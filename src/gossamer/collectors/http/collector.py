@@ -263,7 +263,10 @@ class HttpCollector:
         keep: bool = False,
         folder: str | None = None,
         more: Callable[[str], tuple[str, ...]] | None = None,
+        beside: HttpCollector | None = None,
     ) -> None:
+        """`beside`: another collector whose connections this one uses, too. Its TLS options must be the
+        same."""
         self.name, self._curls, self._keep = curls.name, curls, keep
         self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
         self._folder, self._more = folder, more
@@ -304,7 +307,9 @@ class HttpCollector:
         if once:
             self._options.append((pycurl.FRESH_CONNECT, 1))
         self._tries = 1 if once else 2
-        self._multi = Multi(connections, epoll=epoll, made=curls.multi)
+        self._multi: Multi = (
+            beside._multi if beside is not None else Multi(connections, epoll=epoll, made=curls.multi)
+        )
         self._free: list[Transfer] = []
         self._better: dict[str, str] = {}
         self._single: set[str] = set()

@@ -3,7 +3,8 @@
 -- ARGV: crawl, heaps served (ready_heaps.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, most claims per
 --   host at once, obey robots (1|0), page limit (-1: none), byte limit (-1: none), requests per second of the crawl (0: no cap), width of
 --   a gate (most URLs of a host in one claim when many may end without a request), limits of a host (host_limits.lua), order between hosts
---   (`TURN FLOOR`, see `ready`), run id of the server ('': never changes).
+--   (`TURN FLOOR`, see `ready`), run id of the server ('': never changes), then requests that have ended (landed.lua), whose hosts may be
+--   claimed again at once.
 -- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), rank of that host (host_order.lua), then flat claims:
 --   token, host, level, kind (page|gate|robots), robots version (for robots: tries so far), pace, delay ms, crawl-delay ms, operator's delay
 --   ms or -1, vouchers, trouble ('' or `ms since the first fault (0: breaker closed),failing share in thousandths,! if hard,reason if given up`), entry}.
@@ -14,6 +15,7 @@
 local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
 local out = {now, -1, '', 0}
+land(16)
 local tat
 k, out[3], tat, out[2] = allowance(k, tonumber(ARGV[9]), tonumber(ARGV[10]), rate)
 if k <= 0 then return out end

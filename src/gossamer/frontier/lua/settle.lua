@@ -119,8 +119,8 @@ local function settle(b)
     if kind ~= 'landed' then
       if #action > 1 then felt(slot(host), string.sub(action, 2), ARGV[j + 7]) end
       release(host, n0, n1, tonumber(ARGV[j + 2]), tonumber(ARGV[j + 3]), tonumber(ARGV[j + 5]))
+      if ARGV[j + 4] ~= '' then paces[host] = {ARGV[j + 4], ARGV[j + 3]} end
     end
-    if ARGV[j + 4] ~= '' then paces[host] = {ARGV[j + 4], ARGV[j + 3]} end
     touched[host] = true
     by_token[tokens[t]] = record
   end

@@ -1,0 +1,75 @@
+"""Visits whose request has ended and whose rows are not durable yet, because they wait for their commit.
+
+Usually the commit frees the slot of the host soon enough. It does not if the host may be requested again
+before the commit. The slot is then freed together with the next claim, in one call.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Mapping, Sequence
+
+from gossamer.model.verdict import ClaimEnd
+from gossamer.model.visit import Settle, Visit
+
+MAX_DELAY_SHARE = 0.02
+"""Share of the time between two starts at a host by which a free slot may be reported late. So fast hosts are
+served at once, and the calls for slow hosts are shared."""
+TIMER_S = 0.002
+"""Seconds below which a wait is not worth a timer, because timers are late by up to a millisecond."""
+NO_REQUEST_ENDS = (ClaimEnd.REQUEUED, ClaimEnd.REFUSED)
+
+Name = tuple[int, int]
+
+
+class LandedVisits:
+    """The visits of one worker that wait for their commit, by bucket and token, with the time when each host
+    may be requested again."""
+
+    def __init__(self) -> None:
+        self.freed: set[Name] = set()
+        """Visits whose hosts are already free."""
+        self._waiting: dict[Name, Visit] = {}
+        self._due: list[tuple[float, Name]] = []
+
+    def add(self, visit: Visit) -> None:
+        """Adds a visit that waits for its commit. Visits that made no request are ignored."""
+        settle = visit.settle
+        if not visit.began or not settle.end or settle.end in NO_REQUEST_ENDS:
+            return
+        name = visit.claim.bucket, visit.claim.token
+        now = time.monotonic()
+        start = max(now, visit.began + settle.delay / 1000)
+        late = (start - visit.began) * MAX_DELAY_SHARE
+        self._waiting[name] = visit
+        heapq.heappush(self._due, (start + (late if late >= TIMER_S else 0.0), name))
+
+    def settled(self, visit: Visit) -> None:
+        """Removes a visit that is settled."""
+        name = visit.claim.bucket, visit.claim.token
+        self._waiting.pop(name, None)
+        self.freed.discard(name)
+
+    @property
+    def next_at(self) -> float:
+        """Returns the monotonic time at which the next slot must be freed. Infinity if none waits."""
+        while self._due and self._due[0][1] not in self._waiting:
+            heapq.heappop(self._due)
+        return self._due[0][0] if self._due else float("inf")
+
+    def take(self, most: int) -> dict[int, list[Settle]]:
+        """Returns how the requests ended whose slots must be freed now, by bucket, at most `most` buckets.
+        Each is returned once."""
+        now, found = time.monotonic(), dict[int, list[Visit]]()
+        while self.next_at <= now and (len(found) < most or self._due[0][1][0] in found):
+            _, name = heapq.heappop(self._due)
+            found.setdefault(name[0], []).append(self._waiting.pop(name))
+            self.freed.add(name)
+        return ends(found)
+
+
+def ends(visits: Mapping[int, Sequence[Visit]]) -> dict[int, list[Settle]]:
+    """Returns how visits end now, by bucket."""
+    now = time.monotonic()
+    return {bucket: [visit.ends(now) for visit in some] for bucket, some in visits.items()}
