@@ -26,7 +26,7 @@ from gossamer.store.client import UnconfirmedReply
 from gossamer.store.keys import tag
 from gossamer.store.keys import totals as totals_key
 from gossamer.store.reconnect import OutageWaiter
-from gossamer.store.server import RUN
+from gossamer.store.connection import RUN
 from gossamer.store.store import Store
 from gossamer.store.store_check import write_durably
 

@@ -38,6 +38,8 @@ from pathlib import Path
 from gossamer.config.data_files import make_folder, open_file, refuse_links_in
 from gossamer.errors import OWN_LIMITS, ConfigError, InUse, StoreDamaged, StoreError, of_data, short_of
 from gossamer.store.append_only import check_files, mend_tail, set_aside
+from gossamer.store.blocking_call import call_socket
+from gossamer.store.server_errors import BusyLoadingError, LostInTime, RedisError, ResponseError
 
 MAX_RESTARTS = 3
 UNANSWERED_S = 30.0
@@ -539,36 +541,24 @@ def _take(fd: int, data: Path | None = None) -> bool:
 def _ping(socket: str, seconds: float) -> str:
     """Sends PING to the server on a socket. Returns yes, loading, silent (connected, no reply) or none (no
     connection)."""
-    import redis
-    from redis.backoff import NoBackoff
-    from redis.retry import Retry
-
-    once = Retry(NoBackoff(), 0)  # no retries by the client, because its backoff starts at one second
-    client = redis.Redis(
-        unix_socket_path=socket, socket_timeout=seconds, socket_connect_timeout=seconds, retry=once
-    )
     try:
-        client.ping()
-    except redis.BusyLoadingError:
+        call_socket(socket, seconds, "PING")
+    except BusyLoadingError:
         return "loading"
-    except redis.ResponseError:  # the server is alive, but its disk is full, so it rejects even PING
+    except ResponseError:  # the server is alive, but its disk is full, so it rejects even PING
         return "yes"
-    except redis.TimeoutError:
+    except LostInTime:
         return "silent"
-    except (redis.RedisError, OSError):
+    except RedisError:
         return "none"
-    finally:
-        client.close()
     return "yes"
 
 
 def _drop_connections(url: str) -> None:
     """Closes all other client connections. They belong to processes that died or gave up, and their pending
     commands must not run any more."""
-    import redis
-
-    with contextlib.suppress(redis.RedisError), redis.Redis.from_url(url, socket_timeout=5) as client:
-        client.client_kill_filter(_type="normal", skipme=True)
+    with contextlib.suppress(RedisError):
+        call_socket(url.removeprefix("unix://"), 5.0, "CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")
 
 
 def _is_private(socket: Path) -> bool:

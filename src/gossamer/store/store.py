@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from importlib import resources
 from typing import Any, cast
 
-from redis.exceptions import NoScriptError, RedisError
-
 from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreFull
 from gossamer.store import keys
 from gossamer.store.address import parse
-from gossamer.store.client import Client, Command
+from gossamer.store.client import Client
+from gossamer.store.commands import Command
+from gossamer.store.server_errors import NoScriptError, RedisError
 from gossamer.store.servers import Servers
 from gossamer.store.store_check import check_store
 from gossamer.store.store_errors import to_gossamer_error
