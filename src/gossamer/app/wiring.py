@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +20,6 @@ from gossamer import url as urls
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.gate_setup import RunJudge, hold_rows, usual_fields_of_sites
 from gossamer.app.job import Setup
-from gossamer.app.login_setup import LoginSetup
 from gossamer.app.network_setup import Network
 from gossamer.app.sink_setup import duplicate_marker, kept_rows, link_rows, make_outputs, open_file_store
 from gossamer.app.verbose_output import VisitLines, write_stderr
@@ -82,6 +82,9 @@ from gossamer.worker.stall_hint import StallHint
 from gossamer.worker.visit_totals import TotalsOfVisits
 from gossamer.worker.visitor import Visitor, VisitSettings
 from gossamer.worker.worker_score import ScoreKeeper
+
+if TYPE_CHECKING:
+    from gossamer.app.login_setup import LoginSetup
 
 
 async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
@@ -185,7 +188,11 @@ class CrawlWorker:
         )
         others = self.lanes is not None and BROWSER not in (lanes or ())
         self.network = Network(setup, self.sites, store, others=others)
-        self.clubs = LoginSetup(setup, self.sites, store, self.network.collectors, self.network.proxies)
+        self.clubs: LoginSetup | None = None
+        if host_rules.has_accounts(self.sites):
+            from gossamer.app.login_setup import LoginSetup
+
+            self.clubs = LoginSetup(setup, self.sites, store, self.network.collectors, self.network.proxies)
         self._paused = asyncio.Event()
         self.judge = RunJudge(setup, self.sites, store, self._paused)
         self._keep = FailedPages(self.folder / "failed").keep
@@ -349,7 +356,7 @@ class CrawlWorker:
             climbing=climbing if collectors.climbs else None,
             lacks=self.reader.lacks,
             solve=solver(self.sites, self._keep, settings.timeout),
-            members=self.clubs.members(self.name, gate, treat),
+            members=None if self.clubs is None else self.clubs.members(self.name, gate, treat),
             by=by or "",
             lanes=self.lanes,
             shows=self.reader.shows,
@@ -451,7 +458,8 @@ class CrawlWorker:
         """Works until the crawl ends or the stop is set, and returns the outcome. May be called again. Leaves
         the outputs open; `Outputs.finish` ends them."""
         if not self._opened:
-            await self.clubs.open()
+            if self.clubs is not None:
+                await self.clubs.open()
             await self.outputs.open()
             await self._tell_unfilled()
             self._ledger.open()

@@ -16,22 +16,23 @@ from typing import Any, Final, Generic, TypeVar, overload
 import turbohtml
 import xxhash
 
+from gossamer.model.late_pattern import late_pattern
 from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.base_url import Base, base_of
 from gossamer.parsing.encodings import decode, encoding
 
 MAX_TITLE_CHARS: Final = 2000
 """Maximum number of characters that are kept of a title."""
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
+_LANGUAGE: Final = late_pattern(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
-_REFRESH: Final = re.compile(
+_REFRESH: Final = late_pattern(
     r"""[\t\n\f\r ]*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[\t\n\f\r ;,])[\t\n\f\r ]*+[;,]?+[\t\n\f\r ]*+"""
     r"""(?>(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?)(?:"([^"]+)|'([^']+)|([^"'].*))""",
     re.IGNORECASE | re.DOTALL,
 )
 """Matches the content of a meta refresh, which has a time and then a URL (HTML Standard, 4.2.5.3, "shared
 declarative refresh steps")."""
-_MERGED: Final = re.compile(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
+_MERGED: Final = late_pattern(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
 _MAX_MERGE_COST: Final = 20_000_000
 """Maximum of the number of body and html start tags times the size of the page in bytes. Each of these tags
 that brings a new attribute copies all attributes so far, and 140 KB of such tags would take 1.2 GB of

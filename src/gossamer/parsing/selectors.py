@@ -20,9 +20,10 @@ from typing import Any, SupportsIndex, overload
 
 import turbohtml
 
+from gossamer.model.late_pattern import late_pattern
 from gossamer.url import patterns
 
-_STEP = re.compile(r"""\.?(?:\[(?:(-?\d{1,9}|\*)|"([^"]*)"|'([^']*)')\]|([^.\[\]"'\s][^.\[\]"']*))""")
+_STEP = late_pattern(r"""\.?(?:\[(?:(-?\d{1,9}|\*)|"([^"]*)"|'([^']*)')\]|([^.\[\]"'\s][^.\[\]"']*))""")
 
 ALL_MEMBERS = None
 """The step `[*]`: all members of a list."""
@@ -79,10 +80,10 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
     return tuple(steps)
 
 
-_PSEUDO = re.compile(r"(\s*)::(text|attr\(\s*([^)\s]+)\s*\))\s*$")
+_PSEUDO = late_pattern(r"(\s*)::(text|attr\(\s*([^)\s]+)\s*\))\s*$")
 _QUOTED = r"""(?:"[^"]*"|'[^']*')"""
-_CONTAINS = re.compile(rf""":contains\(\s*({_QUOTED}|[^\s()"']+)\s*\)""")
-_HAS_CLASS = re.compile(rf"has-class\(\s*({_QUOTED}(?:\s*,\s*{_QUOTED})*)\s*\)")
+_CONTAINS = late_pattern(rf""":contains\(\s*({_QUOTED}|[^\s()"']+)\s*\)""")
+_HAS_CLASS = late_pattern(rf"has-class\(\s*({_QUOTED}(?:\s*,\s*{_QUOTED})*)\s*\)")
 
 
 class Selector:

@@ -433,16 +433,34 @@ class Embedded:
         """
         deadline, sent, asked = time.monotonic() + patience, False, set[int]()
         # a server releases its lock before it exits
-        while (pids := self._holders()) or not asked.isdisjoint(_children):
-            asked |= set(pids)
-            late = time.monotonic() >= deadline or all(_standing(str(pid)) for pid in pids)
-            for pid in pids if late or not sent else ():
-                self._signal(pid, signal.SIGKILL if late else signal.SIGTERM)
+        while self._is_held() or not asked.isdisjoint(_children):
+            late = time.monotonic() >= deadline or (sent and all(_standing(str(pid)) for pid in asked))
+            if late or not sent:
+                for pid in self._holders():
+                    asked.add(pid)
+                    self._signal(pid, signal.SIGKILL if late or _standing(str(pid)) else signal.SIGTERM)
             sent = True
             if time.monotonic() > deadline + 10:
                 return
             time.sleep(0.01)
             _reap()
+
+    def _is_held(self) -> bool:
+        """Returns whether any process holds the server lock. Asks for the lock, because to look through all
+        processes takes a hundred times as long."""
+        if self._lock_id is None:
+            return False
+        try:
+            fd = self._open("server.lock", os.O_RDWR)
+        except OSError:  # the folder was removed
+            return bool(self._holders())
+        try:
+            about = os.fstat(fd)
+            if (about.st_dev, about.st_ino) != self._lock_id:
+                return bool(self._holders())
+            return not _take(fd)
+        finally:
+            os.close(fd)
 
     def _signal(self, pid: int, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -7,7 +7,8 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from importlib import resources
+from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreFull
@@ -24,6 +25,7 @@ BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
 BUCKETS_CLUSTER = 1024
 FOR_EVER = float("inf")
+_LUA = Path(__file__).parents[1] / "frontier" / "lua"
 _FIRST = ("prelude", "breaker", "heap_of_host", "host_state")
 _TAKING = (
     "prelude",
@@ -203,10 +205,9 @@ class Store:
     def text(self, verb: str) -> str:
         """Returns the full text of a script: the shared parts, then its own file."""
         if verb not in self._texts:
-            folder = resources.files("gossamer.frontier") / "lua"
             shared = _SHARED.get(verb, ("prelude",))[1:]
             names = (*_FIRST, *shared, verb)
-            self._texts[verb] = "\n".join((folder / f"{name}.lua").read_text() for name in names)
+            self._texts[verb] = "\n".join(map(script_part, names))
         return self._texts[verb]
 
     async def guard(self, call: Awaitable[Any]) -> Any:
@@ -240,6 +241,12 @@ class Store:
     async def close(self) -> None:
         """Closes the connections."""
         await self.client.aclose()
+
+
+@cache
+def script_part(name: str) -> str:
+    """Returns the text of a file in `frontier/lua`."""
+    return (_LUA / f"{name}.lua").read_text()
 
 
 def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded: bool = False) -> Store:
