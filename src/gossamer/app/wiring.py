@@ -56,7 +56,6 @@ from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.site_logs import printed_level
 from gossamer.state.attempts_table import AttemptsTable
 from gossamer.state.fleet_crawls import FleetCrawls
-from gossamer.state.host_groups import HostGroups
 from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.state.metric_domains import MetricDomains
 from gossamer.state.rates import Caps
@@ -77,7 +76,6 @@ from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader, ReadSettings
 from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 from gossamer.worker.routing import BROWSER, SiteRouter, lanes_of
-from gossamer.worker.shared_throttle import SharedThrottle
 from gossamer.worker.stall_hint import StallHint
 from gossamer.worker.visit_totals import TotalsOfVisits
 from gossamer.worker.visitor import Visitor, VisitSettings
@@ -85,6 +83,7 @@ from gossamer.worker.worker_score import ScoreKeeper
 
 if TYPE_CHECKING:
     from gossamer.app.login_setup import LoginSetup
+    from gossamer.worker.shared_throttle import SharedThrottle
 
 
 async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
@@ -406,6 +405,9 @@ class CrawlWorker:
             return address and f"ip:{address}"
 
         hold = (8 if self.clubs else 2) * self.network.collectors.longest + 10
+        from gossamer.state.host_groups import HostGroups
+        from gossamer.worker.shared_throttle import SharedThrottle
+
         return SharedThrottle(
             HostGroups(self.store, settings.per_host, hold),
             group,

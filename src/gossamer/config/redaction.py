@@ -86,14 +86,14 @@ def register(*secrets: str) -> None:
 def register_in(text: str) -> None:
     """Registers the secrets in a URL, an option or a setting: passwords, and values of parameters with a
     secret-like name."""
-    for found in _CREDENTIALS.finditer(text):
+    for found in _CREDENTIALS.finditer(text) if "@" in text else ():
         user, colon, password = found[1].partition(":")
         for one in (password, unquote(password)) if colon else (user, unquote(user)):
             if not one.startswith("${"):
                 register(one)
         if colon:
             register_pair(unquote(user), unquote(password))
-    for given in _PARAMETER.finditer(text):
+    for given in _PARAMETER.finditer(text) if "=" in text or "%3" in text else ():
         register(given[0].removeprefix(given[1]))
 
 

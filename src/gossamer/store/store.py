@@ -131,7 +131,7 @@ class Store:
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
         """Calls a script on a bucket. Repeats it after an outage if the client waits for outages."""
         self.used += 1
-        call = ("EVALSHA", self.digest(verb), 1, keys.tag(bucket), *args)
+        call = (*self._call(verb), 1, keys.tag(bucket), *args)
         try:
             return await self.guard(self.client.execute_command(*call))
         except NoScriptError:
@@ -145,9 +145,9 @@ class Store:
         Returns one element per call: the reply or a gossamer error. With `confirm`, an unconfirmed reply is
         returned as `UnconfirmedReply`.
         """
-        digest = self.digest(verb)
+        call = self._call(verb)
         self.used += len(calls)
-        sent: list[Command] = [(("EVALSHA", digest, 1, keys.tag(b), *args), {}) for b, args in calls]
+        sent: list[Command] = [((*call, 1, keys.tag(b), *args), {}) for b, args in calls]
         replies = await self._send(sent, confirm)
         again = [j for j, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if again:  # a server that was just promoted to master has no scripts
@@ -195,6 +195,14 @@ class Store:
         """Waits until the store answers again. Raises the error if the client does not wait or has waited
         long enough."""
         await self.guard(self.client.patience.wait(error))
+
+    def _call(self, verb: str) -> tuple[str, str]:
+        """Returns the first two words of a call. The first call of a script on an embedded store sends its text,
+        because a server that just started would have to ask for it."""
+        if verb in self._digests or not self.client.servers.embedded:
+            return "EVALSHA", self.digest(verb)
+        self.digest(verb)
+        return "EVAL", self.text(verb)
 
     def digest(self, verb: str) -> str:
         """Returns the SHA-1 of a script, which names it in EVALSHA."""
@@ -246,7 +254,8 @@ class Store:
 @cache
 def script_part(name: str) -> str:
     """Returns the text of a file in `frontier/lua`."""
-    return (_LUA / f"{name}.lua").read_text()
+    with open(f"{_LUA}/{name}.lua", "rb") as file:
+        return file.read().decode()
 
 
 def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded: bool = False) -> Store:
