@@ -43,6 +43,7 @@ class Web(http.server.ThreadingHTTPServer):
     """Serves PAGES pages that link to each other. `on_first` is called once, before the first answer."""
 
     daemon_threads = True
+    request_queue_size = 128
     on_first: Callable[[], None] | None = None
 
     def __init__(self) -> None:

@@ -55,7 +55,6 @@ from gossamer.sites.captcha_hook import solver
 from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.site_logs import printed_level
 from gossamer.state.attempts_table import AttemptsTable
-from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.state.metric_domains import MetricDomains
 from gossamer.state.rates import Caps
@@ -339,12 +338,12 @@ class CrawlWorker:
             ladder=collectors.free,
             files=self.keeping is not None,
         )
-        tell = partial(FleetCrawls(self.store).apart, setup.crawl)
-        self.apart = (
-            None
-            if setup.lacks is None
-            else SiteRouter(self.frontier, self._all, setup.lacks, tell, gate.give_back)
-        )
+        self.apart: SiteRouter | None = None
+        if setup.lacks is not None:
+            from gossamer.state.fleet_crawls import FleetCrawls
+
+            tell = partial(FleetCrawls(self.store).apart, setup.crawl)
+            self.apart = SiteRouter(self.frontier, self._all, setup.lacks, tell, gate.give_back)
         by = None if setup.known_at is None else site_versions(setup.sites)
         climbing = Climbing(LearnedRungs(self.store), collectors.ladder, settings.timeout, self.lanes)
         fetching = Fetching(
@@ -537,6 +536,8 @@ async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
         print(f"gossamer: {line}", file=sys.stderr)
     else:
         logs.log_event("sink_away" if away else "sink_back", crawl=crawl, text=line)
+    from gossamer.state.fleet_crawls import FleetCrawls
+
     with contextlib.suppress(StoreError):
         await FleetCrawls(store).turn(crawl, "running", "running", line if away else "")
 

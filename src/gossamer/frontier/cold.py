@@ -392,6 +392,7 @@ class Spiller:
     async def run(self) -> None:
         """Works until cancelled. Raises StoreError or ColdError if a store stays away."""
         since: float | None = None
+        await asyncio.sleep(IDLE_INTERVAL_S)  # the first requests of a crawl come before its first round
         while True:
             pause, buckets = IDLE_INTERVAL_S, self.store.buckets
             try:

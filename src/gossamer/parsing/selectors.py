@@ -18,8 +18,6 @@ from functools import lru_cache
 from re import Pattern
 from typing import Any, SupportsIndex, overload
 
-import turbohtml
-
 from gossamer.model.late_pattern import late_pattern
 from gossamer.url import patterns
 
@@ -293,6 +291,8 @@ def _found(node: Any, query: str) -> list[Any]:
 def _select(node: Any, plain: str) -> list[Any]:
     """Returns the elements that a selector without pseudo-elements finds among the node itself and its
     descendants."""
+    import turbohtml
+
     try:
         itself = [node] if isinstance(node, turbohtml.Element) and node.matches(plain) else []
         return itself + list(node.select(plain))
@@ -331,6 +331,8 @@ def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
 
 def _texts(elements: list[Any], node: Any) -> list[str]:
     """Returns the text nodes that are direct children of the elements, in document order."""
+    import turbohtml
+
     if not _nested(elements):
         return [
             str(one.data)

@@ -32,14 +32,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from gossamer.config.data_files import make_folder, open_file, refuse_links_in
 from gossamer.errors import OWN_LIMITS, ConfigError, InUse, StoreDamaged, StoreError, of_data, short_of
 from gossamer.store.append_only import check_files, mend_tail, set_aside
 from gossamer.store.blocking_call import call_socket
-from gossamer.store.server_errors import BusyLoadingError, LostInTime, RedisError, ResponseError
+from gossamer.store.server_errors import BusyLoadingError, Lost, LostInTime, RedisError, ResponseError
 
 MAX_RESTARTS = 3
 UNANSWERED_S = 30.0
@@ -423,15 +423,31 @@ class Embedded:
 
     def _end(self) -> None:
         """Stops the server and removes its socket."""
-        self._end_servers(UNANSWERED_S)
+        self._end_servers(UNANSWERED_S, self._shut_down())
         self._remove_socket()
 
-    def _end_servers(self, patience: float) -> None:
+    def _shut_down(self) -> set[int]:
+        """Tells the server to end. Returns its pid if it ends. It handles a signal only at its next tick, up to
+        100 ms later."""
+        run = self._running()
+        if run is None or not _is_private(Path(run[1])) or _standing(str(run[0])):
+            return set()
+        if _ping(run[1], 1.0) == "yes":
+            try:
+                call_socket(run[1], 1.0, "SHUTDOWN")
+            except Lost:  # it closed the connection
+                return {run[0]}
+            except RedisError:  # it cannot write its files
+                pass
+        return set()
+
+    def _end_servers(self, patience: float, asked: Collection[int] = ()) -> None:
         """Stops the processes that hold the server lock. The lock proves that they belong to this folder.
 
-        Sends SIGTERM first, and SIGKILL after `patience` seconds.
+        Sends SIGTERM first, unless these processes were `asked` to end, and SIGKILL after `patience` seconds.
         """
-        deadline, sent, asked = time.monotonic() + patience, False, set[int]()
+        asked = set(asked)
+        deadline, sent = time.monotonic() + patience, bool(asked)
         # a server releases its lock before it exits
         while self._is_held() or not asked.isdisjoint(_children):
             late = time.monotonic() >= deadline or (sent and all(_standing(str(pid)) for pid in asked))

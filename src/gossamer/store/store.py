@@ -38,6 +38,8 @@ _TAKING = (
     "page_budget",
     "links",
 )
+_READING = frozenset({"abandoned_crawls", "cold_buckets", "counts"})
+"""Scripts that change no host. They need only the prelude, and a server compiles every script when it is sent."""
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
@@ -46,7 +48,6 @@ _SHARED = {
     "claim": ("prelude", "queue", "host_limits", "crawl_limits", "failover", "ready_heaps", "grant_leases"),
     "due_buckets": ("prelude", "ready_heaps"),
     "requeue_expired": ("prelude", "queue"),
-    "abandoned_crawls": ("prelude",),
     "dead_letters": ("prelude", "queue", "cold_spill"),
     "change_priority": ("prelude", "queue", "cold_spill"),
     "cold_refill": ("prelude", "queue", "cold_spill"),
@@ -214,7 +215,7 @@ class Store:
         """Returns the full text of a script: the shared parts, then its own file."""
         if verb not in self._texts:
             shared = _SHARED.get(verb, ("prelude",))[1:]
-            names = (*_FIRST, *shared, verb)
+            names = ("prelude", verb) if verb in _READING else (*_FIRST, *shared, verb)
             self._texts[verb] = "\n".join(map(script_part, names))
         return self._texts[verb]
 
