@@ -76,6 +76,7 @@ class Connection(asyncio.Protocol):
         self._wanted = 0
         self._heard = 0.0
         self._run_id = b""
+        self._timer: asyncio.TimerHandle
 
     @property
     def is_open(self) -> bool:
@@ -140,7 +141,7 @@ class Connection(asyncio.Protocol):
         packed = [self._pack(args) for args in commands]
         self._replies, self._wanted, self._waiter = [], len(commands), loop.create_future()
         self._heard = loop.time()
-        timer = loop.call_later(self._dialling.timeout, self._check_silence)
+        self._timer = loop.call_later(self._dialling.timeout, self._check_silence)
         try:
             self._transport.write(packed[0] if len(packed) == 1 else b"".join(packed))
             return await self._waiter
@@ -149,7 +150,7 @@ class Connection(asyncio.Protocol):
             raise
         finally:
             self._waiter = None
-            timer.cancel()
+            self._timer.cancel()
 
     def _pack(self, args: tuple[Any, ...]) -> bytes:
         """Packs a command. A name such as `SCRIPT LOAD` is sent as two words."""
@@ -162,7 +163,7 @@ class Connection(asyncio.Protocol):
         if waiter is None or waiter.done():
             return
         if (left := self._heard + self._dialling.timeout - loop.time()) > 0.001:
-            loop.call_later(left, self._check_silence)
+            self._timer = loop.call_later(left, self._check_silence)
             return
         waiter.set_exception(LostInTime(f"Timeout reading from {self._dialling.where}"))
 
