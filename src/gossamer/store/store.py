@@ -255,8 +255,7 @@ class Store:
 @cache
 def script_part(name: str) -> str:
     """Returns the text of a file in `frontier/lua`."""
-    with open(f"{_LUA}/{name}.lua", "rb") as file:
-        return file.read().decode()
+    return (_LUA / f"{name}.lua").read_text()
 
 
 def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded: bool = False) -> Store:
