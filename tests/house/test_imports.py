@@ -81,6 +81,8 @@ NETWORK_CALLS = {
 }
 # Files that may name a network module though they are in neither package, with the reason.
 NETWORK_REASONS: dict[str, str] = {
+    "src/gossamer/store/connection.py": "the store is at an address that the user names",
+    "src/gossamer/store/blocking_call.py": "the embedded store's own Unix socket",
     "src/gossamer/sinks/webhook.py": "rows go to an address that the user names after -o; no page has a say in it",
     "src/gossamer/observability/alert_delivery.py": "alerts go to addresses that the user names; the guard checks them",
     "src/gossamer/observability/exporter.py": "it serves Prometheus at an address that the user names",

@@ -141,10 +141,14 @@ async def test_a_server_that_never_says_a_word_is_not_asked_for_minutes() -> Non
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()
+        await writer.wait_closed()
+        ended.set()
 
+    ended = asyncio.Event()
     async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
         began = time.monotonic()
         assert "does not answer" in await refused(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await ended.wait()
     assert time.monotonic() - began < 6
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import redis
 
 from gossamer.cli.doctor import of_server
 from gossamer.errors import StoreError
 from gossamer.store.address import parse
 from gossamer.store.discovery import _why
+from gossamer.store.server_errors import Lost
 from gossamer.store.store import connect
 from store.test_reaching import SECRET, refused, use
 from support.processes import Process
@@ -67,7 +67,7 @@ async def test_a_store_that_is_full_is_read_and_doctor_says_so(server: Process) 
 
 
 def test_a_place_that_cannot_be_reached_is_told_with_its_reason() -> None:
-    error = redis.ConnectionError("Error 111 connecting to h:1. Connection refused.")
+    error = Lost("Error 111 connecting to h:1. Connection refused.")
     assert _why(error, parse("redis://h")) == "h:1 cannot be reached: Connection refused"
-    error = redis.ConnectionError("Error 111 connecting to h:1. Connect call failed ('h', 1).")
+    error = Lost("Error 111 connecting to h:1. Connect call failed ('h', 1).")
     assert _why(error, parse("redis://h")) == "h:1 cannot be reached"

@@ -13,20 +13,15 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.job import Setup
 from gossamer.blocks.site_rules import worth_keeping
-from gossamer.collectors.browser.chromium import only_chromium
 from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.collectors.missing_collector import Missing
-from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.config.resources import room_for_visits, visits_at_once
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import RUNGS
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import ConfigError
-from gossamer.identity.browser_identity import BrowserIdentity
-from gossamer.identity.browsers import BROWSERS, browsers_named, drivable
 from gossamer.identity.plain_identity import PlainIdentity
-from gossamer.identity.sessions import Sessions
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.interfaces import Collector, Given
 from gossamer.model.page import Failure, Page
@@ -38,6 +33,8 @@ from gossamer.sites import host_rules
 from gossamer.worker.climbing import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
 
 if TYPE_CHECKING:
+    from gossamer.collectors.unlocker.collector import UnlockerCollector
+    from gossamer.identity.sessions import Sessions
     from gossamer.sites.before_request import Prepare
 
 PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
@@ -110,7 +107,8 @@ class CollectorSetup:
         self._types = (lambda host: needs(host).types) if any(one.site.types for one in sites) else None
         self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
         self._rungs: dict[tuple[str, bool], Rung] = {}
-        self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
+        self._unlocker = unlocker
+        self._unlocked: list[UnlockerCollector] = []
         self._running = False
         ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
         self.disguised = any(IMPERSONATED in ladder for ladder in ladders)
@@ -134,7 +132,10 @@ class CollectorSetup:
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
-        only_chromium(self._settings.chromium, sites, self.held, self.disguised)
+        if self._settings.chromium is not None:
+            from gossamer.collectors.browser.chromium import only_chromium
+
+            only_chromium(self._settings.chromium, sites, self.held, self.disguised)
         self._running = True
 
     def pages(self, request: Request) -> Rung:
@@ -242,6 +243,8 @@ class CollectorSetup:
             if name == UNLOCKER:
                 identity = UserHeadersIdentity(self._plain.given)
             elif name == BROWSER and self.disguised:
+                from gossamer.identity.browser_identity import BrowserIdentity
+
                 identity = BrowserIdentity(self._rung(IMPERSONATED, False).identity, self._plain.given)
             elif name == IMPERSONATED:
                 given = None if robots else self._plain.given
@@ -320,6 +323,9 @@ def sessions(
     """Returns the sessions of the impersonated rung. If the ladder continues with the browser rung, only
     browsers that Chromium can imitate are used. Raises ConfigError for an unknown browser, or for one that
     Chromium cannot imitate."""
+    from gossamer.identity.browsers import drivable
+    from gossamer.identity.sessions import Sessions
+
     check_browsers("browser", settings.browser)
     for one in sites:
         check_browsers(f"site {one.site.name}: browser", one.site.browser)
@@ -353,6 +359,7 @@ def chromium(
     """Returns the collector of the browser rung. It has gossamer's own user agent unless `disguised` is true."""
     from gossamer.collectors.browser.collector import BrowserCollector
     from gossamer.collectors.browser.fingerprint import BrowserFingerprint
+    from gossamer.identity.browsers import BROWSERS
 
     def worn(name: str) -> BrowserFingerprint:
         one = BROWSERS[name]
@@ -376,6 +383,8 @@ def chromium(
 
 def check_browsers(where: str, names: Iterable[str]) -> None:
     """Checks names of browsers. Raises ConfigError for an unknown one."""
+    from gossamer.identity.browsers import browsers_named
+
     for name in names:
         try:
             browsers_named(name)

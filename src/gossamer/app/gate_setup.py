@@ -33,7 +33,6 @@ from gossamer.model.visit import Row, Visit
 from gossamer.sinks.jsonl import encode
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.loading import version
-from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.store.keys import tag
 from gossamer.store.store import Store
 from gossamer.worker.records import format_time
@@ -151,6 +150,8 @@ class RunJudge:
         """Carries out a gate's action. Only the first process does so, and reports the action."""
         if self._pending is None:
             return
+        from gossamer.state.fleet_crawls import FleetCrawls
+
         crawl, (action, reason) = self._setup.crawl, self._pending
         first = await FleetCrawls(self._store).turn(crawl, "running", STATES[action], reason)
         self._pending = None
@@ -215,6 +216,8 @@ async def store_site_results(setup: Setup, store: Store, of: Summary) -> None:
 
 async def store_mended_sites(setup: Setup, store: Store) -> None:
     """Stores the new versions of site files that were changed while the crawl was paused."""
+    from gossamer.state.fleet_crawls import FleetCrawls
+
     sites = site_files.load_all(setup.job.targets, setup.job.args)
     setup.sites = {site.name: site.version for site in sites}
     await FleetCrawls(store).versions(setup.crawl, setup.sites)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from gossamer.app.collector_setup import CollectorSetup, Identities
 from gossamer.app.job import Setup
-from gossamer.app.proxy_setup import make_proxies
 from gossamer.app.unlocker_setup import unlocker
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.store.store import Store
+
+if TYPE_CHECKING:
+    from gossamer.proxies.proxy_rotation import Proxies
 
 
 class Network:
@@ -28,7 +31,11 @@ class Network:
         """The guard that pins each host to one address. None unless politeness is by address."""
         guard = self.single or self.resolver
         identities = Identities()
-        self.proxies = make_proxies(setup, sites, guard, store, identities.forget)
+        self.proxies: Proxies | None = None
+        if settings.proxies or any(one.site.proxies is not None for one in sites):
+            from gossamer.app.proxy_setup import make_proxies
+
+            self.proxies = make_proxies(setup, sites, guard, store, identities.forget)
         self.collectors = CollectorSetup(
             setup,
             sites,

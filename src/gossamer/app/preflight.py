@@ -11,13 +11,13 @@ from pathlib import Path
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.gate_setup import gates
 from gossamer.app.job import Job, Setup
-from gossamer.app.login_setup import LoginSetup
 from gossamer.app.network_setup import Network
 from gossamer.app.sink_setup import make_outputs
 from gossamer.errors import SinkError, UsageError
 from gossamer.frontier.crawl_lock import being_written, is_running, running_writers
 from gossamer.frontier.crawls import Crawls
 from gossamer.sinks.output_spec import WHOLE, parse
+from gossamer.sites import host_rules
 from gossamer.store.store import Store
 
 HERE = ("jsonl", "json", "csv", "sqlite", "parquet", "xlsx", *WHOLE)
@@ -41,7 +41,10 @@ async def check_parts(setup: Setup, store: Store) -> None:
     sites = Enqueuer(setup, store).sites
     network = Network(setup, sites, store)
     try:
-        LoginSetup(setup, sites, store, network.collectors, network.proxies)
+        if host_rules.has_accounts(sites):
+            from gossamer.app.login_setup import LoginSetup
+
+            LoginSetup(setup, sites, store, network.collectors, network.proxies)
         gates(setup.job.gates, sites)
         make_outputs(setup, sites, store=store.identity)
     finally:

@@ -8,7 +8,6 @@ because only the page itself contains the links that were found but not yet foll
 from __future__ import annotations
 
 import contextlib
-import csv
 import fcntl
 import os
 import shutil
@@ -502,6 +501,8 @@ def _rows(path: str) -> Iterator[tuple[DonePage, int]]:
 
 
 def _csv_rows(path: str) -> Iterator[tuple[DonePage, int]]:
+    import csv
+
     from gossamer.sinks.csv import unguarded
 
     csv.field_size_limit(2**31 - 1)

@@ -15,7 +15,6 @@ from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Job, JobOutput, Setup
 from gossamer.app.preflight import output_values
 from gossamer.app.producer_runner import keep_aside
-from gossamer.app.producers.lines import StdinUrls
 from gossamer.app.producers.registry import is_producer_target, producer_of
 from gossamer.app.producers.source import UrlProducer
 from gossamer.app.sink_setup import make_outputs
@@ -24,7 +23,6 @@ from gossamer.config.redaction import mask_user_info
 from gossamer.errors import UsageError
 from gossamer.frontier.cold import hot_limit, set_hot_limit
 from gossamer.frontier.crawls import Record, Spec, check_name
-from gossamer.frontier.operator import OperatorCommands
 from gossamer.model.request import Request
 from gossamer.sites import host_rules
 from gossamer.sites.manifest import write_manifest
@@ -143,6 +141,8 @@ def divide_targets(
     short, sources = [], list[UrlProducer]()
     for target in read:
         if target.kind == "stdin":
+            from gossamer.app.producers.lines import StdinUrls
+
             given = StdinUrls()
             lines = given.short()
             sources += [given] if lines is None else []
@@ -211,6 +211,8 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
     for site in adds.sites:
         if site.site.pace is not None and site.site.pace.per_host is not None:
             for host in host_rules.hosts_of_site(site):
+                from gossamer.frontier.operator import OperatorCommands
+
                 await OperatorCommands(store).at_once(host, site.site.pace.per_host)
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gossamer.app.job import Setup
 from gossamer.config.optional_deps import install_command
@@ -32,15 +33,15 @@ from gossamer.sinks.item_files import AssetFolder, parse_file_store
 from gossamer.sinks.open_outputs import SiteOutput, open_all
 from gossamer.sinks.output_spec import parse
 from gossamer.sinks.rows_in_data_folder import KeptRows
-from gossamer.sites.item_builder import has_comparing_step
 from gossamer.sites.loaded_site import LoadedSite
-from gossamer.state.near_duplicate_index import DEFAULT_MAX_GROUPS, NearDuplicateIndex
 from gossamer.store.store import Store
 from gossamer.worker.asset_download import AssetDownloads
-from gossamer.worker.near_duplicates import DuplicateMarker
 from gossamer.worker.outputs import Say, SinkRetry
 from gossamer.worker.reader import Reader
 from gossamer.worker.records import edges
+
+if TYPE_CHECKING:
+    from gossamer.worker.near_duplicates import DuplicateMarker
 
 Outputs = tuple[list[FileOutput], list[TableSink]]
 
@@ -63,7 +64,7 @@ def make_outputs(
             ids=setup.ids,
         )
     }
-    compared = has_comparing_step(sites)
+    compared = _compares(sites)
     declared = [(site.name, item) for site in sites for items in site.items.values() for item in items]
     taken = {"page", "attempt", LINK}
     if any(marked_fields(item) for _, item in declared):
@@ -138,12 +139,21 @@ def duplicate_marker(
     settings: Settings, sites: Sequence[LoadedSite], store: Store, crawl: str
 ) -> DuplicateMarker | None:
     """Returns the marker of near-duplicate pages and items, if they are compared."""
+    if settings.duplicates == "off" and not _compares(sites):
+        return None
+    from gossamer.state.near_duplicate_index import DEFAULT_MAX_GROUPS, NearDuplicateIndex
+    from gossamer.worker.near_duplicates import DuplicateMarker
+
     _, _, most = settings.duplicates.partition("?most=")
-    return (
-        DuplicateMarker(NearDuplicateIndex(store, crawl, int(most or DEFAULT_MAX_GROUPS)))
-        if settings.duplicates != "off" or has_comparing_step(sites)
-        else None
-    )
+    return DuplicateMarker(NearDuplicateIndex(store, crawl, int(most or DEFAULT_MAX_GROUPS)))
+
+
+def _compares(sites: Sequence[LoadedSite]) -> bool:
+    if not any(site.site.steps for site in sites):
+        return False
+    from gossamer.sites.item_builder import has_comparing_step
+
+    return has_comparing_step(sites)
 
 
 def link_rows(

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gossamer.collectors.http.collector import HttpCollector
-from gossamer.collectors.unlocker.collector import UnlockerCollector
-from gossamer.collectors.unlocker.providers import ChosenUnlocker, chosen_unlocker
 from gossamer.config.redaction import Secret
 from gossamer.config.secret_refs import secret
 from gossamer.config.settings import Settings
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import ConfigError
-from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.store import Store
+
+if TYPE_CHECKING:
+    from gossamer.collectors.unlocker.collector import UnlockerCollector
+    from gossamer.collectors.unlocker.providers import ChosenUnlocker
+    from gossamer.state.credits import Credits
 
 SETTLE_MARGIN_S = 5.0
 """Seconds after a call's own timeout at which its credits are no longer settled."""
@@ -24,6 +26,8 @@ SETTLE_MARGIN_S = 5.0
 
 def chosen_of(settings: Settings) -> ChosenUnlocker:
     """Returns the unlocker of the settings. Raises ConfigError."""
+    from gossamer.collectors.unlocker.providers import chosen_unlocker
+
     if settings.unlocker is None:
         raise ConfigError(
             "the unlocker rung needs the setting unlocker, as in -s unlocker=zenrows (docs/unlockers.md)"
@@ -51,6 +55,8 @@ def check_unlocker(settings: Settings) -> None:
 
 def credits_of(settings: Settings, crawl: str, store: Store, one: ChosenUnlocker) -> Credits:
     """Returns the credits of a crawl at its unlocker."""
+    from gossamer.state.credits import CreditLimits, Credits
+
     bounds = CreditLimits(one.at_once, settings.credits_daily, settings.credits)
     return Credits(store, crawl, one.provider.name, bounds, one.timeout + SETTLE_MARGIN_S)
 
@@ -66,6 +72,8 @@ def unlocker(
     """Returns the collector of the rung. `wanted`: returns the unlocker options of a host's site. `alone`:
     whether it is the crawl's only rung. Raises
     ConfigError without a provider or key, or for an unknown provider."""
+    from gossamer.collectors.unlocker.collector import UnlockerCollector
+
     one = chosen_of(settings)
     key = key_of(settings, one)
     wire = 3 * settings.max_size + (1 << 20)  # a body may arrive as base64 in JSON

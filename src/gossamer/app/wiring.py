@@ -11,6 +11,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +20,6 @@ from gossamer import url as urls
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.gate_setup import RunJudge, hold_rows, usual_fields_of_sites
 from gossamer.app.job import Setup
-from gossamer.app.login_setup import LoginSetup
 from gossamer.app.network_setup import Network
 from gossamer.app.sink_setup import duplicate_marker, kept_rows, link_rows, make_outputs, open_file_store
 from gossamer.app.verbose_output import VisitLines, write_stderr
@@ -56,8 +56,6 @@ from gossamer.sites.captcha_hook import solver
 from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.site_logs import printed_level
 from gossamer.state.attempts_table import AttemptsTable
-from gossamer.state.fleet_crawls import FleetCrawls
-from gossamer.state.host_groups import HostGroups
 from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.state.metric_domains import MetricDomains
 from gossamer.state.rates import Caps
@@ -78,11 +76,14 @@ from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader, ReadSettings
 from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 from gossamer.worker.routing import BROWSER, SiteRouter, lanes_of
-from gossamer.worker.shared_throttle import SharedThrottle
 from gossamer.worker.stall_hint import StallHint
 from gossamer.worker.visit_totals import TotalsOfVisits
 from gossamer.worker.visitor import Visitor, VisitSettings
 from gossamer.worker.worker_score import ScoreKeeper
+
+if TYPE_CHECKING:
+    from gossamer.app.login_setup import LoginSetup
+    from gossamer.worker.shared_throttle import SharedThrottle
 
 
 async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
@@ -207,7 +208,11 @@ class CrawlWorker:
         )
         others = self.lanes is not None and BROWSER not in (lanes or ())
         self.network = Network(setup, self.sites, store, others=others)
-        self.clubs = LoginSetup(setup, self.sites, store, self.network.collectors, self.network.proxies)
+        self.clubs: LoginSetup | None = None
+        if host_rules.has_accounts(self.sites):
+            from gossamer.app.login_setup import LoginSetup
+
+            self.clubs = LoginSetup(setup, self.sites, store, self.network.collectors, self.network.proxies)
         self._paused = asyncio.Event()
         self.judge = RunJudge(setup, self.sites, store, self._paused)
         self._keep = FailedPages(self.folder / "failed").keep
@@ -355,12 +360,12 @@ class CrawlWorker:
             ladder=collectors.free,
             files=self.keeping is not None,
         )
-        tell = partial(FleetCrawls(self.store).apart, setup.crawl)
-        self.apart = (
-            None
-            if setup.lacks is None
-            else SiteRouter(self.frontier, self._all, setup.lacks, tell, gate.give_back)
-        )
+        self.apart: SiteRouter | None = None
+        if setup.lacks is not None:
+            from gossamer.state.fleet_crawls import FleetCrawls
+
+            tell = partial(FleetCrawls(self.store).apart, setup.crawl)
+            self.apart = SiteRouter(self.frontier, self._all, setup.lacks, tell, gate.give_back)
         by = None if setup.known_at is None else site_versions(setup.sites)
         climbing = Climbing(LearnedRungs(self.store), collectors.ladder, settings.timeout, self.lanes)
         fetching = Fetching(
@@ -371,7 +376,7 @@ class CrawlWorker:
             climbing=climbing if collectors.climbs else None,
             lacks=self.reader.lacks,
             solve=solver(self.sites, self._keep, settings.timeout),
-            members=self.clubs.members(self.name, gate, treat),
+            members=None if self.clubs is None else self.clubs.members(self.name, gate, treat),
             by=by or "",
             lanes=self.lanes,
             shows=self.reader.shows,
@@ -421,6 +426,9 @@ class CrawlWorker:
             return address and f"ip:{address}"
 
         hold = (8 if self.clubs else 2) * self.network.collectors.longest + 10
+        from gossamer.state.host_groups import HostGroups
+        from gossamer.worker.shared_throttle import SharedThrottle
+
         return SharedThrottle(
             HostGroups(self.store, settings.per_host, hold),
             group,
@@ -475,7 +483,8 @@ class CrawlWorker:
         """Works until the crawl ends or the stop is set, and returns the outcome. May be called again. Leaves
         the outputs open; `Outputs.finish` ends them."""
         if not self._opened:
-            await self.clubs.open()
+            if self.clubs is not None:
+                await self.clubs.open()
             await self.outputs.open()
             if self.setup.segment:
                 _, reason = await Crawls(self.store).state(self.setup.crawl)
@@ -554,6 +563,8 @@ async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
         print(f"gossamer: {line}", file=sys.stderr)
     else:
         logs.log_event("sink_away" if away else "sink_back", crawl=crawl, text=line)
+    from gossamer.state.fleet_crawls import FleetCrawls
+
     with contextlib.suppress(StoreError):
         for state in ("running", "ending"):
             await FleetCrawls(store).turn(crawl, state, state, line if away else "")

@@ -26,6 +26,7 @@ from gossamer.blocks.response import (
 )
 from gossamer.blocks.signs import CONSENT_URL, LOGIN_URL, URL
 from gossamer.blocks.vendors import VENDORS
+from gossamer.model.late_pattern import late_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 __all__ = ["KINDS", "NAMES", "Block", "block", "needs_rendering"]
@@ -85,28 +86,28 @@ _MORE = (
     b"unusual",
     b"location.re",
 )
-_TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,100})", re.IGNORECASE)
-_TYPOGRAPHY = re.compile(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
+_TITLE = late_pattern(rb"<title[^<>]{0,200}>([^<]{0,100})", re.IGNORECASE)
+_TYPOGRAPHY = late_pattern(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
 """Spaces, quotation marks and dashes in UTF-8."""
-_USUAL = re.compile(rb"[^<>]{12,}")
-_NOTICE = re.compile(
+_USUAL = late_pattern(rb"[^<>]{12,}")
+_NOTICE = late_pattern(
     rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
     rb"|request|sorry|wait|challenge|ddos|visitor system"
     rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
 )
 """Words in the titles of notices, in lower case."""
-_BRIEF = re.compile(
+_BRIEF = late_pattern(
     rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
     rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
 )
 """More words in the titles of notices, for small pages."""
-_SCRIPT = re.compile(rb"<script[\s>]")
-_ROOT = re.compile(
+_SCRIPT = late_pattern(rb"<script[\s>]")
+_ROOT = late_pattern(
     rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte"
     rb"|q-app)[\"']?[^<>]{0,200}>\s{0,200}</div>"
     rb"|<app-root[^<>]{0,200}>\s{0,200}</app-root>"
 )
-_ASKS = re.compile(rb"<noscript[^<>]{0,100}>[^<]{0,300}(?:<[^<>]{0,200}>[^<]{0,300}){0,6}javascript")
+_ASKS = late_pattern(rb"<noscript[^<>]{0,100}>[^<]{0,300}(?:<[^<>]{0,200}>[^<]{0,300}){0,6}javascript")
 
 
 def block(

@@ -4,14 +4,13 @@ takes linear time."""
 from __future__ import annotations
 
 import codecs
-import html
-import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 import msgspec
 
 from gossamer.blocks.signs import CODE
+from gossamer.model.late_pattern import late_pattern
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
@@ -26,14 +25,14 @@ REFUSING = frozenset(
 )
 """Statuses that servers send to visitors whom they refuse (and to others for other reasons)."""
 
-_TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,400})")
-_CHARSET = re.compile(rb"charset=[\"']?([\w-]{3,20})")
-_HIDDEN = re.compile(rb"<(script|style|noscript|template|svg|title|!--)")
-_FIELD = re.compile(
+_TITLE = late_pattern(rb"<title[^<>]{0,200}>([^<]{0,400})")
+_CHARSET = late_pattern(rb"charset=[\"']?([\w-]{3,20})")
+_HIDDEN = late_pattern(rb"<(script|style|noscript|template|svg|title|!--)")
+_FIELD = late_pattern(
     rb"<input(?:[^<>]{0,400}?type=[\"']?(?:password|email|text|search|tel)|(?![^<>]{0,400}type=|[^<>]{0,400}hidden)[^<>]{0,400}>)"
     rb"|<textarea(?![^<>]{0,400}-response)|<select(?![^<>]{0,200}lang)[\s>]"
 )
-_PASSWORD = re.compile(rb"<input[^<>]{0,400}?type=[\"']?password")
+_PASSWORD = late_pattern(rb"<input[^<>]{0,400}?type=[\"']?password")
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -209,7 +208,11 @@ def visible_part(low: bytes) -> bytes:
 
 
 def _line(text: str) -> str:
-    return " ".join(html.unescape(text).split()).lower()
+    if "&" in text:
+        import html
+
+        text = html.unescape(text)
+    return " ".join(text.split()).lower()
 
 
 def clip(value: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 
-CODE = re.compile(
+from gossamer.model.late_pattern import late_pattern
+
+CODE = late_pattern(
     rb"c(?:aptcha|loudf|f-|f_chl|hl|hallenge|pt|odeimage|ha(?<=altcha))"
     rb"|_(?:px|sec/|chl|validation|id=(?<=incident_id=)|ident_block|identify_cookie|r_blocked|cloudproxy|tmd_|jsl_|arcsjs|qrator"
     rb"|guard|session(?<=yunsuo_session)|fs-ch|ts=window|dialog)"
@@ -25,17 +27,17 @@ SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
 WIDGETS = (
     (
         "turnstile",
-        re.compile(rb"class=[\"'][^\"'<>]{0,200}cf-turnstile|turnstile\.render"),
+        late_pattern(rb"class=[\"'][^\"'<>]{0,200}cf-turnstile|turnstile\.render"),
         (b"challenges.cloudflare.com/turnstile",),
     ),
     (
         "hcaptcha",
-        re.compile(rb"class=[\"'][^\"'<>]{0,200}h-captcha|hcaptcha\.render"),
+        late_pattern(rb"class=[\"'][^\"'<>]{0,200}h-captcha|hcaptcha\.render"),
         (b"hcaptcha.com/1/api", b"hcaptcha.com/captcha"),
     ),
     (
         "recaptcha",
-        re.compile(rb"class=[\"'][^\"'<>]{0,200}g-recaptcha|grecaptcha(?:\.enterprise)?\.render"),
+        late_pattern(rb"class=[\"'][^\"'<>]{0,200}g-recaptcha|grecaptcha(?:\.enterprise)?\.render"),
         (b"/recaptcha/api.js", b"/recaptcha/enterprise.js", b"/recaptcha/api2/", b"/recaptcha/enterprise/"),
     ),
     (
@@ -55,7 +57,7 @@ WIDGETS = (
         ),
     ),
 )
-INVISIBLE = re.compile(
+INVISIBLE = late_pattern(
     rb"g-recaptcha[^<>]{0,300}data-size=[\"']?invisible|recaptcha/(?:api|enterprise)\.js\?[^\"'<> ]{0,100}render=6l"
 )
 
@@ -155,44 +157,44 @@ NOTICES: tuple[tuple[str, tuple[bytes, ...]], ...] = (
         ),
     ),
 )
-URL = re.compile(
+URL = late_pattern(
     r"/sorry/(?:index|image)|/showcaptcha|/checkcaptcha|/errors/validatecaptcha|/splashui/captcha"
     r"|_____tmd_____/punish|validate\.perfdrive\.com|//wappass\.baidu\.com"
     r"|/\.within\.website/x/cmd/anubis|/distil_r_captcha|/px/captcha|walmart\.[a-z.]{2,6}/blocked\?"
     r"|/cdn-cgi/l/chk_|/.lsrecap/|//[\w.-]{1,80}\.queue-it\.net/|/verify/(?:captcha|traffic)(?![\w-])|/account/unhuman"
     r"|passport\.weibo\.c[a-z]{1,2}/visitor|/antispider/|captcha\.perimeterx|/challenge/captcha"
 )
-CONSENT_URL = re.compile(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
+CONSENT_URL = late_pattern(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
 """URLs at which large sites ask for consent before they show any content."""
-LOGIN_URL = re.compile(
+LOGIN_URL = late_pattern(
     r"linkedin\.com/authwall|instagram\.com/accounts/login|facebook\.com/login"
     r"|(?:twitter|x)\.com/i/flow/login|/checkpoint/challenge"
 )
-ASKED = re.compile(
+ASKED = late_pattern(
     r"/(?:[\w-]*log-?in|sign-?in|log-?on|sign-?on|auth|account|anmelden|anmeldung|connexion|sso|oauth"
     r"|session|user|admin|wp-login|register|signup|sign-up)\b"
 )
-BOX = re.compile(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
+BOX = late_pattern(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
 """An element that is named after a captcha."""
-PICTURE = re.compile(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
-TO_CAPTCHA = re.compile(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
-INPUT = re.compile(
+PICTURE = late_pattern(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
+TO_CAPTCHA = late_pattern(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
+INPUT = late_pattern(
     rb"<(?:input(?![^<>]{0,400}(?:hidden|submit|button|image|checkbox|radio))|textarea|select)"
 )
 """Elements that a person fills in."""
-COOKIE = re.compile(rb"document\.cookie ?=")
-AGAIN = re.compile(rb"location\.reload|location\.replace|location\.assign|location(?:\.href)? ?=")
-SHOWN = re.compile(
+COOKIE = late_pattern(rb"document\.cookie ?=")
+AGAIN = late_pattern(rb"location\.reload|location\.replace|location\.assign|location(?:\.href)? ?=")
+SHOWN = late_pattern(
     rb"<(?:script|img|iframe|frame|frameset|object|embed|video|audio|canvas|svg|form|input|picture|link|template)[\s>/]"
     rb"|http-equiv=[\"']?refresh"
 )
-DEFAULTS = re.compile(
+DEFAULTS = late_pattern(
     r"welcome to nginx!|apache2 (?:ubuntu|debian) default page.{0,20}|apache http server test page.{0,60}"
     r"|test page for the (?:apache|nginx) .{0,60}"
     r"|iis windows(?: server)?|welcome to (?:caddy|openresty|tengine)!?|default web site page"
     r"|web server's default page|(?:default|domain) (?:parallels )?plesk.{0,20}page|domain default page|index of /"
 )
-LIMITED = re.compile(
+LIMITED = late_pattern(
     r"too many requests|rate.?limit|slow down|zu viele anfragen|trop de requêtes|demasiadas|слишком много"
     r"|too many (?:queries|connections)|频繁|请求过多|waiting room|now in line|in the queue"
 )

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 def main() -> None:
     """Runs the `gossamer` command and exits with its exit code."""
+    import atexit
     import contextlib
     import gc
     import sys
 
+    ended = list[int]()
+    atexit.register(_leave, ended)  # registered first, so it is called last
     gc.disable()  # imported objects are not garbage; a crawl enables collection again (`interpreter.settle_in`)
 
     from gossamer.cli.printing import prepare_streams
@@ -32,7 +35,21 @@ def main() -> None:
     from gossamer.cli.commands import run
 
     try:
-        code = run(sys.argv[1:])
+        ended.append(run(sys.argv[1:]))
     finally:
         gc.freeze()  # otherwise the interpreter would scan all objects of the crawl again at exit
-    sys.exit(code)
+    sys.exit(ended[0])
+
+
+def _leave(ended: list[int]) -> None:
+    """Ends the process with the command's exit code, after all threads and other handlers. The interpreter would
+    first take all modules apart, which takes longer than importing many of them."""
+    import contextlib
+    import os
+    import sys
+
+    if ended:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(ended[0])

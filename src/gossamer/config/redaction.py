@@ -9,19 +9,21 @@ from binascii import b2a_base64
 from typing import Any, TextIO
 from urllib.parse import quote, quote_plus, unquote
 
+from gossamer.model.late_pattern import late_pattern
+
 MASK = "***"
 
 _REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # names the place of a secret, is not a secret itself
 # a URL with placeholders, as in gossamer's own hints
 _FORM = rf"(?!(?:(?-i:USER(?::PASSWORD)?@HOST)|[\w.-]*:{_REFERENCE}@)[^\s@]*(?:\s|$))"
-_USERINFO = re.compile(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
-_CREDENTIALS = re.compile(r"://([^/?#\s\"'<>]*)@")
+_USERINFO = late_pattern(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
+_CREDENTIALS = late_pattern(r"://([^/?#\s\"'<>]*)@")
 _NAME = (  # any words, then a word for a secret: `api_key`, `X-Amz-Signature`, `accessToken`, `PHPSESSID`
     r"(?:[\w-]*[-_.])?(?:access|api|app|auth|client|private|refresh|secret|session|shared|signing|subscription|aws)*"
     r"(?:keys?|tokens?|sig|signature|hmac|passwords?|passwd|pwd|pass|secrets?|auth|authorization|credentials?|"
     r"sessions?|sess|sid|jwt|phpsessid|jsessionid|aspsessionid[a-z]*)(?:[-_.]?id)?(?:\[\w*\])?\]?"
 )
-_WORDS = re.compile(r"(?i)pass|pwd|secret|token|\bpin\b|otp|credential|api.?key")
+_WORDS = late_pattern(r"(?i)pass|pwd|secret|token|\bpin\b|otp|credential|api.?key")
 _HINTS = (
     "key",
     "token",
@@ -40,14 +42,14 @@ _HINTS = (
     "basic",
 )
 _VALUE = rf"(?!{_REFERENCE}(?:[&#\s\"'<>,;)]|$))(?:(?!%26)[^&#\s\"'<>])+"
-_PARAMETER = re.compile(rf"(?i)((?:(?<![\w%.-])|(?<=%3F)|(?<=%26)){_NAME}(?:=|%3D)){_VALUE}")
-_HEADER = re.compile(
+_PARAMETER = late_pattern(rf"(?i)((?:(?<![\w%.-])|(?<=%3F)|(?<=%26)){_NAME}(?:=|%3D)){_VALUE}")
+_HEADER = late_pattern(
     r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie2?|x-[a-z-]*(?:key|token|auth|secret)[a-z-]*)(\s*:\s*)(?=[^\s\"'])(?!\*\*\*(?:[\s\"']|$))[^\r\n]+"
 )
-_QUOTED = re.compile(
+_QUOTED = late_pattern(
     rf"(?i)([\"'](?:{_NAME}|(?:set-)?cookie2?)[\"']\s*[:,]\s*b?)(?:\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?)"
 )
-_SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
+_SCHEME = late_pattern(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
 
 
 _MAX_SECRETS = 1000
@@ -84,14 +86,14 @@ def register(*secrets: str) -> None:
 def register_in(text: str) -> None:
     """Registers the secrets in a URL, an option or a setting: passwords, and values of parameters with a
     secret-like name."""
-    for found in _CREDENTIALS.finditer(text):
+    for found in _CREDENTIALS.finditer(text) if "@" in text else ():
         user, colon, password = found[1].partition(":")
         for one in (password, unquote(password)) if colon else (user, unquote(user)):
             if not one.startswith("${"):
                 register(one)
         if colon:
             register_pair(unquote(user), unquote(password))
-    for given in _PARAMETER.finditer(text):
+    for given in _PARAMETER.finditer(text) if "=" in text or "%3" in text else ():
         register(given[0].removeprefix(given[1]))
 
 
@@ -200,7 +202,7 @@ def _suspect(text: str) -> bool:
     return False
 
 
-_SECRET_LINE = re.compile(
+_SECRET_LINE = late_pattern(
     rb"(?im)^((?:proxy-)?authorization|cookie2?|[a-z0-9-]*(?:key|token|auth|secret)[a-z0-9-]*):[ \t]*[^\r\n]+"
 )
 

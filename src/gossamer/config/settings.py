@@ -483,11 +483,12 @@ def schema() -> dict[str, Any]:
 
 
 def _of_file(folder: Path) -> list[GivenSetting]:
-    import tomllib
-
     path = folder / FILE
     try:
-        found = tomllib.loads(path.read_text("utf-8-sig"))
+        text = path.read_text("utf-8-sig")
+        import tomllib  # only now, because most folders have no such file
+
+        found = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -6,7 +6,6 @@ Each parser returns the parsed value, or raises ValueError with a message that d
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -376,6 +375,8 @@ def nearest(word: str, words: Iterable[str]) -> str:
     >>> nearest("dealy", ["delay", "depth"])
     ' (did you mean delay?)'
     """
+    import difflib
+
     close = difflib.get_close_matches(word, list(words), 1, 0.5)
     return f" (did you mean {close[0]}?)" if close else ""
 

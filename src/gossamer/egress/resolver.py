@@ -163,7 +163,9 @@ def _look_up(host: str, port: int) -> list[Any]:
     """Calls getaddrinfo. Raises OSError with EMFILE if the process has no file descriptor left, because
     getaddrinfo's own error does not show this."""
     try:
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        # Python imports its codec for names in Unicode if it gets a text
+        short = host.isascii() and all(len(label) < 64 for label in host.split("."))
+        return socket.getaddrinfo(host.encode() if short else host, port, type=socket.SOCK_STREAM)
     except socket.gaierror:
         if descriptors_short():
             raise OSError(errno.EMFILE, OWN_LIMITS[errno.EMFILE]) from None

@@ -20,22 +20,24 @@ import asyncio
 import contextlib
 import logging
 import secrets
-import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
 from gossamer.config.data_files import make_folder, refuse_link
 from gossamer.errors import FULL, ColdError, ConfigError, DiskFull, GossamerError, StoreError, StoreFull
 from gossamer.frontier.background_task import run_beside
-from gossamer.store import keys, sqlite_wal
+from gossamer.store import keys
 from gossamer.store.address import parse
 from gossamer.store.store import Store, connect
 from gossamer.store.store_check import write_durably
+
+if TYPE_CHECKING:
+    import sqlite3
 
 log = logging.getLogger("gossamer.worker")
 
@@ -163,6 +165,8 @@ class ColdFiles:
                 self._base = None
 
     async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        import sqlite3  # only a queue that outgrows the memory needs it
+
         def go() -> T:
             with self._lock:
                 try:
@@ -181,6 +185,8 @@ class ColdFiles:
 
     def _opened(self) -> sqlite3.Connection:
         if self._base is None:
+            from gossamer.store import sqlite_wal
+
             make_folder(self.path.parent)
             refuse_link(self.path, f"{self.path}-wal", f"{self.path}-shm")
             self._base = sqlite_wal.open_sqlite(str(self.path), 60)
@@ -386,6 +392,7 @@ class Spiller:
     async def run(self) -> None:
         """Works until cancelled. Raises StoreError or ColdError if a store stays away."""
         since: float | None = None
+        await asyncio.sleep(IDLE_INTERVAL_S)  # the first requests of a crawl come before its first round
         while True:
             pause, buckets = IDLE_INTERVAL_S, self.store.buckets
             try:

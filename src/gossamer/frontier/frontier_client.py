@@ -24,10 +24,10 @@ from gossamer.model.request import Request, unpack
 from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Adds, Claim, Claimed, ClaimOrder, Commit, Settle
 from gossamer.store.client import UnconfirmedReply
+from gossamer.store.connection import RUN
 from gossamer.store.keys import tag
 from gossamer.store.keys import totals as totals_key
 from gossamer.store.reconnect import OutageWaiter
-from gossamer.store.server import RUN
 from gossamer.store.store import Store
 from gossamer.store.store_check import write_durably
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
 from typing import Any, NamedTuple
 
 from gossamer.model.item import has_value
@@ -57,6 +56,10 @@ def usual_fields(
     >>> usual_fields({"shop": [GoodRun("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
     {('shop', 'book'): {'price': 0.95}}
     """
+    if not runs:
+        return {}
+    from statistics import median
+
     found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for site, some in runs.items():
         some = [run for run in some if run.items >= MIN_ITEMS]

@@ -10,12 +10,13 @@ texts is estimated. They are the same in every process and version.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from random import Random
 from typing import Final, NamedTuple
 
 import xxhash
+
+from gossamer.model.late_pattern import late_pattern
 
 SIZE: Final = 64
 MIN_LIKENESS: Final = 0.7
@@ -28,13 +29,13 @@ _BANDS, _BYTES, _BITS, _HEAD = 8, 32, 223, 5
 _HEADED: Final = 3
 """The minimum number of equal half bytes in two headings that have enough words in common."""
 _SIGNS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-_WORD: Final = re.compile(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
+_WORD: Final = late_pattern(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
 """A word, or one character in scripts without spaces between words."""
-_DATE: Final = re.compile(
+_DATE: Final = late_pattern(
     r"\b(?:(?:19|20)\d\d([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:19|20)\d\d|\d{1,2}:\d\d(?::\d\d)?)(?![\d.])"
 )
 """Dates and times in digits. They are removed, because the same page made on another day has another date."""
-_OUTLINE: Final = re.compile(r"\s*(?:[A-Z]\.)?\d+(?:\.\d+)*\.\s")
+_OUTLINE: Final = late_pattern(r"\s*(?:[A-Z]\.)?\d+(?:\.\d+)*\.\s")
 """The number of a heading. It is removed, so that an inserted chapter makes no difference."""
 _EMPTY: Final = 1 << 64
 

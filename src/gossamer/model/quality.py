@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from statistics import median
 from typing import Any, NamedTuple
 
 import msgspec
@@ -167,6 +166,8 @@ def run_of(crawl: str, at: str, one: Quality) -> GoodRun:
 def _drift(one: Quality, runs: list[GoodRun], least: int) -> None:
     if not runs or not one.pages + one.unread:
         return
+    from statistics import median
+
     fallen = {"quality": median(run.quality for run in runs) - one.quality}
     usual = median(run.per_page for run in runs)
     fallen["yield"] = (usual - one.per_page) / usual if usual else 0.0

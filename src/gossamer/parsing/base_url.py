@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from gossamer.model.late_pattern import late_pattern
 from gossamer.parsing.encodings import codec
 from gossamer.url import HrefResolver, origin
 from gossamer.url.scope import MAX_URL
 
 _AS_UTF8: Final = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"))
 """Encodings of documents whose URL queries are encoded in UTF-8."""
-_ODD: Final = re.compile(r"[^\x00-\x7f]")
+_ODD: Final = late_pattern(r"[^\x00-\x7f]")
 
 
-_SCHEME: Final = re.compile(r"[\x00-\x20]*([a-zA-Z][a-zA-Z0-9+.-]*):")
-_ROOTED: Final = re.compile(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n\r]*[/\\])")
+_SCHEME: Final = late_pattern(r"[\x00-\x20]*([a-zA-Z][a-zA-Z0-9+.-]*):")
+_ROOTED: Final = late_pattern(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n\r]*[/\\])")
 """Matches an href that takes at most the origin from the base URL."""
 
 

@@ -13,6 +13,7 @@ import re
 from functools import lru_cache
 
 from gossamer.data import sections
+from gossamer.model.late_pattern import late_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 
@@ -52,16 +53,16 @@ LATE_META_BYTES = 65_536
 """Number of bytes in which a later `<meta>` counts. A browser also uses a `<meta>` that its parser meets
 before the end of the head."""
 
-_CHARSET = re.compile(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
-_XML = re.compile(
+_CHARSET = late_pattern(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
+_XML = late_pattern(
     rb"""<\?xml(?>(?:(?!encoding)[^>])*)encoding[\0-\x20]*=[\0-\x20]*(?:"([^">\0-\x20]+)"|'([^'>\0-\x20]+)')[^>]*>"""
 )
-_NAME = re.compile(rb"[\t\n\f\r /]*(=?[^\t\n\f\r />=]*)")
-_EQUALS = re.compile(rb"[\t\n\f\r ]*=[\t\n\f\r ]*")
-_WORD = re.compile(rb"[\t\n\f\r >]")
-_META = re.compile(rb"<meta[\t\n\f\r /]")
-_TAG = re.compile(rb"/?[a-z][^\t\n\f\r >]*")
-_IN_CONTENT = re.compile(
+_NAME = late_pattern(rb"[\t\n\f\r /]*(=?[^\t\n\f\r />=]*)")
+_EQUALS = late_pattern(rb"[\t\n\f\r ]*=[\t\n\f\r ]*")
+_WORD = late_pattern(rb"[\t\n\f\r >]")
+_META = late_pattern(rb"<meta[\t\n\f\r /]")
+_TAG = late_pattern(rb"/?[a-z][^\t\n\f\r >]*")
+_IN_CONTENT = late_pattern(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r ;]*)|())"""
 )
 _RAW = (b"script", b"style", b"textarea", b"title", b"xmp", b"noframes", b"iframe", b"noembed")

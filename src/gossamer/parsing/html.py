@@ -11,34 +11,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
-import turbohtml
 import xxhash
 
+from gossamer.model.late_pattern import late_pattern
 from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.base_url import Base, base_of
 from gossamer.parsing.encodings import decode, encoding
 
+if TYPE_CHECKING:
+    import turbohtml
+
 MAX_TITLE_CHARS: Final = 2000
 """Maximum number of characters that are kept of a title."""
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
+_LANGUAGE: Final = late_pattern(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
-_REFRESH: Final = re.compile(
+_REFRESH: Final = late_pattern(
     r"""[\t\n\f\r ]*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[\t\n\f\r ;,])[\t\n\f\r ]*+[;,]?+[\t\n\f\r ]*+"""
     r"""(?>(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?)(?:"([^"]+)|'([^']+)|([^"'].*))""",
     re.IGNORECASE | re.DOTALL,
 )
 """Matches the content of a meta refresh, which has a time and then a URL (HTML Standard, 4.2.5.3, "shared
 declarative refresh steps")."""
-_MERGED: Final = re.compile(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
+_MERGED: Final = late_pattern(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
 _MAX_MERGE_COST: Final = 20_000_000
 """Maximum of the number of body and html start tags times the size of the page in bytes. Each of these tags
 that brings a new attribute copies all attributes so far, and 140 KB of such tags would take 1.2 GB of
 memory. Pages of less than 20 KB are not checked because they cannot take more than 90 MB."""
-_SVG: Final = turbohtml.Namespace.SVG
-_START: Final = turbohtml.TokenType.START_TAG
-_END: Final = turbohtml.TokenType.END_TAG
 _VOID: Final = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
@@ -108,8 +108,10 @@ class Document:
     @once
     def title(self) -> str | None:
         """The title with whitespace collapsed. None if the title is missing or empty."""
+        from turbohtml import Namespace
+
         for element in self.tree.select("title"):
-            if element.namespace is not _SVG:
+            if element.namespace is not Namespace.SVG:
                 return " ".join(element.text.split())[:MAX_TITLE_CHARS] or None
         return None
 
@@ -222,9 +224,12 @@ def is_deep(body: bytes, content_type: str | None) -> bool:
     """Returns whether elements may be nested deeper than `MAX_DEPTH`. turbohtml 1.15 keeps at most 512
     elements open. At exactly that depth, a table in an element that is opened twice (`<a>`) crashes the
     process. This check takes as long as parsing, so use it only for suspicious pages."""
+    import turbohtml
+
+    start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG
     inside: list[str] = []
     for token in turbohtml.tokenize(decode(body, content_type)):
-        if token.type is _START and token.tag not in _VOID:
+        if token.type is start and token.tag not in _VOID:
             tag = token.tag or ""
             if tag in _ENDS:  # the previous element of this kind ends here without an end tag
                 within = max((at for at, one in enumerate(inside) if one in _HOLD), default=-1)
@@ -233,13 +238,15 @@ def is_deep(body: bytes, content_type: str | None) -> bool:
             inside.append(tag)
             if len(inside) > MAX_DEPTH:
                 return True
-        elif token.type is _END and token.tag in inside:
+        elif token.type is end and token.tag in inside:
             while inside.pop() != token.tag:
                 pass
     return False
 
 
 def _tree(body: bytes, name: str | None) -> turbohtml.Document:
+    import turbohtml  # it has 23 modules, so a crawl makes its first request before
+
     # Declarative shadow roots stay templates, so that selectors find the links in them.
     return turbohtml.parse(body, encoding=name, positions=False, allow_declarative_shadow_roots=False)
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
-import turbohtml
 
 from gossamer.model.media_types import Body
 from gossamer.parsing.html import Document, attribute_of, parse
+
+if TYPE_CHECKING:
+    import turbohtml
 
 _MAX_TEXT_CHARS: Final = 1000
 """Maximum number of characters that are kept of a link's text."""

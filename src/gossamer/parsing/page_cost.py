@@ -11,7 +11,6 @@ class=c1><p>`) are reopened in every paragraph, up to 512 of them, so that 100 K
 
 from __future__ import annotations
 
-import re
 import resource
 import signal
 import sys
@@ -19,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from gossamer.model.late_pattern import late_pattern
 
 MEMORY_BYTES = 64 << 20
 """Bytes of memory that reading any page may take, in addition to MEMORY_PER_BYTE for each byte of the page.
@@ -146,10 +147,10 @@ _NAMES = (
     rb"[bB](?:[iI][gG])?|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[iI]|[nN][oO][bB][rR]"
     rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR][iI][kK][eE]|[tT][rR][oO][nN][gG])?|[tT][tT]|[uU]"
 )
-_FORMATS: Final = re.compile(rb"<(?:" + _NAMES + rb")[\t\n\f\r /]")
+_FORMATS: Final = late_pattern(rb"<(?:" + _NAMES + rb")[\t\n\f\r /]")
 _FIRST = rb"(?=[bcefhinstuBCEFHINSTU])"  # this lookahead halves the time
 _ROOTS = rb"|[bB][oO][dD][yY]|[hH][tT][mM][lL]"
-_STARTS: Final = re.compile(rb"<" + _FIRST + rb"(?:" + _NAMES + _ROOTS + rb")[\t\n\f\r />]")
+_STARTS: Final = late_pattern(rb"<" + _FIRST + rb"(?:" + _NAMES + _ROOTS + rb")[\t\n\f\r />]")
 _FORMATTING: Final = frozenset(
     ["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
 )
@@ -186,9 +187,9 @@ MAX_BLOCKS: Final = 7
 reopen the formatting element in the last of them, because the adoption agency algorithm of the HTML
 Standard stops after eight rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
-_CLEAR: Final = re.compile(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
+_CLEAR: Final = late_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
 """Matches start tags whose attributes are clear from their text, so that equal texts are equal elements."""
-_CLOSED: Final = re.compile(
+_CLOSED: Final = late_pattern(
     rb"<(" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")*)[\t\n\f\r ]*+>[^<]*</\1[\t\n\f\r ]*+>"
 )
 """Matches a formatting element that contains only text and is then closed."""

@@ -18,11 +18,10 @@ from functools import lru_cache
 from re import Pattern
 from typing import Any, SupportsIndex, overload
 
-import turbohtml
-
+from gossamer.model.late_pattern import late_pattern
 from gossamer.url import patterns
 
-_STEP = re.compile(r"""\.?(?:\[(?:(-?\d{1,9}|\*)|"([^"]*)"|'([^']*)')\]|([^.\[\]"'\s][^.\[\]"']*))""")
+_STEP = late_pattern(r"""\.?(?:\[(?:(-?\d{1,9}|\*)|"([^"]*)"|'([^']*)')\]|([^.\[\]"'\s][^.\[\]"']*))""")
 
 ALL_MEMBERS = None
 """The step `[*]`: all members of a list."""
@@ -79,10 +78,10 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
     return tuple(steps)
 
 
-_PSEUDO = re.compile(r"(\s*)::(text|attr\(\s*([^)\s]+)\s*\))\s*$")
+_PSEUDO = late_pattern(r"(\s*)::(text|attr\(\s*([^)\s]+)\s*\))\s*$")
 _QUOTED = r"""(?:"[^"]*"|'[^']*')"""
-_CONTAINS = re.compile(rf""":contains\(\s*({_QUOTED}|[^\s()"']+)\s*\)""")
-_HAS_CLASS = re.compile(rf"has-class\(\s*({_QUOTED}(?:\s*,\s*{_QUOTED})*)\s*\)")
+_CONTAINS = late_pattern(rf""":contains\(\s*({_QUOTED}|[^\s()"']+)\s*\)""")
+_HAS_CLASS = late_pattern(rf"has-class\(\s*({_QUOTED}(?:\s*,\s*{_QUOTED})*)\s*\)")
 
 
 class Selector:
@@ -292,6 +291,8 @@ def _found(node: Any, query: str) -> list[Any]:
 def _select(node: Any, plain: str) -> list[Any]:
     """Returns the elements that a selector without pseudo-elements finds among the node itself and its
     descendants."""
+    import turbohtml
+
     try:
         itself = [node] if isinstance(node, turbohtml.Element) and node.matches(plain) else []
         return itself + list(node.select(plain))
@@ -330,6 +331,8 @@ def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
 
 def _texts(elements: list[Any], node: Any) -> list[str]:
     """Returns the text nodes that are direct children of the elements, in document order."""
+    import turbohtml
+
     if not _nested(elements):
         return [
             str(one.data)

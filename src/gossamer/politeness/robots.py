@@ -14,16 +14,17 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from gossamer.model.late_pattern import late_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
 """Octets that mean the same literally and as %XX. `/ ? & = #` separate parts and `* $` are special, so these
 are left as they are."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
-_ODDS: Final = re.compile("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
-_USUAL: Final = re.compile(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
+_ODDS: Final = late_pattern("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
+_USUAL: Final = late_pattern(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
 """Matches nearly all URLs: URLs in which nothing must be cut or encoded."""
-_AUTHORITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
+_AUTHORITY: Final = late_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
 
 
 class RobotsRule(NamedTuple):
@@ -190,14 +191,18 @@ _KEYS: Final = {
     **dict.fromkeys(("crawl-delay", "crawldelay", "crawl delay"), _DELAY),
     **dict.fromkeys(("request-rate", "requestrate", "request rate"), _RATE),
 }
-_BLANK: Final = re.compile(
+_BLANK: Final = late_pattern(
     r"(user[- ]?agent|(?:dis)?allow|diss?all?ow|site-?maps?|crawl[- ]?delay|request[- ]?rate)\s+(\S+)", re.I
 )
-_LONGER: Final = re.compile(r"(user-?agent|disallow|allow|site-?map|crawl-?delay|request-?rate)[a-z-]+", re.I)
-_SECONDS: Final = re.compile(r"(\d{1,15}(?:[.,]\d{0,15})?|[.,]\d{1,15})\s*(?:s|secs?|seconds?)?", re.I | re.A)
-_PER: Final = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.I | re.A)
+_LONGER: Final = late_pattern(
+    r"(user-?agent|disallow|allow|site-?map|crawl-?delay|request-?rate)[a-z-]+", re.I
+)
+_SECONDS: Final = late_pattern(
+    r"(\d{1,15}(?:[.,]\d{0,15})?|[.,]\d{1,15})\s*(?:s|secs?|seconds?)?", re.I | re.A
+)
+_PER: Final = late_pattern(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.I | re.A)
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_PRODUCT: Final = re.compile(r"([^\s/();,:]{1,200})/v?\d")
+_PRODUCT: Final = late_pattern(r"([^\s/();,:]{1,200})/v?\d")
 
 
 class Robots:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +52,8 @@ def merge_logs(folder: Path) -> int:
     logs, path, table = _logs(folder), folder / NAME, folder / "known.sqlite"
     if not logs:
         return 0
+    import sqlite3
+
     table.unlink(missing_ok=True)
     refuse_link(*logs)
     try:

@@ -3,7 +3,6 @@ inserted when the store is opened."""
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from pathlib import Path
@@ -82,6 +81,8 @@ def check_kind(spec: str) -> str:
     scheme = spec.partition("://")[0].lower()
     kind = _kind(scheme)
     if kind is None:
+        import difflib
+
         close = difflib.get_close_matches(scheme, SCHEMES, 1, 0.6)
         hint = f" (did you mean {close[0]}://?)" if close else ""
         known = ", ".join(f"{name}://" for name in (*SCHEMES, *AWAY, PYTHON, *plugins.names(SINKS)))

@@ -12,7 +12,6 @@ import xxhash
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.sites.check import Meta
 
 MAX_PAGES = 1000
 """Maximum number of pages that are kept."""
@@ -27,6 +26,8 @@ MAX_REPORTED_ERRORS = 5
 def failure_reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
     """Returns why pages could not be read, as (reason, number of pages, URL of one page), the most frequent
     reason first. `since` is a time in seconds since the epoch; pages that were kept earlier are ignored."""
+    from gossamer.sites.check import Meta
+
     counts, urls = Counter[str](), dict[str, str]()
     for file in sorted(folder.glob("*.json")):
         try:
@@ -50,6 +51,8 @@ class FailedPages:
 
     def keep(self, page: Page, request: Request, why: str) -> None:
         """Stores a page with the reason for its failure. Replaces an earlier page of the same URL."""
+        from gossamer.sites.check import Meta
+
         if len(page.body) > MAX_PAGE_BYTES:
             return
         file = self.folder / f"{xxhash.xxh3_128_hexdigest(page.url.encode())}.html"

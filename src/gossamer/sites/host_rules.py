@@ -70,6 +70,11 @@ def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
     )
 
 
+def has_accounts(sites: Sequence[Any]) -> bool:
+    """Returns whether pages of any site are behind a log-in."""
+    return any(one.site.session is not None for one in sites)
+
+
 def has_rules(sites: Sequence[LoadedSite]) -> bool:
     """Whether any site sets a rule, so that hosts have to be checked."""
     own = [one.site for one in sites]

@@ -20,11 +20,8 @@ from typing import Any
 from gossamer import url as urls
 from gossamer.config import value_parsers
 from gossamer.errors import ConfigError, GossamerError, UsageError
-from gossamer.items import quality_gates
 from gossamer.model.item import Item, is_ctrl_c
 from gossamer.model.site import Site
-from gossamer.parsing import html
-from gossamer.parsing.selectors import Selector
 from gossamer.sinks import output_spec
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.script_targets import SITE, site_of
@@ -342,6 +339,11 @@ def _overlap(sites: Sequence[LoadedSite]) -> None:
 
 def _selectors(path: Path, site: Site) -> None:
     """Raises ConfigError if a selector in the site's `must_have` is invalid."""
+    if not site.must_have:
+        return
+    from gossamer.parsing import html
+    from gossamer.parsing.selectors import Selector
+
     empty = html.parse(b"", None, "http://localhost/").tree
     for query in site.must_have:
         try:
@@ -367,6 +369,8 @@ def _sinks(path: Path, site: Site) -> None:
 def _gates(path: Path, site: Site) -> None:
     """Raises ConfigError if one of the site's gates is invalid."""
     for text in site.gates:
+        from gossamer.items import quality_gates
+
         try:
             quality_gates.parse(text)
         except UsageError as error:

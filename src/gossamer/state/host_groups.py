@@ -8,11 +8,10 @@ key. A worker takes it after the claim, when the address is known. Domains work 
 from __future__ import annotations
 
 import secrets
-from importlib import resources
 from typing import Any, cast
 
 from gossamer.store import keys
-from gossamer.store.store import Store
+from gossamer.store.store import Store, script_part
 
 
 class HostGroups:
@@ -21,10 +20,7 @@ class HostGroups:
 
     def __init__(self, store: Store, at_once: int, hold: float) -> None:
         self._store, self._at_once, self._hold = store, at_once, round(hold * 1000)
-        folder = resources.files("gossamer.frontier") / "lua"
-        self._enter, self._leave = (
-            (folder / f"{verb}.lua").read_text() for verb in ("host_group_enter", "host_group_leave")
-        )
+        self._enter, self._leave = script_part("host_group_enter"), script_part("host_group_leave")
         self._mine = secrets.token_hex(6)
         self._count = 0
 

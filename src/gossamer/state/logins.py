@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Sequence
-from importlib import resources
 from typing import Any, NamedTuple, cast
 
 from gossamer.frontier.operator import OperatorCommands
 from gossamer.store import keys
-from gossamer.store.store import Store
+from gossamer.store.store import Store, script_part
 
 LOGIN_TIMEOUT_MS = 30_000
 """Milliseconds after which another worker may log in, unless the current one renews."""
@@ -69,9 +68,8 @@ class Logins:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        folder = resources.files("gossamer.frontier") / "lua"
         self._texts = {
-            verb: (folder / f"{verb}.lua").read_text()
+            verb: script_part(verb)
             for verb in ("login_account", "login_result", "login_cookies", "login_lost")
         }
 

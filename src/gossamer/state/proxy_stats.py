@@ -4,11 +4,10 @@ bound."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any, cast
 
 from gossamer.store import keys
-from gossamer.store.store import Store
+from gossamer.store.store import Store, script_part
 
 TTL_MS = 7 * 86_400_000
 """Milliseconds after which a proxy that no worker used is forgotten."""
@@ -23,10 +22,7 @@ class ProxyStatistics:
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
-        folder = resources.files("gossamer.frontier") / "lua"
-        self._prove, self._bind = (
-            (folder / f"{verb}.lua").read_text() for verb in ("proxy_health", "session_proxy")
-        )
+        self._prove, self._bind = script_part("proxy_health"), script_part("session_proxy")
         self._last = b"0"
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any, cast
 
 from gossamer.errors import Away
-from gossamer.store.store import Store
+from gossamer.store.store import Store, script_part
 
 KEY = "gossamer:rates"
 FLEET = "fleet"
@@ -26,7 +25,7 @@ class Rates:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._permits = (resources.files("gossamer.frontier") / "lua" / "rate_permits.lua").read_text()
+        self._permits = script_part("rate_permits")
 
     async def all(self) -> dict[str, float]:
         """Returns the caps in requests per second, by lane. The key `fleet` is the cap of the whole fleet."""

@@ -1,4 +1,4 @@
-"""The Redis client of a store. It sends each command to the server that holds the key, and repeats it after
+"""The client of a store. It sends each command to the server that holds the key, and repeats it after
 an outage if the client waits for outages.
 
 A command may be sent twice if its reply was lost, so only commands that may safely run twice use the normal
@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
-
-import redis.asyncio as redis
-from redis.asyncio.client import Pipeline
-from redis.exceptions import MovedError, RedisError
+from typing import Any, NamedTuple
 
 from gossamer.errors import Away, GossamerError
+from gossamer.store.commands import Command, Commands, Pipe
 from gossamer.store.reconnect import OutageWaiter
 from gossamer.store.server import Server
+from gossamer.store.server_errors import MovedError, RedisError
 from gossamer.store.servers import Servers
 from gossamer.store.store_errors import is_passing
 
@@ -28,7 +26,6 @@ REPLICA_TIMEOUT_MS = 1000
 SYNCING_TIMEOUT_MS = 250
 """Milliseconds within which a replica must confirm a write if no replica is online and one is loading its
 first copy of the data. Such a replica could become master before it receives the latest writes."""
-Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class UnconfirmedReply(NamedTuple):
@@ -57,16 +54,15 @@ def key_of(args: Sequence[Any]) -> str | bytes | None:
     return found if isinstance(found, bytes) else str(found)
 
 
-class Client(redis.Redis):
-    """A redis-py client that sends each command to the right server. `patience` waits for outages to end."""
+class Client(Commands):
+    """Sends each command to the right server. `patience` waits for outages to end."""
 
     def __init__(self, servers: Servers, seconds: float) -> None:
-        super().__init__(connection_pool=redis.ConnectionPool())  # never used: each server has its own pool
         self.servers = servers
         self.patience = OutageWaiter(seconds, self._healthy, servers.address.shown)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Sends one command. All methods of redis-py end here."""
+        """Sends one command and returns its reply. All methods end here."""
         while True:
             try:
                 return await self._once(args, options)
@@ -87,10 +83,10 @@ class Client(redis.Redis):
                 self.servers.moved(error)
         raise AssertionError
 
-    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipe:
+    def pipeline(self, transaction: bool = True) -> Pipe:
         """Returns a pipeline. Its commands go to their servers together. In a transaction, all commands must
         belong to one server."""
-        return Pipe(self, transaction)
+        return Pipe(self._send_patiently, transaction)
 
     async def send(
         self, commands: Sequence[Command], transaction: bool = False, confirm: bool = False
@@ -132,6 +128,22 @@ class Client(redis.Redis):
             self._doubt(reply)
         return replies
 
+    async def _send_patiently(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
+        """Sends the commands of a pipeline. Repeats those that failed because of an outage, as long as the client
+        waits for outages."""
+        replies = await self.send(commands, transaction)
+        while self.patience.patient:
+            left = [
+                j for j, reply in enumerate(replies) if isinstance(reply, BaseException) and is_passing(reply)
+            ]
+            if not left:
+                break
+            await self.patience.wait(replies[left[0]])
+            again = await self.send([commands[j] for j in left], transaction)
+            for j, reply in zip(left, again, strict=True):
+                replies[j] = reply
+        return replies
+
     def _doubt(self, reply: Any) -> None:
         """Makes the next call after an outage error look for the current master. A client that waits for
         outages has a background probe for that."""
@@ -167,14 +179,14 @@ class Client(redis.Redis):
                 return key
         return "gossamer:none"
 
-    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+    async def aclose(self) -> None:
         """Closes all connections."""
         await self.patience.close()
         await self.servers.close()
 
 
 async def _call(server: Server, *args: Any, **options: Any) -> Any:
-    return await server.client.execute_command(*args, **options)  # type: ignore[no-untyped-call] # redis-py leaves it so
+    return await server.client.execute_command(*args, **options)
 
 
 def _wait(scripts: list[Command], most: int) -> list[Command]:
@@ -204,41 +216,7 @@ async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
 
 async def _all(server: Server, commands: list[Command], transaction: bool) -> list[Any]:
     """Sends commands together and returns the replies. An error is returned in place of its reply."""
-    pipe = server.client.pipeline(transaction=transaction)
-    pipe.command_stack = cast(Any, commands)
     try:
-        return await pipe.execute(raise_on_error=False)
+        return await server.client.pool.send(commands, transaction)
     except (RedisError, OSError) as error:
         return [error] * len(commands)
-
-
-class Pipe(Pipeline):
-    """A pipeline. `execute` sends its commands as `Client.send` does. It repeats commands that failed because
-    of an outage, as long as the client waits for outages."""
-
-    def __init__(self, client: Client, transaction: bool) -> None:
-        super().__init__(client.connection_pool, client.response_callbacks, transaction, None)
-        self._client = client
-
-    async def execute(self, raise_on_error: bool = True) -> list[Any]:
-        """Returns the replies. Raises the first error, or leaves errors in the list if `raise_on_error` is
-        false."""
-        commands, self.command_stack = cast(list[Command], list(self.command_stack)), []
-        patience = self._client.patience
-        replies = await self._client.send(commands, self.is_transaction)
-        while patience.patient:
-            left = [
-                j for j, reply in enumerate(replies) if isinstance(reply, BaseException) and is_passing(reply)
-            ]
-            if not left:
-                break
-            await patience.wait(replies[left[0]])
-            for j, reply in zip(
-                left, await self._client.send([commands[j] for j in left], self.is_transaction), strict=True
-            ):
-                replies[j] = reply
-        if raise_on_error:
-            for reply in replies:
-                if isinstance(reply, BaseException):
-                    raise reply
-        return replies

@@ -12,13 +12,11 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import redis.asyncio as redis
-from redis.exceptions import RedisError
-from redis.exceptions import TimeoutError as LostInTime
-
 from gossamer.errors import Away, GossamerError, StoreError
 from gossamer.store.address import Address, HostPort
+from gossamer.store.connection import Dialling, ServerClient
 from gossamer.store.server import INFO_TIMEOUT_S, Server
+from gossamer.store.server_errors import LostInTime, RedisError
 from gossamer.store.store_errors import is_login_refused, is_passing, to_gossamer_error
 
 SLOTS = 16384
@@ -104,7 +102,7 @@ class Sentinels:
     async def close(self) -> None:
         """Closes the connections."""
         for client in self._clients.values():
-            await client.connection_pool.aclose()
+            await client.pool.close()
 
 
 class Nodes:
@@ -142,27 +140,17 @@ class Nodes:
         raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
 
 
-async def send_command(client: redis.Redis, *args: Any) -> Any:
+async def send_command(client: ServerClient, *args: Any) -> Any:
     """Sends one command, with a timeout of LOOK seconds."""
     try:
         async with asyncio.timeout(INFO_TIMEOUT_S):
-            return await client.execute_command(*args)  # type: ignore[no-untyped-call] # redis-py leaves it so
+            return await client.execute_command(*args)
     except TimeoutError as error:
         raise LostInTime(f"no answer within {INFO_TIMEOUT_S:.0f} s") from error
 
 
-def _client(address: Address, place: HostPort) -> redis.Redis:
-    kind = redis.SSLConnection if address.tls else redis.Connection
-    pool = redis.ConnectionPool(
-        connection_class=kind,
-        host=place.host,
-        port=place.port,
-        socket_timeout=INFO_TIMEOUT_S,
-        socket_connect_timeout=1.0,
-        retry=None,
-        **address.options(sentinel=True),
-    )
-    return redis.Redis(connection_pool=pool)
+def _client(address: Address, place: HostPort) -> ServerClient:
+    return ServerClient(Dialling(place, address, INFO_TIMEOUT_S, 1.0, for_sentinel=True))
 
 
 def _services(info: Any) -> str:
@@ -174,17 +162,13 @@ def _services(info: Any) -> str:
 
 
 def _read(found: Any, asked: HostPort) -> tuple[list[Range], list[HostPort]]:
-    """Decodes the reply of CLUSTER SLOTS, which redis-py may return as a dict. Returns the masters by slot
-    range, and all nodes."""
+    """Decodes the reply of CLUSTER SLOTS. Returns the masters by slot range, and all nodes."""
 
     def place(one: Any) -> HostPort:
         host = _text(one[0])
         return HostPort(host if host not in ("", "?") else asked.host, int(one[1]))
 
-    if isinstance(found, dict):
-        rows = [(first, last, one["primary"], one["replicas"]) for (first, last), one in found.items()]
-    else:
-        rows = [(one[0], one[1], one[2], one[3:]) for one in found]
+    rows = [(one[0], one[1], one[2], one[3:]) for one in found]
     ranges = [(int(first), int(last), place(master)) for first, last, master, _ in rows]
     nodes = [place(one) for _, _, master, replicas in rows for one in (master, *replicas)]
     return ranges, nodes

@@ -32,12 +32,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from gossamer.config.data_files import make_folder, open_file, refuse_links_in
 from gossamer.errors import OWN_LIMITS, ConfigError, InUse, StoreDamaged, StoreError, of_data, short_of
 from gossamer.store.append_only import check_files, mend_tail, set_aside
+from gossamer.store.blocking_call import call_socket
+from gossamer.store.server_errors import BusyLoadingError, Lost, LostInTime, RedisError, ResponseError
 
 MAX_RESTARTS = 3
 UNANSWERED_S = 30.0
@@ -421,26 +423,60 @@ class Embedded:
 
     def _end(self) -> None:
         """Stops the server and removes its socket."""
-        self._end_servers(UNANSWERED_S)
+        self._end_servers(UNANSWERED_S, self._shut_down())
         self._remove_socket()
 
-    def _end_servers(self, patience: float) -> None:
+    def _shut_down(self) -> set[int]:
+        """Tells the server to end. Returns its pid if it ends. It handles a signal only at its next tick, up to
+        100 ms later."""
+        run = self._running()
+        if run is None or not _is_private(Path(run[1])) or _standing(str(run[0])):
+            return set()
+        if _ping(run[1], 1.0) == "yes":
+            try:
+                call_socket(run[1], 1.0, "SHUTDOWN")
+            except Lost:  # it closed the connection
+                return {run[0]}
+            except RedisError:  # it cannot write its files
+                pass
+        return set()
+
+    def _end_servers(self, patience: float, asked: Collection[int] = ()) -> None:
         """Stops the processes that hold the server lock. The lock proves that they belong to this folder.
 
-        Sends SIGTERM first, and SIGKILL after `patience` seconds.
+        Sends SIGTERM first, unless these processes were `asked` to end, and SIGKILL after `patience` seconds.
         """
-        deadline, sent, asked = time.monotonic() + patience, False, set[int]()
+        asked = set(asked)
+        deadline, sent = time.monotonic() + patience, bool(asked)
         # a server releases its lock before it exits
-        while (pids := self._holders()) or not asked.isdisjoint(_children):
-            asked |= set(pids)
-            late = time.monotonic() >= deadline or all(_standing(str(pid)) for pid in pids)
-            for pid in pids if late or not sent else ():
-                self._signal(pid, signal.SIGKILL if late else signal.SIGTERM)
+        while self._is_held() or not asked.isdisjoint(_children):
+            late = time.monotonic() >= deadline or (sent and all(_standing(str(pid)) for pid in asked))
+            if late or not sent:
+                for pid in self._holders():
+                    asked.add(pid)
+                    self._signal(pid, signal.SIGKILL if late or _standing(str(pid)) else signal.SIGTERM)
             sent = True
             if time.monotonic() > deadline + 10:
                 return
             time.sleep(0.01)
             _reap()
+
+    def _is_held(self) -> bool:
+        """Returns whether any process holds the server lock. Asks for the lock, because to look through all
+        processes takes a hundred times as long."""
+        if self._lock_id is None:
+            return False
+        try:
+            fd = self._open("server.lock", os.O_RDWR)
+        except OSError:  # the folder was removed
+            return bool(self._holders())
+        try:
+            about = os.fstat(fd)
+            if (about.st_dev, about.st_ino) != self._lock_id:
+                return bool(self._holders())
+            return not _take(fd)
+        finally:
+            os.close(fd)
 
     def _signal(self, pid: int, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -539,36 +575,24 @@ def _take(fd: int, data: Path | None = None) -> bool:
 def _ping(socket: str, seconds: float) -> str:
     """Sends PING to the server on a socket. Returns yes, loading, silent (connected, no reply) or none (no
     connection)."""
-    import redis
-    from redis.backoff import NoBackoff
-    from redis.retry import Retry
-
-    once = Retry(NoBackoff(), 0)  # no retries by the client, because its backoff starts at one second
-    client = redis.Redis(
-        unix_socket_path=socket, socket_timeout=seconds, socket_connect_timeout=seconds, retry=once
-    )
     try:
-        client.ping()
-    except redis.BusyLoadingError:
+        call_socket(socket, seconds, "PING")
+    except BusyLoadingError:
         return "loading"
-    except redis.ResponseError:  # the server is alive, but its disk is full, so it rejects even PING
+    except ResponseError:  # the server is alive, but its disk is full, so it rejects even PING
         return "yes"
-    except redis.TimeoutError:
+    except LostInTime:
         return "silent"
-    except (redis.RedisError, OSError):
+    except RedisError:
         return "none"
-    finally:
-        client.close()
     return "yes"
 
 
 def _drop_connections(url: str) -> None:
     """Closes all other client connections. They belong to processes that died or gave up, and their pending
     commands must not run any more."""
-    import redis
-
-    with contextlib.suppress(redis.RedisError), redis.Redis.from_url(url, socket_timeout=5) as client:
-        client.client_kill_filter(_type="normal", skipme=True)
+    with contextlib.suppress(RedisError):
+        call_socket(url.removeprefix("unix://"), 5.0, "CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")
 
 
 def _is_private(socket: Path) -> bool:

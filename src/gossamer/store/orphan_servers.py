@@ -18,13 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
 from gossamer.config.data_files import open_file
 from gossamer.errors import GossamerError
+from gossamer.store.blocking_call import call_socket
 from gossamer.store.embedded import Embedded
+from gossamer.store.server_errors import Lost, RedisError
 
 
 class Orphan(NamedTuple):
@@ -43,20 +41,17 @@ def find_orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
         socket = folder / "s"
         if not _ours(folder, socket) or now - socket.lstat().st_mtime < age:
             continue
-        client = redis.Redis(unix_socket_path=str(socket), socket_timeout=2, retry=Retry(NoBackoff(), 0))
         try:
             # the server reports no path for a deleted folder
-            where = Path(str(client.config_get("dir").get("dir") or "/nowhere"))
-        except redis.ConnectionError:
+            where = Path(call_socket(str(socket), 2.0, "CONFIG GET", "dir").get("dir") or "/nowhere")
+        except Lost:
             yield Orphan(socket, False, None)
-        except redis.RedisError:
+        except RedisError:
             continue  # alive and busy
         else:
             if where.is_dir() and _lived_in(where):
                 continue
             yield Orphan(socket, True, where if where.is_dir() else None)
-        finally:
-            client.close()
 
 
 def remove_orphan(orphan: Orphan) -> None:
@@ -70,11 +65,8 @@ def remove_orphan(orphan: Orphan) -> None:
                 door.leave()
         return
     if orphan.alive:
-        with (
-            contextlib.suppress(redis.RedisError),
-            redis.Redis(unix_socket_path=str(orphan.socket), socket_timeout=5) as client,
-        ):
-            client.shutdown(nosave=True)
+        with contextlib.suppress(RedisError):  # a server that ends does not reply
+            call_socket(str(orphan.socket), 5.0, "SHUTDOWN", "NOSAVE")
     shutil.rmtree(orphan.socket.parent, ignore_errors=True)
 
 

@@ -10,47 +10,14 @@ import asyncio
 import re
 from typing import Any
 
-import hiredis
-import redis.asyncio as redis
-from redis.exceptions import NoPermissionError, ResponseError
-from redis.exceptions import TimeoutError as LostInTime
-
 from gossamer.store.address import Address, HostPort
+from gossamer.store.connection import Dialling, ServerClient
+from gossamer.store.server_errors import LostInTime, NoPermissionError
 
 INFO_TIMEOUT_S = 2.0
 """Seconds within which a server must answer INFO."""
 MAX_REPLICA_LAG_S = 10
 """Seconds without an acknowledgment after which a replica no longer counts."""
-RUN = "run id of the server"
-"""A placeholder for the last argument of a command. The connection replaces it with the run id of its server
-process."""
-_RUN_ID = re.compile(rb"run_id:(\w+)")
-
-
-class _Packing:
-    """A connection mixin that packs commands in C. redis-py's own packer takes 1 us per argument, and a page
-    has a hundred arguments."""
-
-    run_id = b""
-
-    def pack_command(self, *args: Any) -> list[bytes]:
-        """Returns a command as one buffer. A name such as `SCRIPT LOAD` is sent as two words."""
-        if args[-1] is RUN:
-            args = (*args[:-1], self.run_id)
-        return [hiredis.pack_command((*str(args[0]).split(), *args[1:]))]
-
-
-async def _greet(connection: Any) -> None:
-    """Sets up a new connection: logs in, and reads the run id of the server process."""
-    await connection.on_connect()
-    try:
-        await connection.send_command("INFO", "server")
-        text = await connection.read_response()
-    except ResponseError:  # the user may not call INFO
-        connection.run_id = b""
-        return
-    found = _RUN_ID.search(text if isinstance(text, bytes) else str(text).encode())
-    connection.run_id = found[1] if found else b""
 
 
 class Server:
@@ -63,25 +30,8 @@ class Server:
         self.filling = 0
         """Number of replicas that are still loading their first copy of the data."""
         self.info: dict[str, Any] = {}
-        kind = "unix" if not place.port else "tls" if address.tls else "tcp"
-        base = {
-            "unix": redis.UnixDomainSocketConnection,
-            "tls": redis.SSLConnection,
-            "tcp": redis.Connection,
-        }[kind]
-        where: dict[str, Any] = {"host": place.host, "port": place.port, "socket_keepalive": True}
-        self.client = redis.Redis(
-            connection_pool=redis.BlockingConnectionPool(
-                connection_class=type("Packing", (_Packing, base), {}),
-                max_connections=64,
-                timeout=timeout,
-                socket_timeout=timeout,
-                socket_connect_timeout=min(timeout, 3.0),
-                retry=None,
-                redis_connect_func=None if plain else _greet,
-                **(where if place.port else {"path": place.host}),
-                **address.options(),
-            )
+        self.client = ServerClient(
+            Dialling(place, address, timeout, min(timeout, 3.0), reads_run_id=not plain)
         )
 
     @property
@@ -117,4 +67,4 @@ class Server:
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self.client.connection_pool.aclose()
+        await self.client.pool.close()

@@ -7,17 +7,16 @@ The set is rebuilt from each discovery, so after an outage it contains the serve
 from __future__ import annotations
 
 import asyncio
+import binascii
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
-
-from redis.crc import key_slot
-from redis.exceptions import MovedError, RedisError
 
 from gossamer.errors import Away
 from gossamer.store.address import Address, HostPort
 from gossamer.store.discovery import SLOTS, Look, Nodes, Range, Sentinels, by_itself
 from gossamer.store.server import Server
+from gossamer.store.server_errors import MovedError, RedisError
 from gossamer.store.store_errors import to_gossamer_error
 
 DISCOVERY_TTL_S = 5.0
@@ -26,8 +25,11 @@ DISCOVERY_TTL_S = 5.0
 
 @lru_cache(8192)
 def cluster_slot(key: str | bytes) -> int:
-    """Returns the Cluster slot of a key."""
-    return int(key_slot(key if isinstance(key, bytes) else key.encode()))
+    """Returns the Cluster slot of a key. Only the text between the first braces counts, if there is one."""
+    name = key if isinstance(key, bytes) else key.encode()
+    if (first := name.find(b"{")) >= 0 and (last := name.find(b"}", first + 1)) > first + 1:
+        name = name[first + 1 : last]
+    return binascii.crc_hqx(name, 0) % SLOTS
 
 
 class Servers:
@@ -129,13 +131,13 @@ class Servers:
                 before, self._ranges, self.turn = self._only, ranges, self.turn + 1
                 self._take(ranges)
                 if before is not None and before is not self._only:
-                    await before.client.connection_pool.disconnect(inuse_connections=False)
+                    await before.client.pool.close_idle()
             self._looked = time.monotonic()
 
     async def drop_idle(self) -> None:
         """Closes idle connections. Connections from before an outage no longer work."""
         for server in self._by_place.values():
-            await server.client.connection_pool.disconnect(inuse_connections=False)
+            await server.client.pool.close_idle()
 
     async def close(self) -> None:
         """Closes all connections."""

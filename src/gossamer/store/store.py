@@ -7,15 +7,16 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from importlib import resources
+from functools import cache
+from pathlib import Path
 from typing import Any, cast
-
-from redis.exceptions import NoScriptError, RedisError
 
 from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreFull
 from gossamer.store import keys
 from gossamer.store.address import parse
-from gossamer.store.client import Client, Command
+from gossamer.store.client import Client
+from gossamer.store.commands import Command
+from gossamer.store.server_errors import NoScriptError, RedisError
 from gossamer.store.servers import Servers
 from gossamer.store.store_check import check_store
 from gossamer.store.store_errors import to_gossamer_error
@@ -24,6 +25,7 @@ BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
 BUCKETS_CLUSTER = 1024
 FOR_EVER = float("inf")
+_LUA = Path(__file__).parents[1] / "frontier" / "lua"
 _FIRST = ("prelude", "breaker", "host_order", "heap_of_host", "host_state")
 _TAKING = (
     "prelude",
@@ -36,6 +38,8 @@ _TAKING = (
     "page_budget",
     "links",
 )
+_READING = frozenset({"abandoned_crawls", "cold_buckets", "counts"})
+"""Scripts that change no host. They need only the prelude, and a server compiles every script when it is sent."""
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
@@ -56,7 +60,6 @@ _SHARED = {
     "free_slots": ("prelude", "landed"),
     "due_buckets": ("prelude", "ready_heaps", "ready_ranks"),
     "requeue_expired": ("prelude", "queue"),
-    "abandoned_crawls": ("prelude",),
     "dead_letters": ("prelude", "queue", "cold_spill"),
     "change_priority": ("prelude", "queue", "cold_spill"),
     "cold_refill": ("prelude", "queue", "cold_spill"),
@@ -141,7 +144,7 @@ class Store:
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
         """Calls a script on a bucket. Repeats it after an outage if the client waits for outages."""
         self.used += 1
-        call = ("EVALSHA", self.digest(verb), 1, keys.tag(bucket), *args)
+        call = (*self._call(verb), 1, keys.tag(bucket), *args)
         try:
             return await self.guard(self.client.execute_command(*call))
         except NoScriptError:
@@ -155,9 +158,9 @@ class Store:
         Returns one element per call: the reply or a gossamer error. With `confirm`, an unconfirmed reply is
         returned as `UnconfirmedReply`.
         """
-        digest = self.digest(verb)
+        call = self._call(verb)
         self.used += len(calls)
-        sent: list[Command] = [(("EVALSHA", digest, 1, keys.tag(b), *args), {}) for b, args in calls]
+        sent: list[Command] = [((*call, 1, keys.tag(b), *args), {}) for b, args in calls]
         replies = await self._send(sent, confirm)
         again = [j for j, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if again:  # a server that was just promoted to master has no scripts
@@ -206,6 +209,14 @@ class Store:
         long enough."""
         await self.guard(self.client.patience.wait(error))
 
+    def _call(self, verb: str) -> tuple[str, str]:
+        """Returns the first two words of a call. The first call of a script on an embedded store sends its text,
+        because a server that just started would have to ask for it."""
+        if verb in self._digests or not self.client.servers.embedded:
+            return "EVALSHA", self.digest(verb)
+        self.digest(verb)
+        return "EVAL", self.text(verb)
+
     def digest(self, verb: str) -> str:
         """Returns the SHA-1 of a script, which names it in EVALSHA."""
         if verb not in self._digests:
@@ -215,10 +226,9 @@ class Store:
     def text(self, verb: str) -> str:
         """Returns the full text of a script: the shared parts, then its own file."""
         if verb not in self._texts:
-            folder = resources.files("gossamer.frontier") / "lua"
             shared = _SHARED.get(verb, ("prelude",))[1:]
-            names = (*_FIRST, *shared, verb)
-            self._texts[verb] = "\n".join((folder / f"{name}.lua").read_text() for name in names)
+            names = ("prelude", verb) if verb in _READING else (*_FIRST, *shared, verb)
+            self._texts[verb] = "\n".join(map(script_part, names))
         return self._texts[verb]
 
     async def guard(self, call: Awaitable[Any]) -> Any:
@@ -252,6 +262,12 @@ class Store:
     async def close(self) -> None:
         """Closes the connections."""
         await self.client.aclose()
+
+
+@cache
+def script_part(name: str) -> str:
+    """Returns the text of a file in `frontier/lua`."""
+    return (_LUA / f"{name}.lua").read_text()
 
 
 def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded: bool = False) -> Store:

@@ -13,11 +13,10 @@ import time
 from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, cast
 
-from redis.exceptions import NoPermissionError, ResponseError
-
 from gossamer.errors import Away, StoreError
 from gossamer.store import keys
 from gossamer.store.client import Client
+from gossamer.store.server_errors import NoPermissionError, ResponseError
 from gossamer.store.store_errors import to_gossamer_error
 
 

@@ -5,22 +5,6 @@ from __future__ import annotations
 import errno
 import re
 
-from redis.exceptions import (
-    AskError,
-    AuthenticationError,
-    AuthorizationError,
-    BusyLoadingError,
-    ClusterDownError,
-    MovedError,
-    NoPermissionError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TryAgainError,
-)
-from redis.exceptions import ConnectionError as Lost
-from redis.exceptions import TimeoutError as LostInTime
-
 from gossamer.errors import (
     OWN_LIMITS,
     Away,
@@ -32,6 +16,20 @@ from gossamer.errors import (
     own_limit,
 )
 from gossamer.store.address import Address
+from gossamer.store.server_errors import (
+    AskError,
+    AuthenticationError,
+    BusyLoadingError,
+    ClusterDownError,
+    Lost,
+    LostInTime,
+    MovedError,
+    NoPermissionError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
 
 _PASSING = (
     "LOADING",
@@ -72,7 +70,7 @@ def is_passing(error: BaseException) -> bool:
 
 def is_login_refused(error: BaseException) -> bool:
     """Returns whether the server rejected the user or the password."""
-    if isinstance(error, AuthenticationError | AuthorizationError):
+    if isinstance(error, AuthenticationError):
         return True
     return isinstance(error, RedisError) and any(word in str(error) for word in _REFUSED)
 
@@ -129,7 +127,7 @@ def _speech(text: str, address: Address) -> str:
 
 def _line(error: BaseException, address: Address) -> str:
     text = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
-    text = re.sub(r"^HELLO must be called .*", "it was not given", text)
+    text = re.sub(r"^Authentication required.*", "it was not given", text)
     for secret in (address.password, address.sentinel_password):
         if secret and len(secret.reveal()) > 3:
             text = text.replace(secret.reveal(), "***")

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
+from gossamer.model.late_pattern import late_pattern
+
 # Taken from the global rules of ClearURLs and the documentation of the services below. If a site uses one of
 # these names for something else, pages are lost. Names in general use (`ref`, `source`, `mc`, `s`) are
 # therefore not in the list.
@@ -172,13 +174,13 @@ SESSIONS = (
 )
 
 KEEP, DROP, BY_VALUE = range(3)
-_IN_PATH = re.compile(
+_IN_PATH = late_pattern(
     r";(?:jsessionid|phpsessid|sessionid|sid)=[^;/]*"  # servlets, PHP
     r"|/(?:\((?:[a-z]\([^()/]*\))+\))(?=/)",  # cookieless ASP.NET
     re.IGNORECASE,
 )
-_HEX = re.compile(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{8,}|[0-9a-f]{16,}", re.IGNORECASE)
-_RANDOM = re.compile(r"(?=(?:[^0-9]*[0-9]){3})[0-9a-z,]{22,}", re.IGNORECASE)
+_HEX = late_pattern(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{8,}|[0-9a-f]{16,}", re.IGNORECASE)
+_RANDOM = late_pattern(r"(?=(?:[^0-9]*[0-9]){3})[0-9a-z,]{22,}", re.IGNORECASE)
 
 
 class DroppedParameters:

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 
+from gossamer.model.late_pattern import late_pattern
+
 MAX_SEGMENTS = 24
 """Maximum number of path segments of a URL. The deepest real trees (source browsers) have about 18."""
 MAX_PARAMETERS = 32
@@ -33,24 +35,24 @@ RULES = {
 }
 """The URLs that each rule refuses, as shown by `explain`."""
 
-_SESSION = re.compile(
+_SESSION = late_pattern(
     r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE
 )
-_YEAR = re.compile("[/=][12][0-9]{3}")
+_YEAR = late_pattern("[/=][12][0-9]{3}")
 _NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(0?[1-9]|1[0-2]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)"
 _DAY = r"(0?[1-9]|[12][0-9]|3[01])"
-_PATH_DATE = re.compile(rf"/([0-9]{{4}})(?:([/-]?){_MONTH}(?:\2{_DAY})?)?/?(?:index\.[a-z]+)?$")
-_FULL_DATE = re.compile(r"/([0-9]{4})([/-])(?:0[1-9]|1[0-2])\2(?:0[1-9]|[12][0-9]|3[01])(?=[/-]|$)")
-_VALUE_DATE = re.compile(rf"([0-9]{{4}})-?{_MONTH}(?:-?{_DAY})?(?:[tT ].*)?")
-_VIEWS = re.compile(
+_PATH_DATE = late_pattern(rf"/([0-9]{{4}})(?:([/-]?){_MONTH}(?:\2{_DAY})?)?/?(?:index\.[a-z]+)?$")
+_FULL_DATE = late_pattern(r"/([0-9]{4})([/-])(?:0[1-9]|1[0-2])\2(?:0[1-9]|[12][0-9]|3[01])(?=[/-]|$)")
+_VALUE_DATE = late_pattern(rf"([0-9]{{4}})-?{_MONTH}(?:-?{_DAY})?(?:[tT ].*)?")
+_VIEWS = late_pattern(
     r"/(?i:((?:events?|school|full|my)?[-_]?(?:cal|calendars?|kalender|calendario|calendrier|agenda|planner))|events?"
     r"|eventos|veranstaltungen|termine|schedules?|timetable|bookings?|reservations?|availability)(?=[/.?]|$)"
 )
-_CALENDAR_NAME = re.compile(
+_CALENDAR_NAME = late_pattern(
     r"(?:^|[-_])(?:cal|calendar|kalender|tribe|event)(?:$|[-_])|eventdate", re.IGNORECASE
 )
-_DATE_NAMES = re.compile(
+_DATE_NAMES = late_pattern(
     r"date|datum|day|month|start|from|until|^(?:d|m|w|to|end|week|time|when)$", re.IGNORECASE
 )
 _PARTS = ({"year", "y", "yr", "jahr"}, {"month", "m", "mon", "mm", "monat"}, {"day", "d", "dd", "tag"})

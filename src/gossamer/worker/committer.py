@@ -17,14 +17,16 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.errors import Moved, Stale
 from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.visit import Adds, Claim, Commit, Visit
-from gossamer.worker.near_duplicates import DuplicateMarker
 from gossamer.worker.outputs import Append, Outputs
 from gossamer.worker.visit_totals import TotalsOfVisits
+
+if TYPE_CHECKING:
+    from gossamer.worker.near_duplicates import DuplicateMarker
 
 MAX_COMMIT_BYTES = 32 << 20
 GATHER_WAIT_S = 0.02

@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from email.utils import parsedate_to_datetime
 
 from gossamer.blocks import Block
 from gossamer.model.page import Failure, Page
@@ -93,6 +92,8 @@ def retry_after(value: str | None, now: float | None = None) -> float:
     value = value.strip()
     if value.isascii() and value.isdigit():
         return float(value[:9])
+    from email.utils import parsedate_to_datetime
+
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now))
     except (ValueError, TypeError, OverflowError):

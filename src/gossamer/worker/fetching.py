@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -20,9 +20,11 @@ from gossamer.model.visit import Attempt, Claim
 from gossamer.worker import conditional_get
 from gossamer.worker.climbing import Climb, Climbing, Rungs
 from gossamer.worker.decide import REDIRECTS, decide, redirect_target
-from gossamer.worker.login_session import LoggedInFetcher
 from gossamer.worker.robots_gate import HostTreatment
 from gossamer.worker.routing import LaneRouter
+
+if TYPE_CHECKING:
+    from gossamer.worker.login_session import LoggedInFetcher
 
 SOLVED = ("captcha", "challenge")
 """Kinds of block for which the site's captcha hook is called."""

@@ -33,7 +33,6 @@ from gossamer.url.traps import growing
 from gossamer.worker.asset_download import AssetRows, add_references, request_named_files
 from gossamer.worker.crash_marker import CrashMarker
 from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
-from gossamer.worker.near_duplicates import mark_row
 from gossamer.worker.records import failed_record, format_time, given_fields, page_record, page_row
 
 MAX_LINKS = 5000
@@ -537,6 +536,8 @@ class Reader:
         row = page_row(record, self.key(record.requested_url))
         if self.duplicates != "off":
             # last, because it changes the page's tree
+            from gossamer.worker.near_duplicates import mark_row
+
             mark_row(row, page, document, self.duplicates.startswith("near"))
         return row
 

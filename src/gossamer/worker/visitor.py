@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -37,7 +37,9 @@ from gossamer.worker.link_intake import ReadResult, TakenLinks
 from gossamer.worker.min_depth import MinDepthVisits, read_again
 from gossamer.worker.robots_gate import RobotsGate, robots_health
 from gossamer.worker.routing import SiteRouter
-from gossamer.worker.shared_throttle import SharedThrottle
+
+if TYPE_CHECKING:
+    from gossamer.worker.shared_throttle import SharedThrottle
 
 SLOW_DOWN = (429, 503)
 ENDS_ITS_READER = "it ended two processes that read it"

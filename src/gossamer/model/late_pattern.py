@@ -1,0 +1,35 @@
+"""Regular expressions that are compiled when they are first used, because a process uses few of those that its modules
+define."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, AnyStr, cast
+
+
+class _LatePattern:
+    """Has the attributes of a `re.Pattern`. The first one that is read compiles the pattern, and all of them are then
+    attributes of this object."""
+
+    def __init__(self, pattern: Any, flags: int) -> None:
+        self._source = pattern, flags
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        compiled = re.compile(*self._source)
+        vars(self).update((one, getattr(compiled, one)) for one in _ATTRIBUTES)
+        return getattr(compiled, name)
+
+
+_ATTRIBUTES = tuple(name for name in dir(re.Pattern) if not name.startswith("__"))
+
+
+def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Returns a pattern that is compiled when it is first used. An error in the pattern is raised then, too. It is no
+    instance of `re.Pattern`, so it cannot be given to functions of `re`.
+
+    >>> late_pattern("[0-9]+").findall("10 of 12")
+    ['10', '12']
+    """
+    return cast(re.Pattern[AnyStr], _LatePattern(pattern, flags))

@@ -1,0 +1,95 @@
+"""The errors of a Valkey server and of the connection to it, before the store turns them into gossamer errors
+(`store_errors`).
+
+A server's error begins with a code. Known codes have a class here and are removed from the message.
+"""
+
+from __future__ import annotations
+
+
+class RedisError(Exception):
+    """Any error of a server or of a connection."""
+
+
+class Lost(RedisError):
+    """The connection cannot be made, or it was lost."""
+
+
+class LostInTime(RedisError):
+    """The server did not answer in time."""
+
+
+class BusyLoadingError(Lost):
+    """The server is loading its data."""
+
+
+class AuthenticationError(Lost):
+    """The server refused the user or the password."""
+
+
+class ResponseError(RedisError):
+    """The server replied with an error."""
+
+
+class NoPermissionError(ResponseError):
+    """The user may not run this command."""
+
+
+class NoScriptError(ResponseError):
+    """The server does not have the script yet."""
+
+
+class ReadOnlyError(ResponseError):
+    """The server is a replica."""
+
+
+class ClusterDownError(ResponseError):
+    """The Cluster, or the master of the replica, cannot be used now."""
+
+
+class TryAgainError(ResponseError):
+    """The slot is between two nodes of a Cluster."""
+
+
+class AskError(ResponseError):
+    """The slot is on its way to another node. `slot_id`: the slot. `host`, `port`: the other node."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        slot, node = text.split(" ")
+        self.slot_id = int(slot)
+        self.host, _, port = node.rpartition(":")
+        self.port = int(port)
+
+
+class MovedError(AskError):
+    """The slot belongs to another node."""
+
+
+_CLASSES: dict[str, type[RedisError]] = {
+    "ERR": ResponseError,
+    "OOM": ResponseError,
+    "EXECABORT": ResponseError,
+    "CROSSSLOT": ResponseError,
+    "LOADING": BusyLoadingError,
+    "NOAUTH": AuthenticationError,
+    "WRONGPASS": AuthenticationError,
+    "NOPERM": NoPermissionError,
+    "NOSCRIPT": NoScriptError,
+    "READONLY": ReadOnlyError,
+    "ASK": AskError,
+    "MOVED": MovedError,
+    "TRYAGAIN": TryAgainError,
+    "CLUSTERDOWN": ClusterDownError,
+    "MASTERDOWN": ClusterDownError,
+}
+
+
+def server_error(text: str) -> RedisError:
+    """Returns the error of a server's reply."""
+    code, _, rest = text.partition(" ")
+    if code not in _CLASSES:
+        return ResponseError(text)
+    if rest == "max number of clients reached":
+        return Lost(rest)
+    return _CLASSES[code](rest)
