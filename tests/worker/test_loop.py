@@ -336,7 +336,7 @@ async def test_starts_keep_the_delay_while_hosts_are_freed_early(road: Make) -> 
 
 
 async def test_a_limit_of_bytes_counts_each_page_before_the_next(road: Make) -> None:
-    net = Net({url: "x" * 1000 for url in URLS})
+    net = Net(dict.fromkeys(URLS, "x" * 1000))
     table = road(net, per_host=1, size_limit=2500)
     await table.add(*URLS)
     assert await table.run() == "bytes"

@@ -77,8 +77,6 @@ class BucketCalls(Protocol):
 
     def freeing(self, settles: Sequence[Settle]) -> Any: ...
 
-    def landing(self, settles: Sequence[Settle]) -> list[Any]: ...
-
     def requeuing(self) -> Any: ...
 
 
@@ -238,7 +236,7 @@ class AllBucketsFrontier:
                 self._store.note(error)
                 return []
         calls = [
-            (bucket, (*self._frontier.claiming(k), *self._frontier.landing(landed.get(bucket, ()))))
+            (bucket, (*self._frontier.claiming(k), *self._frontier.freeing(landed.get(bucket, ()))[1:]))
             for bucket, k in asks
         ]
         replies = await self._store.run_all("claim", calls, confirm=True)
