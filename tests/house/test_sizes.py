@@ -20,7 +20,7 @@ LARGER: dict[str, tuple[int, str]] = {
     ),
     "src/gossamer/cli/doctor.py::doctor": (64, "the options of one command, a line each"),
     "src/gossamer/collectors/http/collector.py::__init__": (
-        68,
+        69,
         "what a connection needs, a line for each argument",
     ),
     "src/gossamer/model/site.py::__init__": (85, "the arguments of Site, a line each, are its documentation"),
@@ -194,6 +194,7 @@ LUA_SHARED = {
     "breaker",
     "heap_of_host",
     "host_state",
+    "landed",
     "ready_heaps",
     "grant_leases",
     "failover",

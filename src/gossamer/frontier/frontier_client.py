@@ -397,15 +397,11 @@ class Frontier:
 
     def freeing(self, settles: Sequence[Settle]) -> Any:
         """Returns the arguments of `free_slots`."""
-        return self.crawl, *self.landing(settles)
-
-    def landing(self, settles: Sequence[Settle]) -> list[Any]:
-        """Returns the arguments of requests that have ended (`landed.lua`)."""
-        return [
+        return self.crawl, *(
             x
             for s in settles
             for x in (s.token, s.since, s.delay, s.pace, s.host_wait, self.policy.says(s), s.reason)
-        ]
+        )
 
     async def renew(self, bucket: int, tokens: Sequence[int]) -> list[int]:
         """Renews leases. Returns the tokens that were lost."""

@@ -82,8 +82,6 @@ class BucketCalls(Protocol):
 
     def freeing(self, settles: Sequence[Settle]) -> Any: ...
 
-    def landing(self, settles: Sequence[Settle]) -> list[Any]: ...
-
     def requeuing(self) -> Any: ...
 
 
@@ -252,7 +250,7 @@ class AllBucketsFrontier:
                 bucket,
                 (
                     *self._frontier.claiming(k, orders.get(bucket, ClaimOrder())),
-                    *self._frontier.landing(landed.get(bucket, ())),
+                    *self._frontier.freeing(landed.get(bucket, ()))[1:],
                 ),
             )
             for bucket, k in asks

@@ -237,7 +237,8 @@ class HttpCollector:
     KiB/s may arrive, `total` the time for everything. `once`: each request gets a connection of its own, so
     that curl never sends it twice. `keep`: pages have their `exchange`. `folder`: where large files are
     stored while they arrive; without it they stay in memory, limited like pages. `more`: content types that
-    are accepted from a host in addition to `accept`.
+    are accepted from a host in addition to `accept`. `beside`: another collector whose connections this one
+    uses, too; its TLS options must be the same.
     """
 
     def __init__(
@@ -265,8 +266,6 @@ class HttpCollector:
         more: Callable[[str], tuple[str, ...]] | None = None,
         beside: HttpCollector | None = None,
     ) -> None:
-        """`beside`: another collector whose connections this one uses, too. Its TLS options must be the
-        same."""
         self.name, self._curls, self._keep = curls.name, curls, keep
         self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
         self._folder, self._more = folder, more
@@ -307,9 +306,7 @@ class HttpCollector:
         if once:
             self._options.append((pycurl.FRESH_CONNECT, 1))
         self._tries = 1 if once else 2
-        self._multi: Multi = (
-            beside._multi if beside is not None else Multi(connections, epoll=epoll, made=curls.multi)
-        )
+        self._multi: Multi = beside._multi if beside else Multi(connections, epoll=epoll, made=curls.multi)
         self._free: list[Transfer] = []
         self._better: dict[str, str] = {}
         self._single: set[str] = set()

@@ -14,9 +14,8 @@
 -- Cost: reads ready hosts only: O(log hosts + k). About 15 us per claim.
 local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
-local out = {now, -1, '', 0}
+local out, tat = {now, -1, '', 0}, nil
 land(16)
-local tat
 k, out[3], tat, out[2] = allowance(k, tonumber(ARGV[9]), tonumber(ARGV[10]), rate)
 if k <= 0 then return out end
 
