@@ -115,7 +115,10 @@ class Adaptive(Policy):
         sums: dict[str, tuple[float, float]] = {}
         for page in known:
             a, b = sums.get(self.world.pages[page].host, (0.0, 0.0))
-            sums[self.world.pages[page].host] = a + self.histories[page].changes, b + self.histories[page].days
+            sums[self.world.pages[page].host] = (
+                a + self.histories[page].changes,
+                b + self.histories[page].days,
+            )
         self.hosts = {host: host_prior(self.prior, a, b) for host, (a, b) in sums.items()}
 
     def due(self, page: int, now: float, gap: float, changed: bool) -> float:
@@ -130,7 +133,12 @@ class Oracle(Adaptive):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.true = [
-            max(0.5, bisect.bisect_right(one.changes, world.end) - bisect.bisect_right(one.changes, world.begin) - (one.changes[0] > world.begin))
+            max(
+                0.5,
+                bisect.bisect_right(one.changes, world.end)
+                - bisect.bisect_right(one.changes, world.begin)
+                - (one.changes[0] > world.begin),
+            )
             / (world.end - max(world.begin, one.changes[0]) + 1e-9)
             for one in world.pages
         ]
@@ -181,7 +189,9 @@ def simulate(world: World, policy: Policy) -> Scores:
     return Scores(sum(shares) / len(shares), used / ticks, oldest)
 
 
-def _visit(changes: list[float], last: float, now: float, scored: float, stale: list[float], page: int) -> bool:
+def _visit(
+    changes: list[float], last: float, now: float, scored: float, stale: list[float], page: int
+) -> bool:
     """Adds the time since the first change after the last visit. Returns whether there was a change."""
     at = bisect.bisect_right(changes, last)
     if at == len(changes) or changes[at] > now:

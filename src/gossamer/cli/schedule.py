@@ -126,11 +126,7 @@ def signature() -> inspect.Signature:
         _word(word, Annotated[str | None, Option(flag, metavar=metavar, help=text)], None)
         for word, (flag, metavar, text) in CLOCK.items()
     ]
-    rest = [
-        one
-        for one in of_crawl[1:]
-        if one.name not in ("name", "fresh", "resume", "json", "verbose")
-    ]
+    rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "json", "verbose")]
     rest.append(_word("json", Json, False))
     return inspect.Signature([*found, of_crawl[0], *clock, *rest])
 

@@ -89,7 +89,9 @@ class HostLoad(NamedTuple):
 
 
 def solve_prices(
-    hosts: Mapping[str, HostLoad], visits: float, bounds: Bounds = Bounds()  # noqa: B008 - immutable
+    hosts: Mapping[str, HostLoad],
+    visits: float,
+    bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> tuple[float, dict[str, float]]:
     """Returns the price of the crawl, and the own price of each host whose pages need more visits at that
     price than its politeness allows. What such a host cannot use goes to the others."""

@@ -39,6 +39,7 @@ _TAKING = (
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
+    "revisit": _TAKING,
     "admit_held_links": _TAKING,
     "is_seen": ("prelude", "filter_pages", "quotient_filter", "seen"),
     "claim": ("prelude", "queue", "host_limits", "crawl_limits", "failover", "ready_heaps", "grant_leases"),

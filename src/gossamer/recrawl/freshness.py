@@ -1,0 +1,86 @@
+"""How fresh the pages of a crawl are that visits them again: expected from the change rates, and measured by the
+visits."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from gossamer.recrawl import revisit_policy as policy
+from gossamer.recrawl.page_schedule import SAMPLE_PAGES, PageSchedule
+from gossamer.recrawl.page_table import PageTable
+from gossamer.recrawl.revisit_rules import DAY_S
+
+
+class Freshness(msgspec.Struct, omit_defaults=False):
+    """The freshness of a crawl at one moment. Shares are 0 to 1, visits are a day, ages are in seconds."""
+
+    at: float
+    """Seconds since the epoch."""
+    pages: int
+    """Known pages."""
+    queued: int
+    """Known pages whose visit is under way."""
+    expected_stale: float | None = None
+    """The share of time for which a page is expected to be stale, on average over the pages."""
+    stale_now: float | None = None
+    """The share of pages that are expected to have changed since their last visit."""
+    measured_stale: float | None = None
+    """The measured share of time stale: half the time between two visits, for visits that found a change."""
+    changes: float = 0.0
+    """Expected changes a day of all pages."""
+    budget: float = 0.0
+    """Visits that the budget allows."""
+    needed: float = 0.0
+    """Visits that the schedule plans."""
+    budget_used: float | None = None
+    """The share of the budget that was used since the process began, None in the first minute."""
+    saved: float | None = None
+    """Visits saved: how many more visits equal intervals would need for the same freshness."""
+    never_changed: int = 0
+    """Pages that never changed in at least three visits."""
+    always_changed: int = 0
+    """Pages that changed at each of at least three visits."""
+    over_age: int = 0
+    """Pages older than the maximum age."""
+    max_age: float = 0.0
+    mean_interval: float | None = None
+    """Mean time between two visits of a page, as planned."""
+    revisits: int = 0
+    """Visits of known pages so far that could tell whether the page changed."""
+    changed: int = 0
+    """Visits among them that found a change."""
+    signals: float = 0.0
+    """Signals of sitemaps, feeds and users whose pages were visited."""
+    confirmed: float = 0.0
+    """Signals among them whose visit found a change."""
+
+
+def measure(
+    schedule: PageSchedule, table: PageTable, now: int, budget: float, used: float | None
+) -> Freshness:
+    """Measures the freshness on a sample of the table. `budget`: visits a day. `used`: the share used."""
+    counts = table.counts()
+    found = Freshness(now, counts["pages"], counts["queued"], budget=budget, budget_used=used)
+    found.never_changed, found.always_changed = counts["never"], counts["always"]
+    found.revisits, found.changed = counts["visits"], counts["changed"]
+    found.max_age = schedule.rules.max_age
+    found.over_age = table.over_age(round(now - schedule.rules.max_age))
+    found.measured_stale = schedule.measured.share
+    found.signals, found.confirmed = schedule.signals.signals, schedule.signals.confirmed
+    sample = table.sample(5 * SAMPLE_PAGES)
+    if not sample:
+        return found
+    rates = [schedule.rate(one) for one in sample]
+    spans = [max(1.0, one.due - one.last) / DAY_S for one in sample]
+    shares = [policy.stale_share(rate, days) for rate, days in zip(rates, spans, strict=True)]
+    ages = [policy.stale_now(rate, (now - one.last) / DAY_S) for rate, one in zip(rates, sample, strict=True)]
+    n = len(sample)
+    found.expected_stale, found.stale_now = math.fsum(shares) / n, math.fsum(ages) / n
+    found.changes = found.pages * math.fsum(rates) / n
+    found.needed = found.pages * math.fsum(1 / days for days in spans) / n
+    found.mean_interval = math.fsum(spans) / n * DAY_S
+    if (mean := found.expected_stale) > 0:
+        found.saved = policy.uniform_visits(rates, found.pages, mean) - found.needed
+    return found
