@@ -123,5 +123,5 @@ async def test_a_table_holds_each_page_once(shop: Shop, tmp_path: Path) -> None:
     async with running(shop, tmp_path):
         await until(lambda: shop.answers["/3", 304] >= 3)
     table = PageTable(tmp_path / "data" / "c" / NAME)
-    assert table.counts()["pages"] == 22
+    assert table.sums.counts()["pages"] == 22
     table.close()

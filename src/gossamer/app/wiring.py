@@ -357,9 +357,7 @@ class CrawlWorker:
         )
         raw = has_whole_responses([one.spec for one in setup.job.outputs])
         return Visitor(
-            VisitSettings(
-                setup.crawl, self.name, setup.job.sitemaps, raw, by, setup.job.settings.revisit is not None
-            ),
+            VisitSettings(setup.crawl, self.name, setup.job.sitemaps, raw, by, _has_page_table(setup)),
             gate,
             fetching,
             self.reader,
@@ -521,6 +519,13 @@ def report_archive_damage(worker: CrawlWorker) -> None:
     """Reports damage in the archive that the crawl replays."""
     for line in getattr(worker.network.collectors.pages(Request("http://archive/")).collector, "broken", ()):
         print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
+
+
+def _has_page_table(setup: Setup) -> bool:
+    """Returns whether known pages are visited again past the seen set, by this run or by an earlier one whose
+    claims are left."""
+    at = setup.known_at
+    return at is not None and (setup.job.settings.revisit is not None or (at / page_table.NAME).exists())
 
 
 def _known_log(setup: Setup) -> Log | None:

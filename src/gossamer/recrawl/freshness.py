@@ -61,15 +61,15 @@ def measure(
     schedule: PageSchedule, table: PageTable, now: int, budget: float, used: float | None
 ) -> Freshness:
     """Measures the freshness on a sample of the table. `budget`: visits a day. `used`: the share used."""
-    counts = table.counts()
+    counts = table.sums.counts()
     found = Freshness(now, counts["pages"], counts["queued"], budget=budget, budget_used=used)
     found.never_changed, found.always_changed = counts["never"], counts["always"]
     found.revisits, found.changed = counts["visits"], counts["changed"]
     found.max_age = schedule.rules.max_age
-    found.over_age = table.over_age(round(now - schedule.rules.max_age))
+    found.over_age = table.sums.over_age(round(now - schedule.rules.max_age))
     found.measured_stale = schedule.measured.share
     found.signals, found.confirmed = schedule.signals.signals, schedule.signals.confirmed
-    sample = table.sample(5 * SAMPLE_PAGES)
+    sample = table.sums.sample(5 * SAMPLE_PAGES)
     if not sample:
         return found
     rates = [schedule.rate(one) for one in sample]

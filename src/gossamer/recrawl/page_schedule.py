@@ -158,19 +158,19 @@ class PageSchedule:
     def refit(self, table: PageTable, visits: float, allowed: Callable[[str], float]) -> None:
         """Fits the priors and solves the prices on a sample of the table. `visits`: the budget in visits a
         day. `allowed` returns the visits a day that the politeness of a host allows."""
-        sample = table.sample(SAMPLE_PAGES)
+        sample = table.sums.sample(SAMPLE_PAGES)
         if not sample:
             return
         self.prior = fit_prior((one.history for one in sample if one.visits), self.prior)
-        hosts = table.hosts(MAX_HOSTS)
+        hosts = table.sums.hosts(MAX_HOSTS)
         self.priors = {one.id: host_prior(self.prior, one.changes, one.days) for one in hosts}
         if self.rules.window is not None:
             return
         loads: dict[str, policy.HostLoad] = {}
         for one in hosts:
-            pages = sample if len(hosts) == 1 else table.sample(SAMPLE_PAGES_OF_HOST, one.id)
+            pages = sample if len(hosts) == 1 else table.sums.sample(SAMPLE_PAGES_OF_HOST, one.id)
             loads[str(one.id)] = policy.HostLoad(one.pages, self._samples(pages), allowed(one.name))
-        total = table.counts_of_pages()
+        total = table.sums.page_count()
         if (rest := total - sum(one.pages for one in hosts)) > 0:
             inside = {one.id for one in hosts}
             others = [one for one in sample if one.host not in inside] or sample

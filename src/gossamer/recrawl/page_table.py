@@ -48,7 +48,10 @@ CREATE INDEX IF NOT EXISTS queued ON pages (batch) WHERE batch > 0;
 CREATE INDEX IF NOT EXISTS pages_of_host ON pages (host, id);
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value REAL NOT NULL);
 """
-_COLUMNS = "id, changes, days, last, due, host, visits, changed, failed, batch, signals, line"
+_SELECT = (
+    "SELECT id, changes, days, last, due, host, visits, changed, failed, batch, signals, line FROM pages"
+)
+_PUT = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(KnownLine).decode
 
 
@@ -118,13 +121,83 @@ class VisitInbox:
         self._base.close()
 
 
+class TableSums:
+    """Sums over the pages of a table, and samples of them."""
+
+    def __init__(self, base: sqlite3.Connection) -> None:
+        self._base, self._random = base, random.Random()
+
+    def sample(self, most: int, host: int | None = None) -> list[PageState]:
+        """Returns random pages, of one host or of all, at most `most`."""
+        where, values = ("WHERE host = ? AND id >= ?", [host]) if host is not None else ("WHERE id >= ?", [])
+        small = _pages(self._base, f"{where} LIMIT ?", *values, -(2**63), most + 1)
+        if len(small) <= most:
+            return small
+        found: dict[int, PageState] = {}
+        for _ in range(2 * most):
+            if len(found) >= most:
+                break
+            at = self._random.randrange(-(2**63), 2**63)
+            for one in _pages(self._base, f"{where} LIMIT 1", *values, at):
+                found[one.id] = one
+        return list(found.values())
+
+    def counts(self) -> dict[str, int]:
+        """Returns the number of pages: `pages` in total, `queued`, `never` changed and `always` changed in at
+        least three visits."""
+        names = ("pages", "queued", "never", "always", "visits", "changed")
+        ((*found,),) = _rows(
+            self._base,
+            "SELECT count(*), total(batch > 0), total(visits >= 3 AND changed = 0), "
+            "total(visits >= 3 AND changed = visits), total(visits), total(changed) FROM pages",
+        )
+        return dict(zip(names, map(int, found), strict=True))
+
+    def page_count(self) -> int:
+        """Returns the number of pages."""
+        return int(_rows(self._base, "SELECT total(pages) FROM hosts")[0][0])
+
+    def over_age(self, oldest: int) -> int:
+        """Returns the number of pages whose last visit was before `oldest`."""
+        return int(_rows(self._base, "SELECT count(*) FROM pages WHERE last < ?", oldest)[0][0])
+
+    def hosts(self, most: int) -> list[HostSums]:
+        """Returns the hosts with the most pages."""
+        rows = _rows(
+            self._base, "SELECT id, name, pages, changes, days FROM hosts ORDER BY pages DESC LIMIT ?", most
+        )
+        return [HostSums(*row) for row in rows if row[2] > 0]
+
+    def host_of(self, number: int) -> HostSums:
+        """Returns a host by its ID."""
+        (row,) = _rows(self._base, "SELECT id, name, pages, changes, days FROM hosts WHERE id = ?", number)
+        return HostSums(*row)
+
+
+class TableFacts:
+    """Numbers that are stored beside the pages, by name."""
+
+    def __init__(self, base: sqlite3.Connection) -> None:
+        self._base = base
+
+    def get(self, name: str, default: float = 0.0) -> float:
+        """Returns a stored number."""
+        found = _rows(self._base, "SELECT value FROM facts WHERE name = ?", name)
+        return float(found[0][0]) if found else default
+
+    def set(self, name: str, value: float) -> None:
+        """Stores a number."""
+        with _errors():
+            self._base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+
 class PageTable:
     """The table. Only the process that holds the crawl's lock opens it for writing. Methods raise OSError."""
 
     def __init__(self, path: Path) -> None:
         self._base = _open(path)
         self._hosts: dict[str, int] = {}
-        self._random = random.Random()
+        self.sums, self.facts = TableSums(self._base), TableFacts(self._base)
 
     def close(self) -> None:
         """Closes the file."""
@@ -147,7 +220,7 @@ class PageTable:
         """Takes over visits: `handle` returns the new state of the page, or None to forget the page. Returns
         the number of visits."""
         with self.change():
-            rows = self._rows("SELECT id, line FROM inbox ORDER BY id LIMIT ?", MAX_INBOX_LINES)
+            rows = _rows(self._base, "SELECT id, line FROM inbox ORDER BY id LIMIT ?", MAX_INBOX_LINES)
             for _, line in rows:
                 try:
                     seen = _decode(line)
@@ -165,8 +238,8 @@ class PageTable:
 
     def page(self, number: int) -> PageState | None:
         """Returns a page by its ID."""
-        found = self._rows(f"SELECT {_COLUMNS} FROM pages WHERE id = ?", number)  # noqa: S608
-        return PageState(*found[0]) if found else None
+        found = _pages(self._base, "WHERE id = ?", number)
+        return found[0] if found else None
 
     def host(self, url: str) -> int:
         """Returns the ID of a URL's host. Adds the host if it is new."""
@@ -175,7 +248,7 @@ class PageTable:
             self._base.execute(
                 "INSERT OR IGNORE INTO hosts (name, pages, changes, days) VALUES (?, 0, 0, 0)", (name,)
             )
-            ((known,),) = self._rows("SELECT id FROM hosts WHERE name = ?", name)
+            ((known,),) = _rows(self._base, "SELECT id FROM hosts WHERE name = ?", name)
             if len(self._hosts) >= 10_000:
                 self._hosts.clear()
             self._hosts[name] = known
@@ -183,7 +256,7 @@ class PageTable:
 
     def put(self, page: PageState, before: PageState | None) -> None:
         """Stores a page, within `change`."""
-        self._base.execute(f"INSERT OR REPLACE INTO pages ({_COLUMNS}) VALUES ({'?, ' * 11}?)", page)  # noqa: S608
+        self._base.execute(_PUT, page)
         was = before or PageState(0, 0.0, 0.0, 0, 0, 0)
         self._sum(page.host, before is None, page.changes - was.changes, page.days - was.days)
 
@@ -208,8 +281,9 @@ class PageTable:
         are left out.
         """
         left = f"AND host NOT IN ({', '.join(map(str, crowded))})" if crowded else ""
-        return self._pages(
-            f"SELECT {_COLUMNS} FROM pages INDEXED BY due WHERE batch = 0 AND due <= ? AND last <= ? "  # noqa: S608
+        return _pages(
+            self._base,
+            "INDEXED BY due WHERE batch = 0 AND due <= ? AND last <= ? "
             f"AND (failed = 0 OR due <= ?) {left} ORDER BY due LIMIT ?",
             2**62 if until is None else until,
             oldest,
@@ -223,7 +297,7 @@ class PageTable:
             self._base.executemany(
                 "UPDATE pages SET batch = ? WHERE id = ?", [(batch, one.id) for one in pages]
             )
-            self.set_fact("batch", batch)
+            self.facts.set("batch", batch)
 
     def forget_pages(self, pages: Iterable[PageState]) -> None:
         """Removes pages."""
@@ -234,12 +308,12 @@ class PageTable:
     def queued(self, batch: int | None = None) -> list[PageState]:
         """Returns the queued pages: of one batch, or all."""
         if batch is None:
-            return self._pages(f"SELECT {_COLUMNS} FROM pages WHERE batch > 0")  # noqa: S608
-        return self._pages(f"SELECT {_COLUMNS} FROM pages WHERE batch = ?", batch)  # noqa: S608
+            return _pages(self._base, "WHERE batch > 0")
+        return _pages(self._base, "WHERE batch = ?", batch)
 
     def queued_by_host(self) -> dict[int, int]:
         """Returns the number of queued pages of each host that has some."""
-        return dict(self._rows("SELECT host, count(*) FROM pages WHERE batch > 0 GROUP BY host"))
+        return dict(_rows(self._base, "SELECT host, count(*) FROM pages WHERE batch > 0 GROUP BY host"))
 
     def unqueue(self, due: int) -> int:
         """Makes all queued pages wait again until `due`. Returns their number."""
@@ -258,61 +332,6 @@ class PageTable:
                 "UPDATE pages SET due = ? WHERE due > ? AND batch = 0", (latest, latest)
             ).rowcount
 
-    def sample(self, most: int, host: int | None = None) -> list[PageState]:
-        """Returns random pages, of one host or of all, at most `most`."""
-        where, values = ("WHERE host = ? AND id >= ?", [host]) if host is not None else ("WHERE id >= ?", [])
-        small = self._pages(f"SELECT {_COLUMNS} FROM pages {where} LIMIT ?", *values, -(2**63), most + 1)  # noqa: S608
-        if len(small) <= most:
-            return small
-        found: dict[int, PageState] = {}
-        for _ in range(2 * most):
-            if len(found) >= most:
-                break
-            at = self._random.randrange(-(2**63), 2**63)
-            for one in self._pages(f"SELECT {_COLUMNS} FROM pages {where} LIMIT 1", *values, at):  # noqa: S608
-                found[one.id] = one
-        return list(found.values())
-
-    def counts(self) -> dict[str, int]:
-        """Returns the number of pages: `pages` in total, `queued`, `never` changed and `always` changed in at
-        least three visits."""
-        names = ("pages", "queued", "never", "always", "visits", "changed")
-        ((*found,),) = self._rows(
-            "SELECT count(*), total(batch > 0), total(visits >= 3 AND changed = 0), "
-            "total(visits >= 3 AND changed = visits), total(visits), total(changed) FROM pages"
-        )
-        return dict(zip(names, map(int, found), strict=True))
-
-    def counts_of_pages(self) -> int:
-        """Returns the number of pages."""
-        return int(self._rows("SELECT total(pages) FROM hosts")[0][0])
-
-    def over_age(self, oldest: int) -> int:
-        """Returns the number of pages whose last visit was before `oldest`."""
-        return int(self._rows("SELECT count(*) FROM pages WHERE last < ?", oldest)[0][0])
-
-    def hosts(self, most: int) -> list[HostSums]:
-        """Returns the hosts with the most pages."""
-        rows = self._rows(
-            "SELECT id, name, pages, changes, days FROM hosts ORDER BY pages DESC LIMIT ?", most
-        )
-        return [HostSums(*row) for row in rows if row[2] > 0]
-
-    def host_of(self, number: int) -> HostSums:
-        """Returns a host by its ID."""
-        (row,) = self._rows("SELECT id, name, pages, changes, days FROM hosts WHERE id = ?", number)
-        return HostSums(*row)
-
-    def fact(self, name: str, default: float = 0.0) -> float:
-        """Returns a stored number."""
-        found = self._rows("SELECT value FROM facts WHERE name = ?", name)
-        return float(found[0][0]) if found else default
-
-    def set_fact(self, name: str, value: float) -> None:
-        """Stores a number."""
-        with _errors():
-            self._base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
-
     def add_lines(self, lines: Iterable[KnownLine]) -> None:
         """Puts visits into the inbox."""
         with self.change():
@@ -330,17 +349,19 @@ class PageTable:
                 if seen.known.status or seen.known.error:
                     file.write(line + b"\n")
 
-    def _pages(self, statement: str, *values: object) -> list[PageState]:
-        return [PageState(*row) for row in self._rows(statement, *values)]
-
-    def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with _errors():
-            return self._base.execute(statement, values).fetchall()
-
 
 def page_id(seen: KnownLine) -> int:
-    """Returns the ID of a page: a signed 64-bit hash of what identifies its request."""
-    parts = (seen.needs.get("method", "GET"), seen.url, seen.needs.get("body", ""), seen.needs.get("key", ""))
+    """Returns the ID of a visited page: a signed 64-bit hash of what identifies its request."""
+    needs = seen.needs
+    return _id(needs.get("method", "GET"), seen.url, needs.get("body"), needs.get("key"))
+
+
+def request_id(request: Request) -> int:
+    """Returns the ID of a request's page."""
+    return _id(request.method, request.url, request.body, request.key)
+
+
+def _id(*parts: object) -> int:
     return xxhash.xxh3_64_intdigest("\n".join(map(str, parts)).encode()) - 2**63
 
 
@@ -376,6 +397,15 @@ def _open(path: Path) -> sqlite3.Connection:
         base.execute("PRAGMA journal_size_limit=1048576")
         base.executescript(_TABLES)
         return base
+
+
+def _pages(base: sqlite3.Connection, where: str, *values: object) -> list[PageState]:
+    return [PageState(*row) for row in _rows(base, f"{_SELECT} {where}", *values)]
+
+
+def _rows(base: sqlite3.Connection, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    with _errors():
+        return base.execute(statement, values).fetchall()
 
 
 @contextlib.contextmanager

@@ -60,10 +60,9 @@ local function add(list, j, last, shares)
       end
     end
     local taken = #entries
-    new = new + taken
+    new, revisits = new + taken, revisits + (again and taken or 0)
     if is('i') then infra = infra + taken elseif not is('r') then known = known + n - taken end
     if is('h') then late = late + n end
-    if again then revisits = revisits + taken end
     if is('s') then count('seeds', taken) end
     if taken > 0 then
       parked = parked + take(host, list[j + 1], list[j + 2], entries, is('f'), is('o') or is('i'), list[j + 4], cap)
