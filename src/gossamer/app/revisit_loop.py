@@ -14,10 +14,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,13 +29,12 @@ from gossamer.frontier.frontier_client import CHUNK_URLS
 from gossamer.frontier.summary import crawl_counts
 from gossamer.model.request import Request
 from gossamer.recrawl import page_table
-from gossamer.recrawl.freshness import Freshness
+from gossamer.recrawl.freshness import Freshness, publish, take_reported
 from gossamer.recrawl.page_schedule import MAX_HOSTS
 from gossamer.recrawl.page_table import PageState
 from gossamer.recrawl.revisit_policy import unkept_window
 from gossamer.recrawl.revisit_rules import RevisitRules
 from gossamer.recrawl.scheduled_pages import MAX_CLOCK_STEP_S, ScheduledPages
-from gossamer.store import keys
 from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
@@ -143,8 +142,7 @@ class RevisitLoop:
     async def report(self, now: int) -> Freshness:
         """Publishes the freshness, and warns about a budget that does not suffice."""
         found = await self._do(self.pages.measure, now, self.budget.visits, self.budget.used)
-        key, raw = keys.freshness(self._setup.crawl), msgspec.json.encode(found)
-        await self._store.guard(cast(Awaitable[Any], self._store.client.set(key, raw)))
+        await publish(self._store, self._setup.crawl, found)
         if needed := self._unkept(found.pages):
             what = "--revisit" if self.rules.window is not None else "--max-age"
             self._warn_once(
@@ -209,10 +207,8 @@ class RevisitLoop:
 
     async def _read_reports(self, now: int) -> None:
         """Takes over the URLs that a user reported as changed."""
-        key = keys.changed_pages(self._setup.crawl)
-        found = await self._store.guard(cast(Awaitable[Any], self._store.client.lpop(key, CHUNK_URLS)))
-        if found:
-            requests = [Request(url.decode()) for url in found]
+        if found := await take_reported(self._store, self._setup.crawl, CHUNK_URLS):
+            requests = [Request(url) for url in found]
             await self._do(functools.partial(self.pages.signal, certain=True), requests, now)
 
     async def _read_clock(self) -> int:

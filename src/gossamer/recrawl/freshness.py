@@ -4,6 +4,8 @@ visits."""
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Sequence
+from typing import Any, cast
 
 import msgspec
 
@@ -11,6 +13,11 @@ from gossamer.recrawl import revisit_policy as policy
 from gossamer.recrawl.page_schedule import SAMPLE_PAGES, PageSchedule
 from gossamer.recrawl.page_table import PageTable
 from gossamer.recrawl.revisit_rules import DAY_S
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+MAX_REPORTED = 10_000
+"""Pages that may be reported as changed before the crawl reads the reports."""
 
 
 class Freshness(msgspec.Struct, omit_defaults=False):
@@ -84,3 +91,33 @@ def measure(
     if (mean := found.expected_stale) > 0:
         found.saved = policy.uniform_visits(rates, found.pages, mean) - found.needed
     return found
+
+
+async def publish(store: Store, crawl: str, found: Freshness) -> None:
+    """Stores the freshness of a crawl, for all who look at the store."""
+    await _do(store, store.client.set(keys.freshness(crawl), msgspec.json.encode(found)))
+
+
+async def read_freshness(store: Store, crawl: str) -> Freshness | None:
+    """Returns the freshness that a crawl published last, or None."""
+    raw = await _do(store, store.client.get(keys.freshness(crawl)))
+    return msgspec.json.decode(raw, type=Freshness) if raw else None
+
+
+async def report_changed(store: Store, crawl: str, urls: Sequence[str]) -> bool:
+    """Reports pages as changed. Returns False if too many reports wait."""
+    key = keys.changed_pages(crawl)
+    if await _do(store, store.client.llen(key)) + len(urls) > MAX_REPORTED:
+        return False
+    await _do(store, store.client.rpush(key, *urls))
+    return True
+
+
+async def take_reported(store: Store, crawl: str, most: int) -> list[str]:
+    """Takes URLs that were reported as changed, at most `most`."""
+    found = await _do(store, store.client.lpop(keys.changed_pages(crawl), most))
+    return [url.decode() for url in found or ()]
+
+
+async def _do(store: Store, call: Any) -> Any:
+    return await store.guard(cast(Awaitable[Any], call))
