@@ -49,10 +49,11 @@ class RevisitBudget:
         return self._settings.per_host * DAY_S / max(MIN_DELAY_S, self._delays.get(host, UNKNOWN_DELAY_S))
 
     def pass_time(self, seconds: float) -> None:
-        """Adds the budget of a span of time, at most that of a minute."""
+        """Adds the budget of a span of time, at most that of a minute. The fraction of a visit that was left
+        is kept."""
         more = self.visits * min(seconds, MAX_CATCH_UP_S) / DAY_S
         self._given += more
-        self._tokens = min(self._tokens + more, max(1.0, self.visits * MAX_CATCH_UP_S / DAY_S))
+        self._tokens = min(self._tokens + more, 1 + self.visits * MAX_CATCH_UP_S / DAY_S)
 
     @property
     def available(self) -> int:

@@ -53,7 +53,8 @@ Result = TypeVar("Result")
 
 
 class RevisitLoop:
-    """The loop of one crawl. `warn` receives messages for the user. `clock` returns seconds since the epoch."""
+    """The loop of one crawl. `warn` receives messages for the user. `clock` returns seconds since the epoch,
+    `monotonic` those of a clock that nobody sets."""
 
     def __init__(
         self,
@@ -62,8 +63,10 @@ class RevisitLoop:
         rules: RevisitRules,
         warn: Say,
         clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._setup, self._store, self._warn, self._clock = setup, store, warn, clock
+        self._setup, self._store, self._warn = setup, store, warn
+        self._clock, self._monotonic = clock, monotonic
         self.rules, self.budget = rules, RevisitBudget(setup.job.settings, rules)
         self._pages: ScheduledPages | None = None
         self._adds: Enqueuer | None = None
@@ -128,13 +131,13 @@ class RevisitLoop:
         now, self._ticks = await self._read_clock(), self._ticks + 1
         busy = await self._do(self.pages.take_visits, now)
         await self._read_reports(now)
-        if time.monotonic() >= self._refit_at or self._ticks <= FIRST_REFITS:
-            self._refit_at = time.monotonic() + REFIT_INTERVAL_S
+        if self._monotonic() >= self._refit_at or self._ticks <= FIRST_REFITS:
+            self._refit_at = self._monotonic() + REFIT_INTERVAL_S
             await self._read_budget()
             await self._do(self.pages.refit, self.budget.visits, self.budget.allowed)
         await self._queue_due(now)
-        if time.monotonic() >= self._report_at:
-            self._report_at = time.monotonic() + REPORT_INTERVAL_S
+        if self._monotonic() >= self._report_at:
+            self._report_at = self._monotonic() + REPORT_INTERVAL_S
             await self._find_lost(now)
             await self.report(now)
         return busy
@@ -213,7 +216,7 @@ class RevisitLoop:
 
     async def _read_clock(self) -> int:
         """Returns the time, adds to the budget, and moves the due times if the clock was set back."""
-        wall, mono = self._clock(), time.monotonic()
+        wall, mono = self._clock(), self._monotonic()
         last_wall, last_mono = self._walls
         self._walls = wall, mono
         if last_mono:
@@ -233,7 +236,7 @@ class RevisitLoop:
         self._warn(f"the clock was set back by {seconds:,.0f} s: due times moved with it")
 
     def _warn_once(self, kind: str, line: str) -> None:
-        now = time.monotonic()
+        now = self._monotonic()
         if now - self._warned.get(kind, -WARN_INTERVAL_S) >= WARN_INTERVAL_S:
             self._warned[kind] = now
             self._warn(line)

@@ -50,8 +50,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
     read = [targets.target_kind(text) for text in job.targets]
-    sites = site_files.load_all(job.targets, job.args)
-    job = with_site_rules(job, sites)
+    job = with_site_rules(job, sites := site_files.load_all(job.targets, job.args))
     if only is None:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name

@@ -34,7 +34,8 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     stale_now: float | None = None
     """The share of pages that are expected to have changed since their last visit."""
     measured_stale: float | None = None
-    """The measured share of time stale: half the time between two visits, for visits that found a change."""
+    """The measured share of time stale, from the visits that found a change: half the time since the visit
+    before for a page that changes rarely, more for one that changes often."""
     changes: float = 0.0
     """Expected changes a day of all pages."""
     budget: float = 0.0
@@ -81,15 +82,21 @@ def measure(
         return found
     rates = [schedule.rate(one) for one in sample]
     spans = [max(1.0, one.due - one.last) / DAY_S for one in sample]
+    n = len(sample)
+    found.needed = found.pages * math.fsum(1 / days for days in spans) / n
+    if schedule.rules.window is None and used is not None and budget > 0:
+        # pages are visited early if budget is left, and late if it does not suffice
+        spans = [max(schedule.bounds.least, days * found.needed / (budget * used)) for days in spans]
     shares = [policy.stale_share(rate, days) for rate, days in zip(rates, spans, strict=True)]
     ages = [policy.stale_now(rate, (now - one.last) / DAY_S) for rate, one in zip(rates, sample, strict=True)]
-    n = len(sample)
     found.expected_stale, found.stale_now = math.fsum(shares) / n, math.fsum(ages) / n
     found.changes = found.pages * math.fsum(rates) / n
-    found.needed = found.pages * math.fsum(1 / days for days in spans) / n
     found.mean_interval = math.fsum(spans) / n * DAY_S
     if (mean := found.expected_stale) > 0:
-        found.saved = policy.uniform_visits(rates, found.pages, mean) - found.needed
+        found.saved = (
+            policy.uniform_visits(rates, found.pages, mean)
+            - found.pages * math.fsum(1 / days for days in spans) / n
+        )
     return found
 
 

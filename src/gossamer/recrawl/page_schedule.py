@@ -30,7 +30,7 @@ class Measured(NamedTuple):
     """What the visits of known pages showed, newer ones counting more. Days."""
 
     stale: float = 0.0
-    """Days for which copies were stale: half the gap of each visit that found a change."""
+    """Days for which copies were stale, from the visits that found a change."""
     days: float = 0.0
     """Days between the visits."""
 
@@ -115,7 +115,7 @@ class PageSchedule:
             return self._due(page, seen.url, now)
         changed = is_changed(before, seen.known)
         history = history.observe(gap, changed, rate)
-        self._measure(gap, changed, page.signals)
+        self._measure(gap, changed, rate, page.signals)
         page = page._replace(
             changes=history.changes,
             days=history.days,
@@ -136,10 +136,10 @@ class PageSchedule:
             seconds = min(self.rules.max_age * MAX_AGE_SHARE, days * DAY_S * 2 ** (page.failed - 1))
         return page._replace(due=max(page.last, now - 1) + max(1, round(seconds)))
 
-    def _measure(self, gap: float, changed: bool, signals: int) -> None:
+    def _measure(self, gap: float, changed: bool, rate: float, signals: int) -> None:
         old, record = self.measured, self.signals
-        stale = old.stale * FORGET_MEASURE + (gap / 2 if changed else 0.0)
-        self.measured = Measured(stale, old.days * FORGET_MEASURE + gap)
+        stale = policy.stale_days(rate, gap) if changed else 0.0
+        self.measured = Measured(old.stale * FORGET_MEASURE + stale, old.days * FORGET_MEASURE + gap)
         self.signals = policy.SignalRecord(
             record.signals + signals,
             record.confirmed + (signals if changed else 0),
