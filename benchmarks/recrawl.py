@@ -95,9 +95,13 @@ class Adaptive(Policy):
         self.price, self.bounds = 1.0, bounds
         self.random = random.Random(1)
 
+    def prior_of(self, page: int) -> Prior:
+        """The prior of a page's host."""
+        return self.hosts.get(self.world.pages[page].host, self.prior)
+
     def rate(self, page: int) -> float:
         """The estimated change rate of a page."""
-        return self.hosts.get(self.world.pages[page].host, self.prior).rate(self.histories[page])
+        return self.prior_of(page).rate(self.histories[page])
 
     def daily(self, known: list[int]) -> None:
         self.fit(known)
@@ -123,7 +127,7 @@ class Adaptive(Policy):
 
     def due(self, page: int, now: float, gap: float, changed: bool) -> float:
         if gap:
-            self.histories[page] = self.histories[page].observe(gap, changed, self.rate(page))
+            self.histories[page] = self.histories[page].observe(gap, changed, self.prior_of(page))
         return now + interval(self.rate(page), self.price, 1.0, self.bounds)
 
 

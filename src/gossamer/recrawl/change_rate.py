@@ -18,6 +18,7 @@ MIN_STRENGTH, MAX_STRENGTH = 0.5, 8.0
 are alike."""
 MIN_RATE, MAX_RATE = 1e-5, 1e4
 """The bounds of an estimate, in changes a day."""
+ESTIMATE_STEPS = 4
 HOST_WEIGHT = 4.0
 """The number of changes with which the mean of the crawl counts in the mean of a host."""
 
@@ -29,14 +30,18 @@ class ChangeHistory(NamedTuple):
     changes: float = 0.0
     days: float = 0.0
 
-    def observe(self, gap: float, changed: bool, rate: float) -> ChangeHistory:
-        """Returns the history after a visit, `gap` days after the last one. `rate`: the estimate before the
-        visit, from which the expected number of changes behind one visible change follows."""
-        seen = 0.0
-        if changed:
-            x = rate * gap
-            seen = x / -math.expm1(-x) if x > 1e-9 else 1.0
-        return ChangeHistory(self.changes * FORGETTING + seen, self.days * FORGETTING + max(0.0, gap))
+    def observe(self, gap: float, changed: bool, prior: Prior) -> ChangeHistory:
+        """Returns the history after a visit, `gap` days after the last one. Behind one visible change there
+        may be several: their expected number follows from the estimate, which the visit itself changes."""
+        found = ChangeHistory(self.changes * FORGETTING, self.days * FORGETTING + max(0.0, gap))
+        if not changed:
+            return found
+        before = found.changes
+        found = found._replace(changes=before + 1.0)
+        for _ in range(ESTIMATE_STEPS):
+            x = prior.rate(found) * gap
+            found = found._replace(changes=before + (x / -math.expm1(-x) if x > 1e-9 else 1.0))
+        return found
 
 
 class Prior(NamedTuple):

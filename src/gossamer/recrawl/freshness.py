@@ -84,15 +84,16 @@ def measure(
     spans = [max(1.0, one.due - one.last) / DAY_S for one in sample]
     n = len(sample)
     found.needed = found.pages * math.fsum(1 / days for days in spans) / n
-    if schedule.rules.window is None and used is not None and budget > 0:
+    if schedule.rules.window is None and used and budget > 0:
         # pages are visited early if budget is left, and late if it does not suffice
         spans = [max(schedule.bounds.least, days * found.needed / (budget * used)) for days in spans]
     shares = [policy.stale_share(rate, days) for rate, days in zip(rates, spans, strict=True)]
     ages = [policy.stale_now(rate, (now - one.last) / DAY_S) for rate, one in zip(rates, sample, strict=True)]
-    found.expected_stale, found.stale_now = math.fsum(shares) / n, math.fsum(ages) / n
+    more = schedule.measured.correction
+    found.expected_stale, found.stale_now = (min(1.0, more * math.fsum(one) / n) for one in (shares, ages))
     found.changes = found.pages * math.fsum(rates) / n
     found.mean_interval = math.fsum(spans) / n * DAY_S
-    if (mean := found.expected_stale) > 0:
+    if (mean := math.fsum(shares) / n) > 0:
         found.saved = (
             policy.uniform_visits(rates, found.pages, mean)
             - found.pages * math.fsum(1 / days for days in spans) / n

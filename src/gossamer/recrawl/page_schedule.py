@@ -22,6 +22,7 @@ SAMPLE_PAGES, SAMPLE_PAGES_OF_HOST, MAX_HOSTS = 200, 20, 100
 """Pages from which the price is solved; pages of each of the largest hosts, and the number of these hosts."""
 MAX_AGE_SHARE = 0.95
 """The share of the maximum age after which a page is due, so that it is visited before it is too old."""
+MAX_CORRECTION = 5.0
 FORGET_MEASURE = 0.999
 """The factor by which a visit reduces the weight of all earlier visits in the measured staleness."""
 
@@ -33,6 +34,16 @@ class Measured(NamedTuple):
     """Days for which copies were stale, from the visits that found a change."""
     days: float = 0.0
     """Days between the visits."""
+    predicted: float = 0.0
+    """Visits that were expected to find a change."""
+    changed: float = 0.0
+    """Visits that found a change."""
+
+    @property
+    def correction(self) -> float:
+        """Returns how many times more changes the visits found than the estimates predicted. Estimates of new
+        pages lean on pages like them."""
+        return min(MAX_CORRECTION, max(1 / MAX_CORRECTION, (self.changed + 1) / (self.predicted + 1)))
 
     @property
     def share(self) -> float | None:
@@ -114,7 +125,7 @@ class PageSchedule:
             page = page._replace(line=line, last=max(at, page.last), failed=0, batch=0, signals=0)
             return self._due(page, seen.url, now)
         changed = is_changed(before, seen.known)
-        history = history.observe(gap, changed, rate)
+        history = history.observe(gap, changed, self.priors.get(page.host, self.prior))
         self._measure(gap, changed, rate, page.signals)
         page = page._replace(
             changes=history.changes,
@@ -139,7 +150,8 @@ class PageSchedule:
     def _measure(self, gap: float, changed: bool, rate: float, signals: int) -> None:
         old, record = self.measured, self.signals
         stale = policy.stale_days(rate, gap) if changed else 0.0
-        self.measured = Measured(old.stale * FORGET_MEASURE + stale, old.days * FORGET_MEASURE + gap)
+        more = Measured(stale, gap, policy.stale_now(rate, gap), float(changed))
+        self.measured = Measured(*(a * FORGET_MEASURE + b for a, b in zip(old, more, strict=True)))
         self.signals = policy.SignalRecord(
             record.signals + signals,
             record.confirmed + (signals if changed else 0),

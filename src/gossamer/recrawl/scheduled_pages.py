@@ -49,7 +49,7 @@ class ScheduledPages:
         """Reads what an earlier run learned. Returns the seconds by which the clock was set back since then:
         all times moved with it."""
         facts, schedule = self.table.facts, self.schedule
-        schedule.measured = Measured(facts.get("stale"), facts.get("days"))
+        schedule.measured = Measured(*(facts.get(f"measured.{name}") for name in Measured._fields))
         schedule.signals = SignalRecord(*(facts.get(f"signals.{name}") for name in SignalRecord._fields))
         schedule.price = facts.get("price", 1.0)
         back = facts.get("wall", now) - now
@@ -62,8 +62,8 @@ class ScheduledPages:
         """Stores what the schedule learned."""
         facts, schedule = self.table.facts, self.schedule
         with self.table.change():
-            facts.set("stale", schedule.measured.stale)
-            facts.set("days", schedule.measured.days)
+            for name, value in schedule.measured._asdict().items():
+                facts.set(f"measured.{name}", value)
             facts.set("price", schedule.price)
             facts.set("wall", now)
             for name, value in schedule.signals._asdict().items():
