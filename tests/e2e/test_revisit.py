@@ -125,3 +125,28 @@ async def test_a_table_holds_each_page_once(shop: Shop, tmp_path: Path) -> None:
     table = PageTable(tmp_path / "data" / "c" / NAME)
     assert table.sums.counts()["pages"] == 22
     table.close()
+
+
+async def test_a_newer_lastmod_of_a_watched_sitemap_is_a_signal(shop: Shop, tmp_path: Path) -> None:
+    def sitemap(day: int) -> str:
+        entries = "".join(
+            f"<url><loc>{shop.url}{n}</loc><lastmod>2026-11-{day if n == 7 else 1:02}</lastmod></url>"
+            for n in range(9)
+        )
+        return f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{entries}</urlset>"
+
+    shop.pages["/map.xml"] = sitemap(1)
+    stop = asyncio.Event()
+    options = {"revisit": "auto", "revisit_budget": "20/s", "min_age": 1.0, "watch": 1.0}
+    work = asyncio.create_task(crawl(job([f"sitemap:{shop.url}map.xml"], tmp_path, **options), stop=stop))
+    await until(lambda: shop.answers["/7", 304] >= 1)
+    read, shop.pages["/map.xml"] = shop.answers["/map.xml", 200], sitemap(2)
+    await until(lambda: shop.answers["/map.xml", 200] > read + 1)
+    seen = shop.answers["/7", 304]
+    await until(lambda: shop.answers["/7", 304] > seen + 1)
+    stop.set()
+    await work
+    table = PageTable(tmp_path / "data" / "c" / NAME)
+    assert table.facts.get("signals.signals") + sum(one.signals for one in table.sums.sample(99)) >= 1
+    assert table.sums.counts()["pages"] == 9
+    table.close()

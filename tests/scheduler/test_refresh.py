@@ -73,3 +73,22 @@ async def test_how_a_run_starts(
 async def test_a_schedule_whose_name_cannot_be_a_crawl_is_refused(bed: Bed) -> None:
     with pytest.raises(UsageError, match="not h or o"):
         await bed.add(name="h", options={"refresh": True})
+
+
+async def test_runs_that_visit_again_go_on_with_one_crawl(bed: Bed) -> None:
+    bed.moved.set("2026-11-21T00:58:00Z")
+    options = {"revisit": "auto", "time_limit": "2s", "min_age": "1s"}
+    await bed.add(targets=TARGETS, outputs=("{run}.jsonl",), options=options)
+    async with bed.scheduler():
+        await bed.heard("scheduled")
+        for number in (1, 2):
+            bed.moved.set(f"2026-11-21T0{number}:00:01Z")
+            found = await bed.ended(number)
+    assert [(run.crawl, run.state) for run in found] == [("s", "limited")] * 2
+    rows = [titles(bed.folder / f"20261121T0{hour}00.jsonl") for hour in (1, 2)]
+    assert [sorted(some) for some in rows] == [["a", "b"], []]
+
+
+async def test_a_run_that_would_never_end_is_refused(bed: Bed) -> None:
+    with pytest.raises(UsageError, match="--revisit never ends"):
+        await bed.add(options={"revisit": "auto"})

@@ -263,7 +263,9 @@ async def begin(
         await requeue_parked(store, setup.crawl)
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
-        setup.deadline = time.monotonic() + job.settings.time_limit - record.spent
+        # a crawl that visits its pages again has no end, so the limit is that of each run
+        spent = 0.0 if setup.job.settings.revisit is not None else record.spent
+        setup.deadline = time.monotonic() + job.settings.time_limit - spent
     return record, None
 
 

@@ -85,7 +85,7 @@ class ScheduledPages:
             for request in requests:
                 page = self.table.page(page_table.request_id(request))
                 found.append(page is not None)
-                if page is not None and not page.batch:
+                if page is not None:
                     self.table.put(self.schedule.signalled(page, now, certain=certain), page)
         return found
 

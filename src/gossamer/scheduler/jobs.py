@@ -14,6 +14,7 @@ from gossamer.api import job_of as job_of_options
 from gossamer.app import targets
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.job_payload import folder_of
+from gossamer.app.revisit_setup import with_site_rules
 from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
@@ -51,12 +52,16 @@ def check(schedule: Schedule) -> Cron:
     endless = job.watch is not None or any(
         targets.target_kind(target).kind == "kafka" for target in schedule.task.targets
     )
+    sites = site_files.load_all(job.targets, job.args)
+    if with_site_rules(job, sites).settings.revisit is not None:
+        if not repeats_crawl(schedule.task):
+            raise UsageError("a site file says revisit: give the schedule --revisit, too")
+        endless = True
     if endless and job.settings.time_limit is None:
         raise UsageError(
-            "a watched sitemap or a topic never ends, so its run would never end: give "
+            "a watched sitemap, a topic or --revisit never ends, so its run would never end: give "
             "--time-limit, or crawl it without a schedule"
         )
-    site_files.load_all(job.targets, job.args)
     return cron
 
 
@@ -124,8 +129,8 @@ def made(
 
 def repeats_crawl(task: ScheduledTask) -> bool:
     """Returns whether the runs of a task work on one crawl, because each visits again what the last one
-    knew."""
-    return bool(task.options.get("refresh"))
+    knew (`--refresh`, `--revisit`)."""
+    return bool(task.options.get("refresh") or task.options.get("revisit"))
 
 
 class RunStart(NamedTuple):
