@@ -247,7 +247,7 @@ async def run(given: argparse.Namespace) -> None:
         finally:
             await store.close()
             await asyncio.to_thread(embedded.leave)
-    print(f"took {time.monotonic() - began:.0f} s")
+    print(f"took {time.monotonic() - began:.0f} s, {time.process_time():.0f} s of CPU in this process")
 
 
 def main() -> None:

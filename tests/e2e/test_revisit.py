@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import signal
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from e2e.runs import job
+from e2e.runs import begin, job, kill, store_pid
 from e2e.test_refresh import Shop, shop
 from gossamer.app import revisit_loop
 from gossamer.app.runner import ExtraReceivers, crawl
+from gossamer.app.submit import submit
 from gossamer.errors import UsageError
 from gossamer.recrawl.page_table import NAME, PageTable
 
@@ -123,7 +125,7 @@ async def test_a_table_holds_each_page_once(shop: Shop, tmp_path: Path) -> None:
     async with running(shop, tmp_path):
         await until(lambda: shop.answers["/3", 304] >= 3)
     table = PageTable(tmp_path / "data" / "c" / NAME)
-    assert table.sums.counts()["pages"] == 22
+    assert table.sums.counts(0)["pages"] == 22
     table.close()
 
 
@@ -148,5 +150,45 @@ async def test_a_newer_lastmod_of_a_watched_sitemap_is_a_signal(shop: Shop, tmp_
     await work
     table = PageTable(tmp_path / "data" / "c" / NAME)
     assert table.facts.get("signals.signals") + sum(one.signals for one in table.sums.sample(99)) >= 1
-    assert table.sums.counts()["pages"] == 9
+    assert table.sums.counts(0)["pages"] == 9
     table.close()
+
+
+@pytest.mark.parametrize("victim", ["crawl", "store", "both"])
+async def test_a_kill_loses_no_page_and_writes_no_row_twice(shop: Shop, tmp_path: Path, victim: str) -> None:
+    how = ["--revisit", "auto", "--revisit-budget", "100/s", "--min-age", "1s", "--delay", "0", "--name", "c"]
+    where = ["--data", str(tmp_path / "data"), "-o", str(tmp_path / "out.jsonl"), "--quiet"]
+    words = ["crawl", shop.url, *how, *where, "--allow-private", "127.0.0.0/8"]
+    process = begin(words)
+    for round_ in range(2):
+        shop.answers.clear()
+        await until(lambda: all(shop.answers[f"/{n}", 304] >= 2 for n in range(10)))
+        if round_ == 0:
+            store = store_pid(tmp_path / "data")
+            if victim != "store":
+                kill(process.pid)
+                await asyncio.to_thread(process.communicate)
+            if victim != "crawl":
+                kill(store)
+            if process.poll() is not None:
+                process = begin(words)
+    process.send_signal(signal.SIGINT)
+    await asyncio.to_thread(process.communicate)
+    assert len(rows(tmp_path)) == len({row["url"] for row in rows(tmp_path)}) == 22
+    table = PageTable(tmp_path / "data" / "c" / NAME)
+    counts = table.sums.counts(0)
+    table.close()
+    assert counts["pages"] == 22
+
+
+async def test_a_shared_store_with_many_buckets(shop: Shop, tmp_path: Path, valkey_url: str) -> None:
+    async with running(shop, tmp_path, store=valkey_url):
+        await until(lambda: shop.answers["/3", 304] >= 2 and shop.answers["/13", 200] >= 3)
+    assert len(rows(tmp_path)) == 22
+
+
+async def test_a_fleet_refuses_it_in_one_line(shop: Shop, tmp_path: Path, valkey_url: str) -> None:
+    given = job([shop.url], tmp_path, store=valkey_url, **FAST)
+    given.outputs = []
+    with pytest.raises(UsageError, match="--revisit runs in one place"):
+        await submit(given)

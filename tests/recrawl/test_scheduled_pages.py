@@ -107,7 +107,7 @@ def test_visits_that_were_lost_are_due_again(pages: ScheduledPages, tmp_path: Pa
 def test_a_visit_that_is_written_twice_counts_as_one_page(pages: ScheduledPages, tmp_path: Path) -> None:
     for _ in range(2):
         see(pages, tmp_path, 5, NOW)
-    assert pages.table.sums.counts()["pages"] == 5
+    assert pages.table.sums.counts(0)["pages"] == 5
     assert [host.pages for host in pages.table.sums.hosts(9)] == [3, 2]
 
 

@@ -16,7 +16,6 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -41,6 +40,8 @@ from gossamer.worker.link_intake import TakenLinks
 TICK_S, REFIT_INTERVAL_S, REPORT_INTERVAL_S = 1.0, 60.0, 10.0
 """Seconds between two looks at the inbox and the due pages, between two solutions of the price, and between
 two reports."""
+MAX_REPORT_SHARE = 0.02
+"""The share of the time that reports may take."""
 FIRST_REFITS = 30
 """The number of ticks at the start in each of which the price is solved."""
 MAX_OUTAGE_S = 60.0
@@ -85,7 +86,8 @@ class RevisitLoop:
         """Opens the table, with the pages that the crawl knows from earlier runs. Raises UsageError if the
         budget cannot keep the window."""
         self._adds = adds
-        folder = Path(self._setup.job.settings.data) / self._setup.crawl
+        folder = self._setup.known_at
+        assert folder is not None, "only processes of a fleet have none"
         try:
             self._pages = await self._do(ScheduledPages, folder, self.rules)
             await self._do(self._pages.import_log)
@@ -137,9 +139,11 @@ class RevisitLoop:
             await self._do(self.pages.refit, self.budget.visits, self.budget.allowed)
         await self._queue_due(now)
         if self._monotonic() >= self._report_at:
-            self._report_at = self._monotonic() + REPORT_INTERVAL_S
+            began = self._monotonic()
             await self._find_lost(now)
             await self.report(now)
+            took = self._monotonic() - began  # it reads the whole table
+            self._report_at = began + max(REPORT_INTERVAL_S, took / MAX_REPORT_SHARE)
         return busy
 
     async def report(self, now: int) -> Freshness:

@@ -69,12 +69,12 @@ def measure(
     schedule: PageSchedule, table: PageTable, now: int, budget: float, used: float | None
 ) -> Freshness:
     """Measures the freshness on a sample of the table. `budget`: visits a day. `used`: the share used."""
-    counts = table.sums.counts()
+    counts = table.sums.counts(round(now - schedule.rules.max_age))
     found = Freshness(now, counts["pages"], counts["queued"], budget=budget, budget_used=used)
     found.never_changed, found.always_changed = counts["never"], counts["always"]
     found.revisits, found.changed = counts["visits"], counts["changed"]
     found.max_age = schedule.rules.max_age
-    found.over_age = table.sums.over_age(round(now - schedule.rules.max_age))
+    found.over_age = counts["old"]
     found.measured_stale = schedule.measured.share
     found.signals, found.confirmed = schedule.signals.signals, schedule.signals.confirmed
     sample = table.sums.sample(5 * SAMPLE_PAGES)

@@ -142,24 +142,21 @@ class TableSums:
                 found[one.id] = one
         return list(found.values())
 
-    def counts(self) -> dict[str, int]:
+    def counts(self, oldest: int) -> dict[str, int]:
         """Returns the number of pages: `pages` in total, `queued`, `never` changed and `always` changed in at
-        least three visits."""
-        names = ("pages", "queued", "never", "always", "visits", "changed")
+        least three visits, `old`: last visited before `oldest`. Also the sums of `visits` and `changed`."""
+        names = ("pages", "queued", "never", "always", "old", "visits", "changed")
         ((*found,),) = _rows(
             self._base,
             "SELECT count(*), total(batch > 0), total(visits >= 3 AND changed = 0), "
-            "total(visits >= 3 AND changed = visits), total(visits), total(changed) FROM pages",
+            "total(visits >= 3 AND changed = visits), total(last < ?), total(visits), total(changed) FROM pages",
+            oldest,
         )
         return dict(zip(names, map(int, found), strict=True))
 
     def page_count(self) -> int:
         """Returns the number of pages."""
         return int(_rows(self._base, "SELECT total(pages) FROM hosts")[0][0])
-
-    def over_age(self, oldest: int) -> int:
-        """Returns the number of pages whose last visit was before `oldest`."""
-        return int(_rows(self._base, "SELECT count(*) FROM pages WHERE last < ?", oldest)[0][0])
 
     def hosts(self, most: int) -> list[HostSums]:
         """Returns the hosts with the most pages."""
