@@ -202,6 +202,40 @@ def drive(run: Run, sites: Sites, given: argparse.Namespace) -> list[float]:
     return predicted
 
 
+def command(budget: str) -> list[str]:
+    """The words of the command."""
+    how = f"--revisit auto --revisit-budget {budget} --min-age 2s --max-age {MAX_AGE_S}s"
+    more = "--delay 0.05 --allow-private 127.0.0.0/8 --name c -o out.jsonl --quiet"
+    return [*GOSSAMER, "crawl", "seeds.txt", *how.split(), *more.split()]
+
+
+def show(
+    run: Run,
+    sites: Sites,
+    number: int,
+    over: float,
+    predicted: list[float],
+    report: dict[str, Any],
+    said: Counter[tuple[str, int, str]],
+) -> None:
+    """Prints what the crawl did. `over`: when it ended. `said`: its rows."""
+    lost = [name for name in sites.changes if over - sites.visits.get(name, [0.0])[-1] > MAX_AGE_S]
+    new = sum(f"127.0.1.{site + 1}/late" in sites.visits for site in range(number))
+    dead = [times for name, times in sites.visits.items() if name.endswith("/mortal")]
+    after = max(sum(at > sites.late for at in times) for times in dead)
+    stale, expected = sites.stale(over / 2, over), sum(predicted) / max(1, len(predicted))
+    print(
+        f"kills: {dict(run.kills)}; pages {report.get('pages')}, lost {len(lost)}, twice {sum(n > 1 for n in said.values())}"
+    )
+    print(f"new pages found {new} of {number}; most visits of a page after it went away: {after}")
+    measured = report.get("measured_stale") or 0.0
+    print(
+        f"stale {stale:.2%} counted at the server; predicted {expected:.2%}: {expected / stale:.3f}; measured by the "
+        f"crawl {measured:.2%}: {measured / stale:.3f}"
+    )
+    print(f"budget used {report.get('budget_used') or 0:.1%}, too old {report.get('over_age')}")
+
+
 def main() -> None:
     """Runs the crawl and prints what it did."""
     options = argparse.ArgumentParser(
@@ -221,49 +255,15 @@ def main() -> None:
         folder = Path(name)
         seeds = [f"http://127.0.1.{site + 1}:{ports[0]}/" for site in range(given.sites)]
         (folder / "seeds.txt").write_text("\n".join(seeds))
-        how = [
-            "--revisit",
-            "auto",
-            "--revisit-budget",
-            given.budget,
-            "--min-age",
-            "2s",
-            "--max-age",
-            f"{MAX_AGE_S}s",
-        ]
-        more = [
-            "--delay",
-            "0.05",
-            "--allow-private",
-            "127.0.0.0/8",
-            "--name",
-            "c",
-            "-o",
-            "out.jsonl",
-            "--quiet",
-        ]
-        run = Run(folder, [*GOSSAMER, "crawl", "seeds.txt", *how, *more])
+        run = Run(folder, command(given.budget))
         predicted = drive(run, sites, given)
         over = sites.now()
         report = run.freshness() or {}
         run.process.send_signal(signal.SIGINT)
         run.process.wait()
         rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
-        said = Counter((row["url"], row["text_hash"]) for row in rows)
-    lost = [name for name in sites.changes if over - sites.visits.get(name, [0.0])[-1] > MAX_AGE_S]
-    new = sum(f"127.0.1.{site + 1}/late" in sites.visits for site in range(given.sites))
-    dead = [times for name, times in sites.visits.items() if name.endswith("/mortal")]
-    after = max(sum(at > sites.late for at in times) for times in dead)
-    stale, expected = sites.stale(over / 2, over), sum(predicted) / max(1, len(predicted))
-    print(
-        f"kills: {dict(run.kills)}; pages {report.get('pages')}, lost {len(lost)}, twice {sum(n > 1 for n in said.values())}"
-    )
-    print(f"new pages found {new} of {given.sites}; most visits of a page after it went away: {after}")
-    print(f"stale {stale:.2%} counted at the server, {expected:.2%} predicted: {expected / stale:.3f}")
-    print(
-        f"twice: {[one for one, n in said.items() if n > 1][:3]}; measured by the crawl {report.get('measured_stale') or 0:.2%}"
-    )
-    print(f"budget used {report.get('budget_used') or 0:.1%}, too old {report.get('over_age')}")
+        said = Counter((row["url"], row["status"], row["text_hash"]) for row in rows)
+    show(run, sites, given.sites, over, predicted, report, said)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ SAMPLE_PAGES, SAMPLE_PAGES_OF_HOST, MAX_HOSTS = 200, 20, 100
 """Pages from which the price is solved; pages of each of the largest hosts, and the number of these hosts."""
 MAX_AGE_SHARE = 0.95
 """The share of the maximum age after which a page is due, so that it is visited before it is too old."""
-MAX_CORRECTION = 5.0
+MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
 FORGET_MEASURE = 0.999
 """The factor by which a visit reduces the weight of all earlier visits in the measured staleness."""
 
@@ -35,15 +35,14 @@ class Measured(NamedTuple):
     days: float = 0.0
     """Days between the visits."""
     predicted: float = 0.0
-    """Visits that were expected to find a change."""
-    changed: float = 0.0
-    """Visits that found a change."""
+    """Days for which copies were expected to be stale, from the estimates before the visits."""
 
     @property
     def correction(self) -> float:
-        """Returns how many times more changes the visits found than the estimates predicted. Estimates of new
-        pages lean on pages like them."""
-        return min(MAX_CORRECTION, max(1 / MAX_CORRECTION, (self.changed + 1) / (self.predicted + 1)))
+        """Returns how many times longer than predicted copies were stale. Estimates of pages with few visits
+        lean on pages like them."""
+        little = MIN_SHARE * self.days + 1e-9
+        return min(MAX_CORRECTION, max(1 / MAX_CORRECTION, (self.stale + little) / (self.predicted + little)))
 
     @property
     def share(self) -> float | None:
@@ -150,7 +149,7 @@ class PageSchedule:
     def _measure(self, gap: float, changed: bool, rate: float, signals: int) -> None:
         old, record = self.measured, self.signals
         stale = policy.stale_days(rate, gap) if changed else 0.0
-        more = Measured(stale, gap, policy.stale_now(rate, gap), float(changed))
+        more = Measured(stale, gap, policy.stale_share(rate, gap) * gap)
         self.measured = Measured(*(a * FORGET_MEASURE + b for a, b in zip(old, more, strict=True)))
         self.signals = policy.SignalRecord(
             record.signals + signals,
