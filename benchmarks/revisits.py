@@ -2,7 +2,7 @@
 
     python benchmarks/revisits.py [--urls 100000] [--days 60] [--budget URLS/10] [--hosts 1000]
 
-The loop of `--revisit auto` runs with a clock that moves by an hour each step. Its pages are queued by
+The loop of `--revisit auto` runs with a clock that moves by an hour each step (`--step`). Its pages are queued by
 `revisit.lua`, claimed by `claim.lua` and settled by `settle.lua`; their outcomes go through the inbox of the page
 table. Pages change by Poisson processes whose rates are lognormal within and between hosts. The first half is
 learning. Printed: the share of the budget used, the largest age at a visit and at the end, the share of time stale
@@ -37,7 +37,6 @@ from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store, connect
 from gossamer.worker.link_intake import TakenLinks
 
-STEP_S = 3600.0
 DAY_S = 86_400.0
 
 
@@ -179,14 +178,14 @@ async def simulate(store: Store, folder: Path, given: argparse.Namespace) -> Non
     adds, inbox = Enqueuer(setup, store), VisitInbox(folder / "c" / NAME)
     empty = await memory(store)
     await loop.open(adds)
-    first = await seed(adds, inbox, world, clock[0], max(1, budget // 24))
+    first = await seed(adds, inbox, world, clock[0], max(1, round(budget * given.step / 24)))
     once = await memory(store)
     while await loop.tick():
         pass
     spent, done, used, peak = 0.0, 0, 0, 0
-    for step in range(round(given.days * DAY_S / STEP_S)):
-        clock[0] += STEP_S
-        if step == round(given.days * DAY_S / STEP_S / 2):
+    for step in range(round(given.days * 24 / given.step)):
+        clock[0] += given.step * 3600
+        if step == round(given.days * 24 / given.step / 2):
             world.scored, done, spent = clock[0], 0, 0.0
             used = 0
         await loop.tick()
@@ -234,8 +233,9 @@ async def show(
 
 
 async def run(given: argparse.Namespace) -> None:
-    revisit_budget.MAX_CATCH_UP_S = STEP_S  # a step is an hour
-    revisit_loop.REFIT_INTERVAL_S, revisit_loop.REPORT_INTERVAL_S = 6 * STEP_S, 24 * STEP_S
+    step = given.step * 3600
+    revisit_budget.MAX_CATCH_UP_S = step
+    revisit_loop.REFIT_INTERVAL_S, revisit_loop.REPORT_INTERVAL_S = 6 * step, 86_400.0
     revisit_loop.FIRST_REFITS = 1
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gt-") as name:
@@ -258,6 +258,7 @@ def main() -> None:
     options.add_argument("--urls", type=int, default=100_000)
     options.add_argument("--days", type=float, default=60)
     options.add_argument("--hosts", type=int, default=1000)
+    options.add_argument("--step", type=float, default=1.0, help="hours by which the clock moves")
     options.add_argument("--budget", type=int, default=0, help="visits a day")
     asyncio.run(run(options.parse_args()))
 

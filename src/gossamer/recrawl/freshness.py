@@ -84,9 +84,7 @@ def measure(
     spans = [max(1.0, one.due - one.last) / DAY_S for one in sample]
     n = len(sample)
     found.needed = found.pages * math.fsum(1 / days for days in spans) / n
-    if schedule.rules.window is None and used and budget > 0:
-        # pages are visited early if budget is left, and late if it does not suffice
-        spans = [max(schedule.bounds.least, days * found.needed / (budget * used)) for days in spans]
+    spans = [max(schedule.bounds.least, days * schedule.measured.lateness) for days in spans]
     shares = [policy.stale_share(rate, days) for rate, days in zip(rates, spans, strict=True)]
     ages = [policy.stale_now(rate, (now - one.last) / DAY_S) for rate, one in zip(rates, sample, strict=True)]
     more = schedule.measured.correction

@@ -23,8 +23,9 @@ SAMPLE_PAGES, SAMPLE_PAGES_OF_HOST, MAX_HOSTS = 200, 20, 100
 MAX_AGE_SHARE = 0.95
 """The share of the maximum age after which a page is due, so that it is visited before it is too old."""
 MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
-FORGET_MEASURE = 0.999
-"""The factor by which a visit reduces the weight of all earlier visits in the measured staleness."""
+FORGET_MEASURE, FORGET_PACE = 0.999, 0.99
+"""The factors by which a visit reduces the weight of all earlier visits in the measured staleness, and in the
+measured pace."""
 
 
 class Measured(NamedTuple):
@@ -36,6 +37,16 @@ class Measured(NamedTuple):
     """Days between the visits."""
     predicted: float = 0.0
     """Days for which copies were expected to be stale, from the estimates before the visits."""
+    planned: float = 0.0
+    """Days after which the last visits were due."""
+    actual: float = 0.0
+    """Days after which they were made."""
+
+    @property
+    def lateness(self) -> float:
+        """Returns the time between two visits, relative to the planned one. Pages are visited early if budget
+        is left, and late if it does not suffice or if the crawl was stopped."""
+        return self.actual / self.planned if self.planned > 0 and self.actual > 0 else 1.0
 
     @property
     def correction(self) -> float:
@@ -125,7 +136,7 @@ class PageSchedule:
             return self._due(page, seen.url, now)
         changed = is_changed(before, seen.known)
         history = history.observe(gap, changed, self.priors.get(page.host, self.prior))
-        self._measure(gap, changed, rate, page.signals)
+        self._measure(page, gap, changed, rate)
         page = page._replace(
             changes=history.changes,
             days=history.days,
@@ -146,11 +157,17 @@ class PageSchedule:
             seconds = min(self.rules.max_age * MAX_AGE_SHARE, days * DAY_S * 2 ** (page.failed - 1))
         return page._replace(due=max(page.last, now - 1) + max(1, round(seconds)))
 
-    def _measure(self, gap: float, changed: bool, rate: float, signals: int) -> None:
-        old, record = self.measured, self.signals
+    def _measure(self, page: PageState, gap: float, changed: bool, rate: float) -> None:
+        old, record, signals = self.measured, self.signals, page.signals
         stale = policy.stale_days(rate, gap) if changed else 0.0
-        more = Measured(stale, gap, policy.stale_share(rate, gap) * gap)
-        self.measured = Measured(*(a * FORGET_MEASURE + b for a, b in zip(old, more, strict=True)))
+        planned = max(1, page.due - page.last) / DAY_S
+        self.measured = Measured(
+            old.stale * FORGET_MEASURE + stale,
+            old.days * FORGET_MEASURE + gap,
+            old.predicted * FORGET_MEASURE + policy.stale_share(rate, gap) * gap,
+            old.planned * FORGET_PACE + planned,
+            old.actual * FORGET_PACE + gap,
+        )
         self.signals = policy.SignalRecord(
             record.signals + signals,
             record.confirmed + (signals if changed else 0),
