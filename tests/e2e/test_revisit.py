@@ -88,6 +88,7 @@ async def test_a_page_that_is_gone_is_forgotten_after_three_visits(shop: Shop, t
         seen = shop.answers["/6", 304]
         await until(lambda: shop.answers["/6", 304] >= seen + 5)
         assert shop.answers["/5", 404] == 3
+    assert [row["status"] for row in rows(tmp_path) if row["url"].endswith("/5")] == [200, 404]
 
 
 async def test_the_same_command_goes_on_with_what_was_known(shop: Shop, tmp_path: Path) -> None:

@@ -122,7 +122,10 @@ class PageSchedule:
         gone = seen.known.status in GONE_STATUSES or not 0 < before.known.status < 400
         if gone and failed >= policy.GONE_VISITS:
             return None
-        return self._due(page._replace(last=at, failed=min(failed, 20), batch=0, signals=0), seen.url, now)
+        page = page._replace(last=at, failed=min(failed, 20), batch=0, signals=0)
+        if seen.known.status in GONE_STATUSES:  # so that the next visit does not report it as gone again
+            page = page._replace(line=encode_line(seen))
+        return self._due(page, seen.url, now)
 
     def _found(self, page: PageState, seen: KnownLine, at: int, now: int) -> PageState:
         before, rate = line_of(page).known, self.rate(page)
