@@ -75,3 +75,30 @@ def test_a_due_run_goes_onto_the_fleet_whoever_leads(tmp_path: Path, web: Web) -
             assert len(rows) == len(set(rows)) == fleet.json("status", f"nightly-{run}")["pages"] == 120
         (row,) = fleet.json("schedule", "list")
         assert (row["runs"], row["failed"], row["outcome"]) == (2, 0, "finished")
+
+
+def test_runs_of_a_refresh_share_a_crawl_and_store_only_changes(tmp_path: Path, web: Web) -> None:
+    with (
+        moved_store() as moved,
+        Server(tmp_path / "broker") as broker,
+        Fleet(tmp_path, moved.url, [broker.url(0)]) as fleet,
+    ):
+        moved.set("2026-11-21T03:58:30Z")
+        fleet.worker(processes=2)
+        fleet.ready(1)
+        known = ("--refresh", "--known", str(tmp_path / "known"))
+        words = [*known, "--allow-private", "127.0.0.0/8", "--delay", "0.05", "-o", "{run}/"]
+        fleet.run("schedule", "add", "nightly", "0,1 4 * * *", *web.plan.seeds(), *words)
+        scheduler = Scheduler(fleet, 0)
+        try:
+            until("it leads", lambda: scheduler.said("leads"))
+            for number, minute in enumerate(("00", "01"), 1):
+                moved.set(f"2026-11-21T04:{minute}:01Z")
+                until("the run ends", lambda number=number: len(scheduler.said("ended")) == number)
+        finally:
+            scheduler.kill()
+        assert [event["crawl"] for event in scheduler.said("ended")] == ["nightly", "nightly"]
+        assert [event["state"] for event in scheduler.said("ended")] == ["finished", "finished"]
+        assert len({row["url"] for row in fleet.rows("20261121T0400")}) == 120
+        assert fleet.rows("20261121T0401") == []
+        assert fleet.json("status", "nightly")["unchanged"] == 120

@@ -27,6 +27,7 @@ from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
 from gossamer.app.network_setup import Network
 from gossamer.app.producers.source import UrlBatch, UrlProducer
+from gossamer.app.revisit_loop import RevisitLoop
 from gossamer.app.targets import Rejected
 from gossamer.app.wiring import cold_settings
 from gossamer.config.data_files import make_folder, open_file
@@ -82,8 +83,11 @@ class Feeder:
         say: Say,
         again: bool,
         warn: Say = say_nothing,
+        revisits: RevisitLoop | None = None,
     ) -> None:
-        """`again`: the URLs may have been added before. Then known URLs do not count as duplicates."""
+        """`again`: the URLs may have been added before. Then known URLs do not count as duplicates.
+        `revisits`: gets changed entries of known pages as signals."""
+        self._revisits = revisits
         self._adds, self.source, self._say, self._again, self._warn = adds, source, say, again, warn
         self._store, self._crawl, self._priority = store, setup.crawl, setup.job.priority
         self._folder = Path(setup.job.settings.data) / setup.crawl
@@ -120,6 +124,8 @@ class Feeder:
         """Adds a batch to the frontier."""
         if batch.rejected:
             keep_aside(self._folder, batch.rejected, "ab", again=self._again)
+        if self._revisits is not None and any(batch.editions):
+            batch = await _without_signals(batch, self._revisits)
         taken, priority = TakenLinks(), self._priority
         flags = "ors" if self._again else "os"
         editions = batch.editions or itertools.repeat("")
@@ -206,6 +212,17 @@ async def keep_open(store: Store, crawl: str) -> AsyncIterator[None]:
         await _release(store, crawl, name)
 
 
+async def _without_signals(batch: UrlBatch, revisits: RevisitLoop) -> UrlBatch:
+    """Hands changed entries of known pages to the revisit loop. Returns the batch without them."""
+    pairs = list(zip(batch.requests, batch.editions, strict=True))
+    changed = [request for request, edition in pairs if edition]
+    known = dict(zip(map(id, changed), await revisits.signal(changed), strict=True))
+    left = [pair for pair in pairs if not known.get(id(pair[0]), False)]
+    return batch._replace(
+        requests=[request for request, _ in left], editions=tuple(edition for _, edition in left)
+    )
+
+
 @contextlib.asynccontextmanager
 async def run_producers(
     setup: Setup,
@@ -213,10 +230,12 @@ async def run_producers(
     sources: Sequence[UrlProducer],
     say: Say = say_nothing,
     warn: Say = say_nothing,
+    revisits: RevisitLoop | None = None,
 ) -> AsyncIterator[asyncio.Task[None] | None]:
     """Lets producers add URLs within the context, under a lease that keeps the crawl from ending. Yields
-    their task. An error of a producer ends the body of the context, and is raised."""
-    if not sources:
+    their task. An error of a producer ends the body of the context, and is raised. `revisits`: visits known
+    pages again, so the crawl never ends by itself."""
+    if not sources and revisits is None:
         yield None
         return
     adds = Enqueuer(setup, store, "producer")
@@ -225,10 +244,14 @@ async def run_producers(
     try:
         for source in sources:
             await source.open(network.collectors)
+        if revisits is not None:
+            await revisits.open(adds)
         await _hold(store, setup.crawl, name)
-        async with run_beside(_leased(setup, store, adds, sources, say, warn, name)) as work:
+        async with run_beside(_leased(setup, store, adds, sources, say, warn, name, revisits)) as work:
             yield work
     finally:
+        if revisits is not None:
+            await revisits.close()
         for source in sources:
             await source.close()
         await network.close()
@@ -293,14 +316,17 @@ async def _leased(
     say: Say,
     warn: Say,
     name: str,
+    revisits: RevisitLoop | None,
 ) -> None:
     """Runs all producers to their ends under a lease."""
     crawl = setup.crawl
     tasks = [asyncio.create_task(_renewed(store, crawl, name))]
+    if revisits is not None:
+        tasks.append(asyncio.create_task(revisits.run()))
     try:
         for source in sources:
             begun = await position_of(store, crawl, source.name) is not None
-            feeder = Feeder(setup, store, adds, source, say, begun, warn)
+            feeder = Feeder(setup, store, adds, source, say, begun, warn, revisits)
             if not begun:
                 await feeder.keep(None, done=False)
             tasks.append(asyncio.create_task(feeder.run()))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
@@ -14,7 +15,7 @@ from gossamer.errors import GossamerError, UsageError, of_data
 from gossamer.frontier.cold import hot_limit, set_hot_limit
 from gossamer.frontier.crawls import UNDER_WAY, Record
 from gossamer.frontier.summary import crawl_counts
-from gossamer.recrawl import known_pages
+from gossamer.recrawl import known_pages, page_table
 from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
@@ -33,6 +34,7 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
         if not job.refresh:
             if record is None or job.fresh:
                 known_pages.forget(folder)
+                page_table.forget(folder)
             return False
         if record is not None:
             n = await crawl_counts(store, setup.crawl)
@@ -48,6 +50,7 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
                 raise UsageError(
                     f"crawl {setup.crawl} is just ending on the fleet: run the same command again in a moment"
                 )
+        await asyncio.to_thread(_from_table, folder)
         if not await asyncio.to_thread(known_pages.merge_logs, folder):
             raise UsageError(
                 f"crawl {setup.crawl} knows no page yet: run the same command without --refresh first"
@@ -55,6 +58,18 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
     except OSError as error:
         raise _unfit(setup, error) from error
     return True
+
+
+def _from_table(folder: Path) -> None:
+    """Makes a log of the page table, if the crawl visited its pages again before (`--revisit`)."""
+    if not (folder / page_table.NAME).exists():
+        return
+    table = page_table.PageTable(folder / page_table.NAME)
+    try:
+        table.export_lines(folder / known_pages.name_of("revisit"))
+    finally:
+        table.close()
+    page_table.forget(folder)
 
 
 async def visit_again(

@@ -22,6 +22,7 @@ from gossamer.app.preflight import output_files, rehearse
 from gossamer.app.producer_runner import run_producers, say_nothing
 from gossamer.app.recrawl_pass import begins_pass, visit_again
 from gossamer.app.repair import begin_date, read_crawl_file, write_crawl_file
+from gossamer.app.revisit_setup import revisits_of
 from gossamer.app.rows_in_data_folder import bound_kept, fill_added, note_kept, reached_rows
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.stored_setup import store_setup
@@ -147,7 +148,8 @@ async def crawl(
             async with count_working_time(store, record):
                 await visit_again(setup, store, record)
                 await seed(setup, store, given, record)
-                async with run_producers(setup, store, given.sources, warn=taps.warn):
+                revisits = revisits_of(setup, store, taps.warn)
+                async with run_producers(setup, store, given.sources, warn=taps.warn, revisits=revisits):
                     outcome = await CrawlRun(setup, store, embedded, watch, stop, taps, place).work()
             if taps.worked is not None:
                 await taps.worked(setup, store)
@@ -242,6 +244,7 @@ async def begin(
         and known.state in ("finished", "cancelled")
         and known.spec == setup.spec
         and not more
+        and job.settings.revisit is None
     ):
         summary = await CrawlStatistics(store).summary(setup.crawl)
         # requeued dead letters reopen the crawl
@@ -263,7 +266,9 @@ async def begin(
         await requeue_parked(store, setup.crawl)
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
-        setup.deadline = time.monotonic() + job.settings.time_limit - record.spent
+        # a crawl that visits its pages again has no end, so the limit is that of each run
+        spent = 0.0 if setup.job.settings.revisit is not None else record.spent
+        setup.deadline = time.monotonic() + job.settings.time_limit - spent
     return record, None
 
 

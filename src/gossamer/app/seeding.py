@@ -17,6 +17,7 @@ from gossamer.app.preflight import output_values
 from gossamer.app.producer_runner import keep_aside
 from gossamer.app.producers.registry import is_producer_target, producer_of
 from gossamer.app.producers.source import UrlProducer
+from gossamer.app.revisit_setup import with_site_rules
 from gossamer.app.sink_setup import make_outputs
 from gossamer.config.data_files import make_folder
 from gossamer.config.redaction import mask_user_info
@@ -47,7 +48,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
     read = [targets.target_kind(text) for text in job.targets]
-    sites = site_files.load_all(job.targets, job.args)
+    job = with_site_rules(job, sites := site_files.load_all(job.targets, job.args))
     if only is None:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name

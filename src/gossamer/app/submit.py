@@ -50,6 +50,11 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
         [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
     )
     setup, given = prepare(job)
+    if setup.job.settings.revisit is not None:
+        raise UsageError(
+            "--revisit runs in one place, which keeps the table of known pages: use gossamer crawl, "
+            "with --store for a shared store"
+        )
     store, _ = await open_store(job.settings)
     try:
         setup.store = store.url

@@ -36,7 +36,7 @@ from gossamer.frontier.policy import served_heaps
 from gossamer.frontier.quality import HeldRows
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.model.absence import Usual
-from gossamer.model.interfaces import TableSink
+from gossamer.model.interfaces import Log, TableSink
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, Visit
@@ -44,7 +44,7 @@ from gossamer.observability import logs, traces
 from gossamer.observability.attempts import AttemptsLog
 from gossamer.observability.visit_events import VisitEvents
 from gossamer.politeness.pace import Delay
-from gossamer.recrawl import known_pages
+from gossamer.recrawl import known_pages, page_table
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.graph import kind as graph_kind
 from gossamer.sinks.item_files import OFF
@@ -298,7 +298,7 @@ class CrawlWorker:
         )
         kept = kept_rows(setup, self.store.identity) if setup.keeps_rows else None
         files, own_tables = make_outputs(setup, self.sites, str(aside), self.store.identity, kept)
-        at, say = setup.known_at, partial(_told, self.store, setup.crawl)
+        say = partial(_told, self.store, setup.crawl)
         self.keeping = open_file_store(setup, self.reader, self.folder, say, stop)
         self.outputs = Outputs(
             self.frontier,
@@ -308,7 +308,7 @@ class CrawlWorker:
             log=AttemptsLog(self.folder / "attempts.jsonl"),
             alone=setup.alone,
             ours=ours,
-            known=AttemptsLog(at / known_pages.name_of(setup.segment), known_pages.FILE_MODE) if at else None,
+            known=_known_log(setup),
             say=say,
             stop=stop,
             deadline=setup.deadline,
@@ -384,7 +384,7 @@ class CrawlWorker:
         )
         raw = has_whole_responses([one.spec for one in setup.job.outputs])
         return Visitor(
-            VisitSettings(setup.crawl, self.name, setup.job.sitemaps, raw, by),
+            VisitSettings(setup.crawl, self.name, setup.job.sitemaps, raw, by, _has_page_table(setup)),
             gate,
             fetching,
             self.reader,
@@ -555,6 +555,22 @@ def report_archive_damage(worker: CrawlWorker) -> None:
     """Reports damage in the archive that the crawl replays."""
     for line in getattr(worker.network.collectors.pages(Request("http://archive/")).collector, "broken", ()):
         print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
+
+
+def _has_page_table(setup: Setup) -> bool:
+    """Returns whether known pages are visited again past the seen set, by this run or by an earlier one whose
+    claims are left."""
+    at = setup.known_at
+    return at is not None and (setup.job.settings.revisit is not None or (at / page_table.NAME).exists())
+
+
+def _known_log(setup: Setup) -> Log | None:
+    """Returns the log of known pages: the inbox of the page table if pages are visited again without end."""
+    if (at := setup.known_at) is None:
+        return None
+    if setup.job.settings.revisit is not None:
+        return page_table.VisitInbox(at / page_table.NAME)
+    return AttemptsLog(at / known_pages.name_of(setup.segment), known_pages.FILE_MODE)
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:

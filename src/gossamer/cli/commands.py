@@ -33,6 +33,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "stop": "steering:stop",
     "cancel": "steering:cancel",
     "priority": "steering:priority",
+    "changed": "freshness:changed",
     "weight": "fleet:weight",
     "rate": "rates:rate",
     "dead": (
@@ -102,7 +103,7 @@ called command is imported. A group of commands is a pair of its help text and i
 GROUPS = {
     "Crawl": ("crawl",),
     "Look": ("status", "top", "explain", "metrics", "alerts"),
-    "Steer": ("add", "pause", "resume", "stop", "cancel", "priority", "rate", "host", "dead"),
+    "Steer": ("add", "pause", "resume", "stop", "cancel", "priority", "changed", "rate", "host", "dead"),
     "Sites": ("new", "try", "shell", "check", "reparse", "sessions"),
     "Data": ("items", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),

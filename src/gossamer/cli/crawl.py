@@ -38,6 +38,11 @@ HELP = {
     "lane": "Workers of a fleet that serve it (default http).",
     "region": "Where a fleet's worker must be to serve it.",
     "retries": "Wait before each retry (default 1m,5m,30m), or none.",
+    "revisit": "Visit known pages again, without end: auto (each as often as it changes), or a time: 24h.",
+    "revisit_budget": "Visits of known pages: 10% (default) of what the crawl may fetch, or 5000/d.",
+    "max_age": "With --revisit: maximum time between two visits of a page: 30d.",
+    "min_age": "With --revisit: minimum time between two visits of a page (default 1h).",
+    "importance": "With --revisit: PATTERN=WEIGHT, how important pages are (default 1); repeatable.",
     "concurrency": "Concurrent visits in a process (default auto: as many as hosts, processor and memory allow).",
     "processes": "Processes, or auto: one per core (default 1).",
     "log_level": "Log from this level on, site files included: debug, info (default), warning, error.",
@@ -83,12 +88,17 @@ METAVARS = {
     "region": "REGION",
     "ladder": "RUNGS",
     "proxies": "FILE",
+    "revisit": "HOW",
+    "revisit_budget": "BUDGET",
+    "max_age": "TIME",
+    "min_age": "TIME",
+    "importance": "PATTERN=WEIGHT",
 }
 IGNORED = (
     "WARNING: robots.txt is ignored{}. You answer for what this crawl does; ask the owners "
     "of the sites first."
 )
-REPEATABLE = ("include", "exclude", "proxies", "allow_private", "allow_port")
+REPEATABLE = ("include", "exclude", "proxies", "allow_private", "allow_port", "importance")
 OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "output": (list[str], "-o --output", "FILE", "Append to a file, or - for stdout; repeatable."),
     "overwrite": (list[str], "-O --overwrite", "FILE", "Replace a file; repeatable."),

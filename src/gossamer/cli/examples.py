@@ -12,7 +12,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer submit shop.py -o postgresql://db/shop --store valkey://store:6379",
         "gossamer submit urls.txt --name urls --wait --json",
     ),
-    "status": ("gossamer status", "gossamer status shop", "gossamer status shop --json"),
+    "status": ("gossamer status", "gossamer status shop", "gossamer status news --freshness"),
     "top": ("gossamer top", "gossamer top shop", "gossamer top --once --json"),
     "add": (
         "gossamer add shop https://shop.example/new --priority 9",
@@ -26,6 +26,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "priority": (
         "gossamer priority shop 5 --match /new/",
         "gossamer priority shop -2 --host slow.example --dry-run",
+    ),
+    "changed": (
+        "gossamer changed news https://example.com/live",
+        "gossamer changed news https://example.com/a https://example.com/b --json",
     ),
     "weight": (
         "gossamer weight shop 3 --store valkey://store:6379",

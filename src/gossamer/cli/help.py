@@ -47,7 +47,10 @@ CRAWL_GROUPS: dict[str, tuple[str, ...]] = {
     "Getting pages": (
         *("ladder", "proxies", "header", "retries", "cache", "concurrency", "processes", "lane", "region"),
     ),
-    "Run again": ("resume", "fresh", "refresh", "known", "seen"),
+    "Run again": (
+        *("resume", "fresh", "refresh", "known", "seen"),
+        *("revisit", "revisit_budget", "max_age", "min_age", "importance"),
+    ),
     "Schedule": ("tz", "jitter", "spread", "missed", "overlap"),
 }
 """The groups of the options of `crawl`, `submit` and `schedule add`, by parameter name."""

@@ -105,11 +105,12 @@ CLOCK: dict[str, tuple[str, str, str]] = {
     ),
     "overlap": ("--overlap", "WHAT", "When due while the last run is still open: skip (default) or queue."),
 }
-NOT_HERE = ("name", "fresh", "resume", "refresh", "known", "json", "quiet", "output", "overwrite")
+NOT_HERE = ("name", "fresh", "resume", "json", "quiet", "output", "overwrite")
 """Options of `crawl` that do not apply to a schedule or are read separately."""
-PATHS = ("cache", "archive", "ca_file")
+PATHS = ("cache", "archive", "ca_file", "known")
 
-OUTPUTS, KEPT = ("pages", "attempts", "graph"), ("files", "text", "links", "archive", "sitemaps", "priority")
+OUTPUTS = ("pages", "attempts", "graph")
+KEPT = ("files", "text", "links", "archive", "sitemaps", "priority", "refresh", "known")
 
 
 def signature() -> inspect.Signature:
@@ -125,11 +126,7 @@ def signature() -> inspect.Signature:
         _word(word, Annotated[str | None, Option(flag, metavar=metavar, help=text)], None)
         for word, (flag, metavar, text) in CLOCK.items()
     ]
-    rest = [
-        one
-        for one in of_crawl[1:]
-        if one.name not in ("name", "fresh", "resume", "refresh", "known", "json", "verbose")
-    ]
+    rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "json", "verbose")]
     rest.append(_word("json", Json, False))
     return inspect.Signature([*found, of_crawl[0], *clock, *rest])
 
@@ -147,6 +144,8 @@ def add(**words: Any) -> int:
     schedule = schedule_of(words)
     cron = check(schedule)
     settings = read_settings(words["data"], words["store"], _own(words))
+    if words["known"] and not words["refresh"]:
+        raise UsageError("--known is for --refresh: give both, or neither")
     if settings.store is not None:
         for_a_fleet(schedule.task)
     had, leader = asyncio.run(_put(settings, schedule))
@@ -169,6 +168,13 @@ def for_a_fleet(task: ScheduledTask) -> None:
         check_shareable([spec for spec, _ in task.outputs])
     except UsageError as error:
         remark(f"{error}. Or start the scheduler with --here")
+    if task.options.get("revisit"):
+        remark("--revisit runs in one place, not on a fleet: start the scheduler with --here")
+    if task.options.get("refresh") and not task.options.get("known"):
+        remark(
+            "--refresh on a fleet needs --known DIR, a folder that all workers reach. "
+            "Or start the scheduler with --here"
+        )
 
 
 vars(add)["__signature__"] = signature()

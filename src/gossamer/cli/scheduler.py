@@ -192,7 +192,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
     assert run.task is not None
     words = {"quiet": quiet, "json": as_json, "wait": False}
     try:
-        job = job_of(run.task, settings, run.crawl)
+        job = asyncio.run(_start(settings, job_of(run.task, settings, run.crawl), run))
         if settings.store is not None:
             return Submission(
                 job, words, f"gossamer submit ... --name {run.crawl}, or leave it to the scheduler"
@@ -234,6 +234,15 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
         if await schedules.turn(None, name, None, run) != 1:
             raise UsageError(f"{name} was just begun or removed by somebody else: see gossamer schedule list")
         return schedule, run
+
+
+async def _start(settings: Settings, job: Job, run: ScheduledRun) -> Job:
+    """Returns the job of a run as it starts now: the first crawl, a pass, or the rest of one."""
+    from gossamer.cli.schedule_store import schedule_store
+    from gossamer.scheduler.jobs import start_of
+
+    async with schedule_store(settings) as store:
+        return (await start_of(store, job, run.begun or run.due)).job
 
 
 async def _close(settings: Settings, name: str, run: ScheduledRun, state: str, reason: str) -> None:

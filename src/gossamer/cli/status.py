@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, open_existing_store, read_settings
+from gossamer.cli.options import (
+    Data,
+    Json,
+    MaybeCrawl,
+    Option,
+    Setting,
+    StoreUrl,
+    open_existing_store,
+    read_settings,
+)
+from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.cli.doctor_findings import Finding
@@ -17,6 +27,9 @@ if TYPE_CHECKING:
     from gossamer.state.worker_lanes import HeapLine
     from gossamer.store.store import Store
 
+OfFreshness = Annotated[
+    bool, Option("--freshness", help="How fresh the pages of a crawl with --revisit are.")
+]
 HEADS = (
     "crawl",
     "state",
@@ -41,18 +54,24 @@ def status(
     store: StoreUrl = None,
     setting: Setting = None,
     as_json: Json = False,
+    freshness: OfFreshness = False,
 ) -> int:
     """Show counts, rates, hosts and errors of a crawl. Without CRAWL, show one line per crawl."""
-    return asyncio.run(_status(read_settings(data, store, setting), crawl, as_json))
+    if freshness and crawl is None:
+        raise UsageError("--freshness is for one crawl: name it")
+    return asyncio.run(_status(read_settings(data, store, setting), crawl, as_json, freshness))
 
 
-async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
+async def _status(settings: Settings, name: str | None, as_json: bool, freshness: bool) -> int:
+    from gossamer.cli.freshness import print_freshness
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.observability.current import current_figures
 
     async with open_existing_store(settings) as store:
         census = CrawlStatistics(store)
+        if name is not None and freshness:
+            return await print_freshness(store, name, as_json)
         if name is not None:
             return await _one(census, settings, name, as_json)
         found = [await read_summary(census, settings, one) for one in await census.crawls.names()]

@@ -106,6 +106,11 @@ class CrawlOptions(PageOptions, total=False):
     lane: str
     region: str | None
     retries: Sequence[Time] | str
+    revisit: Time
+    revisit_budget: str
+    max_age: Time | None
+    min_age: Time | None
+    importance: Mapping[str, float] | Texts
     concurrency: int | str
     processes: int | str
     log_level: str

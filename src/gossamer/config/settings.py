@@ -59,6 +59,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     lane: str = "http"
     region: str | None = None
     retries: tuple[float, ...] = (60.0, 300.0, 1800.0)
+    revisit: str | None = None
+    """`auto`, a time, or None: pages are visited once."""
+    revisit_budget: str | None = None
+    max_age: float | None = None
+    min_age: float | None = None
+    importance: tuple[str, ...] = ()
+    """`PATTERN=WEIGHT` texts."""
     concurrency: int | str = "auto"
     """A number, or `auto`."""
     processes: int | str = 1
@@ -217,6 +224,31 @@ ABOUT: dict[str, SettingSpec] = {
         "of a crawl: where a worker must be to serve its hosts; of a worker: where it is. None: anywhere",
     ),
     "retries": SettingSpec(value_parsers.retries, _LIST, "the wait before each retry, as 1m,5m,30m; or none"),
+    "revisit": SettingSpec(
+        value_parsers.revisit,
+        "number string",
+        "known pages are visited again without end: auto (each as often as it changes), or a time such as 24h",
+    ),
+    "revisit_budget": SettingSpec(
+        value_parsers.budget,
+        "string",
+        "most visits of known pages: a share of what the crawl may fetch (10%), or 5000/d, 200/h",
+    ),
+    "max_age": SettingSpec(
+        value_parsers.span,
+        "number string",
+        "with revisit: longest time between two visits of a page, or as 30d",
+    ),
+    "min_age": SettingSpec(
+        value_parsers.span,
+        "number string",
+        "with revisit: shortest time between two visits of a page, or as 1h",
+    ),
+    "importance": SettingSpec(
+        value_parsers.importance,
+        _LIST,
+        "with revisit: PATTERN=WEIGHT, pages that are more important than others",
+    ),
     "concurrency": SettingSpec(
         value_parsers.concurrency,
         "integer string",

@@ -7,7 +7,7 @@ Each parser returns the parsed value, or raises ValueError with a message that d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,69 @@ def span(value: object) -> float:
     if not (found := seconds(value)):
         raise ValueError("it is a time above 0, such as 30, 90s, 5m or 2h")
     return found
+
+
+AUTO = "auto"
+MAX_WEIGHT = 1000.0
+
+
+def revisit(value: object) -> str:
+    """Checks when known pages are visited again, and returns the text: `auto`, or a time such as `24h`.
+    Raises ValueError."""
+    if value == AUTO:
+        return AUTO
+    try:
+        span(value)
+    except ValueError:
+        raise ValueError(
+            "it is auto, or the time after which every page is visited again, such as 24h"
+        ) from None
+    return scalar(value)
+
+
+def budget(value: object) -> str:
+    """Checks a budget of visits and returns its text: `10%`, or pages in a time, such as `5000/d` or `200/h`.
+    Raises ValueError."""
+    text = scalar(value).replace(" ", "")
+    budget_value(text)
+    return text
+
+
+def budget_value(text: str) -> tuple[float, str]:
+    """Parses a budget: a share of what a crawl may fetch and `%`, or visits a day and `/d`. Raises
+    ValueError.
+
+    >>> budget_value("10%"), budget_value("200/h")
+    ((0.1, '%'), (4800.0, '/d'))
+    """
+    if (found := re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)%", text)) and 0 < float(found[1]) <= 100:
+        return float(found[1]) / 100, "%"
+    if (found := re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)/([smhd])", text)) and float(found[1]) > 0:
+        return float(found[1]) * _SECONDS["d"] / _SECONDS[found[2]], "/d"
+    raise ValueError("it is a share such as 10%, or pages a day, an hour or a minute: 5000/d, 200/h, 10/m")
+
+
+def importance(value: Any) -> tuple[str, ...]:
+    """Checks the importance of pages: `PATTERN=WEIGHT` texts, or a mapping of patterns to weights. Returns
+    the texts. Raises ValueError."""
+    if isinstance(value, Mapping):
+        value = [f"{pattern}={number}" for pattern, number in value.items()]
+    found = (value,) if isinstance(value, str) else tuple(value)
+    for text in found:
+        patterns([weight(text)[0]])
+    return found
+
+
+def weight(text: str) -> tuple[str, float]:
+    """Parses `PATTERN=WEIGHT`. Raises ValueError.
+
+    >>> weight("/product/=5")
+    ('/product/', 5.0)
+    """
+    pattern, _, number = str(text).rpartition("=")
+    if not pattern or not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", number) or not 0 < float(number) <= MAX_WEIGHT:
+        raise ValueError(f"write PATTERN=WEIGHT with a weight above 0, at most {MAX_WEIGHT:.0f}: /product/=5")
+    return pattern, float(number)
 
 
 def size(value: object) -> int:

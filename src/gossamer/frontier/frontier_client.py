@@ -51,6 +51,16 @@ class Settler:
         """Adds links. Returns the numbers of new, known and parked URLs."""
         return await self._add(_chunks(adds), adds)
 
+    async def revisit(self, adds: Adds, batch: int) -> None:
+        """Queues known URLs again, once per batch. A batch has at most CHUNK_URLS URLs."""
+        chunks = _chunks(adds)
+        assert len({bucket for bucket, _ in chunks}) == len(chunks), "a batch has one call in each bucket"
+        calls = [
+            (bucket, (self._crawl, *await self._frontier.adding(bucket, {}), batch, *args))
+            for bucket, args in chunks
+        ]
+        await call_until_confirmed(self._store, "revisit", calls)
+
     async def settle(self, commits: Sequence[Commit]) -> list[Outcome]:
         """Settles each commit completely or not at all, and returns the outcome of each.
 
@@ -316,6 +326,12 @@ class Frontier:
         """Adds links, durably if the store has replicas. Returns how many are new, already known, and
         parked."""
         return await self._settling.add(adds)
+
+    async def revisit(self, adds: Adds, batch: int) -> None:
+        """Queues known URLs for another visit, past the seen set, durably if the store has replicas. Sending
+        a batch again changes nothing. `batch`: its number, higher than that of each earlier batch. A batch
+        has at most CHUNK_URLS URLs, each with the flag `v`."""
+        await self._settling.revisit(adds, batch)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
         """Returns whether the seen set of the bucket contains this fingerprint. The bucket must be that of

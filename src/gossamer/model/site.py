@@ -52,6 +52,11 @@ KNOWN = (
     "steps",
     "gates",
     "complete",
+    "revisit",
+    "revisit_budget",
+    "max_age",
+    "min_age",
+    "importance",
     "types",
     "args",
 )
@@ -109,6 +114,9 @@ class Site:
     - `gates`: quality gates for this site, in the form of `--fail-on`.
     - `complete`: a full crawl sees all items of the site. Items that it does not see are marked as gone in
       stores that keep one row per item, at most 20 % of them in one run. Another share: `complete=0.5`.
+    - `revisit`: known pages are visited again without end: `auto`, or a time such as `24h`. `revisit_budget`,
+      `max_age`, `min_age`: as the settings. `importance`: patterns of URLs with the weight of their pages,
+      `{"/product/": 5}`.
     - `ladder`: the ways to fetch the site's pages: some of plain, impersonated, browser, unlocker.
     - `collector`: fetches the site's pages instead of gossamer: a function of the request, or an object with a
       method `collect(request)`, also async. It returns a `Response`, bytes or text.
@@ -161,6 +169,11 @@ class Site:
         steps: Any = (),
         gates: str | Iterable[str] = (),
         complete: bool | float | str = False,
+        revisit: str | float | None = None,
+        revisit_budget: str | None = None,
+        max_age: str | float | None = None,
+        min_age: str | float | None = None,
+        importance: Mapping[str, float] | Iterable[str] = (),
         types: str | Iterable[str] = (),
         args: Mapping[str, Any] | None = None,
     ) -> None:
@@ -211,6 +224,15 @@ class Site:
         self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
         self.gates: tuple[str, ...] = read("gates", _several, gates)
         self.complete: float = read("complete", _complete, complete)
+        self.revisit: str | None = (
+            None if revisit is None else read("revisit", value_parsers.revisit, revisit)
+        )
+        self.revisit_budget: str | None = (
+            None if revisit_budget is None else read("revisit_budget", value_parsers.budget, revisit_budget)
+        )
+        self.max_age: float | None = None if max_age is None else read("max_age", value_parsers.span, max_age)
+        self.min_age: float | None = None if min_age is None else read("min_age", value_parsers.span, min_age)
+        self.importance: tuple[str, ...] = read("importance", value_parsers.importance, importance)
         self.types: tuple[str, ...] = read("types", value_parsers.media_types, types)
         self.defaults: Mapping[str, Any] = MappingProxyType(read("args", dict, args or {}))
         self.args: Mapping[str, Any] = self.defaults

@@ -16,6 +16,7 @@ from gossamer.frontier.crawls import UNDER_WAY
 from gossamer.model.response_times import BOUNDS_S
 from gossamer.model.verdict import ERRORS
 from gossamer.observability.snapshot import CrawlNow, Snapshot
+from gossamer.recrawl.freshness import Freshness
 
 MAX_FIELDS = 200
 """Maximum number of fields of items with a series of their own."""
@@ -97,6 +98,20 @@ def _page_age(one: CrawlNow, found: Snapshot) -> float | None:
     if one.state not in UNDER_WAY:
         return None
     return max(0.0, found.now - (one.recent.last or one.started_at))
+
+
+def _fresh(read: Callable[[Freshness], float | None]) -> Callable[[Snapshot], Iterator[Sample]]:
+    """Reads a figure of the crawls that visit their pages again."""
+    return _crawls(lambda one, _: None if one.freshness is None else read(one.freshness))
+
+
+def _fresh_pages(found: Snapshot) -> Iterator[Sample]:
+    for one in found.crawls:
+        if (fresh := one.freshness) is not None:
+            yield "", (one.name, "known"), fresh.pages
+            yield "", (one.name, "never_changed"), fresh.never_changed
+            yield "", (one.name, "always_changed"), fresh.always_changed
+            yield "", (one.name, "too_old"), fresh.over_age
 
 
 def _coverage(found: Snapshot) -> Iterator[Sample]:
@@ -330,6 +345,56 @@ METRICS: tuple[Metric, ...] = (
         "1 if an output of a running crawl does not answer.",
         ("crawl",),
         _crawls(lambda one, _: float(one.waits_for_output) if one.state in UNDER_WAY else None),
+    ),
+    Metric(
+        "gossamer_freshness_pages",
+        "gauge",
+        "Pages of a crawl that visits them again: known, never_changed and always_changed (in at least three "
+        "visits), too_old (older than the maximum age).",
+        ("crawl", "pages"),
+        _fresh_pages,
+    ),
+    Metric(
+        "gossamer_freshness_expected_stale_ratio",
+        "gauge",
+        "Share of time for which a page is expected to be stale, on average over the pages.",
+        ("crawl",),
+        _fresh(lambda one: one.expected_stale),
+    ),
+    Metric(
+        "gossamer_freshness_measured_stale_ratio",
+        "gauge",
+        "Measured share of time stale: half the time between two visits, for visits that found a change.",
+        ("crawl",),
+        _fresh(lambda one: one.measured_stale),
+    ),
+    Metric(
+        "gossamer_freshness_stale_now_ratio",
+        "gauge",
+        "Share of pages that are expected to have changed since their last visit.",
+        ("crawl",),
+        _fresh(lambda one: one.stale_now),
+    ),
+    Metric(
+        "gossamer_freshness_budget_visits_per_day",
+        "gauge",
+        "Visits of known pages a day that the budget allows.",
+        ("crawl",),
+        _fresh(lambda one: one.budget),
+    ),
+    Metric(
+        "gossamer_freshness_budget_used_ratio",
+        "gauge",
+        "Share of the budget that was used since the process began.",
+        ("crawl",),
+        _fresh(lambda one: one.budget_used),
+    ),
+    Metric(
+        "gossamer_freshness_saved_visits_per_day",
+        "gauge",
+        "Visits a day that equal intervals would need in addition for the same freshness.",
+        ("crawl",),
+        _fresh(lambda one: one.saved),
     ),
     Metric(
         "gossamer_unlocker_credits_daily_max",

@@ -17,6 +17,7 @@ from gossamer.frontier.quality import GoodRuns
 from gossamer.frontier.recent_rates import RecentRates, rates_of
 from gossamer.model.quality import Quality, of_counts
 from gossamer.proxies.proxy_health import ProxyHealth
+from gossamer.recrawl.freshness import Freshness, read_freshness
 from gossamer.state.schedules import Schedules, Unread
 from gossamer.state.worker_lanes import split_heap
 from gossamer.state.workers import WorkerRecord, WorkerRecords
@@ -59,6 +60,8 @@ class CrawlNow(msgspec.Struct):
     sites: dict[str, Quality]
     lanes: list[LaneNow] = []
     """The hosts that wait, if it is under way."""
+    freshness: Freshness | None = None
+    """How fresh its pages are, if it visits them again."""
 
     def count(self, name: str) -> int:
         """Returns one count, 0 if it is missing."""
@@ -218,6 +221,7 @@ class Observer:
             rates_of(sums.periods, sums.at, now, record.started_at),
             await self._sites(sums.counts),
             sums.lanes(now) if going else [],
+            await read_freshness(self._store, record.name) if going else None,
         )
         if not going:
             self._ended[record.name] = (now, found)

@@ -107,6 +107,13 @@ def requests(folder: Path) -> Iterator[list[Request]]:
         yield batch
 
 
+def lines(folder: Path) -> Iterator[list[KnownLine]]:
+    """Yields the lines of a merged log, in batches of at most BATCH_PAGES. Raises OSError."""
+    found = (seen for _, seen in _lines(folder / NAME))
+    while batch := list(itertools.islice(found, BATCH_PAGES)):
+        yield batch
+
+
 def _lines(path: Path) -> Iterator[tuple[bytes, KnownLine]]:
     """Yields each line of a log, raw and decoded. Incomplete lines are skipped."""
     with open(path, "rb") as file:

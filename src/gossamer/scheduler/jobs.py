@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -13,13 +14,18 @@ from gossamer.api import job_of as job_of_options
 from gossamer.app import targets
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.job_payload import folder_of
+from gossamer.app.revisit_setup import with_site_rules
 from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.crawls import check_name as check_crawl_name
+from gossamer.frontier.summary import crawl_counts
 from gossamer.recrawl.cron import Cron
 from gossamer.recrawl.due_times import MISSED, OVERLAP, start_times
 from gossamer.sinks.output_spec import parse
 from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, check_name
+from gossamer.store.store import Store
 
 _PLACES = re.compile(r"\{([^{}]*)\}")
 
@@ -28,6 +34,8 @@ def check(schedule: Schedule) -> Cron:
     """Validates a schedule and returns its cron line. Raises UsageError or ConfigError for anything that
     would make a run of the schedule fail."""
     check_name(schedule.name)
+    if repeats_crawl(schedule.task):
+        check_crawl_name(schedule.name)
     try:
         cron = Cron(schedule.cron, schedule.zone)
     except ValueError as error:
@@ -44,12 +52,16 @@ def check(schedule: Schedule) -> Cron:
     endless = job.watch is not None or any(
         targets.target_kind(target).kind == "kafka" for target in schedule.task.targets
     )
+    sites = site_files.load_all(job.targets, job.args)
+    if with_site_rules(job, sites).settings.revisit is not None:
+        if not repeats_crawl(schedule.task):
+            raise UsageError("a site file says revisit: give the schedule --revisit, too")
+        endless = True
     if endless and job.settings.time_limit is None:
         raise UsageError(
-            "a watched sitemap or a topic never ends, so its run would never end: give "
+            "a watched sitemap, a topic or --revisit never ends, so its run would never end: give "
             "--time-limit, or crawl it without a schedule"
         )
-    site_files.load_all(job.targets, job.args)
     return cron
 
 
@@ -94,8 +106,9 @@ def made(
     schedule: Schedule, task: ScheduledTask, due: float, at: float, part: int, *, seconds: bool = False
 ) -> ScheduledRun:
     """Returns one run. The name of its crawl consists of the schedule's name and the due time in UTC, so
-    names stay unique when clocks change. `part`: number of the target, 0 if the run has all targets.
-    `seconds`: the name includes the seconds."""
+    names stay unique when clocks change. Runs that repeat a crawl (`repeats_crawl`) share the crawl, which
+    has the schedule's name. `part`: number of the target, 0 if the run has all targets. `seconds`: the name
+    includes the seconds."""
     moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (
         f"-{part}" if part else ""
     )
@@ -108,9 +121,41 @@ def made(
         if isinstance(spec := options.get(name), str):
             options = {**options, name: spec.replace("{date}", day).replace("{run}", moment)}
     task = msgspec.structs.replace(task, outputs=outputs, options=options)
-    return ScheduledRun(
-        due=due, at=at, state="waiting", crawl=f"{schedule.name}-{moment}", part=part, task=task
-    )
+    crawl = f"{schedule.name}-{moment}"
+    if repeats_crawl(task):
+        crawl = f"{schedule.name}-{part}" if part else schedule.name
+    return ScheduledRun(due=due, at=at, state="waiting", crawl=crawl, part=part, task=task)
+
+
+def repeats_crawl(task: ScheduledTask) -> bool:
+    """Returns whether the runs of a task work on one crawl, because each visits again what the last one
+    knew (`--refresh`, `--revisit`)."""
+    return bool(task.options.get("refresh") or task.options.get("revisit"))
+
+
+class RunStart(NamedTuple):
+    """How a run that repeats a crawl starts: its job, and whether the job must be launched although the crawl
+    exists."""
+
+    job: Job
+    anew: bool
+
+
+async def start_of(store: Store, job: Job, begun: float) -> RunStart:
+    """Decides how a run with `--refresh` starts. `begun`: when the run began, in seconds since the epoch on
+    the store's clock.
+
+    The first run crawls. A run after a run that left URLs waiting continues that one. Every other run begins
+    a pass over the known pages. If a scheduler died in the middle of the run, the pass is continued.
+    """
+    if not job.refresh:
+        return RunStart(job, anew=False)
+    record = await Crawls(store).get(job.name or "")
+    if record is None or record.started_at >= begun:
+        return RunStart(msgspec.structs.replace(job, refresh=False), anew=False)
+    counts = await crawl_counts(store, record.name)
+    pending = counts["open"] - counts["infra"] > 0
+    return RunStart(msgspec.structs.replace(job, refresh=not pending), anew=True)
 
 
 def job_of(task: ScheduledTask, settings: Settings, crawl: str) -> Job:

@@ -24,7 +24,7 @@ from gossamer.frontier.crawls import ENDED, Crawls
 from gossamer.frontier.producer_positions import unfinished_producers
 from gossamer.frontier.summary import summary as summary_of
 from gossamer.model.summary import Summary
-from gossamer.scheduler.jobs import job_of
+from gossamer.scheduler.jobs import job_of, start_of
 from gossamer.state.schedules import ScheduledRun, Schedules
 from gossamer.store.store import Store
 
@@ -51,9 +51,12 @@ class Crawler(Protocol):
 
     most: int
 
-    async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> RunOutcome | None:
+    async def crawl(
+        self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
+    ) -> RunOutcome | None:
         """Runs a crawl to its end, or continues one that was started before. `confirm` is called once the
-        crawl is running. Returns None if the scheduler is stopping."""
+        crawl is running. `anew`: the crawl exists from an earlier run, and is launched again. Returns None if
+        the scheduler is stopping."""
 
 
 class LocalCrawler:
@@ -62,7 +65,9 @@ class LocalCrawler:
     def __init__(self, store: Store, stop: asyncio.Event, most: int) -> None:
         self._store, self._stop, self.most = store, stop, most
 
-    async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> RunOutcome | None:
+    async def crawl(
+        self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
+    ) -> RunOutcome | None:
         """Runs the crawl. If another process already runs it, waits for its end."""
         while not self._stop.is_set():
             await confirm()
@@ -88,13 +93,15 @@ class Fleet:
     def __init__(self, store: Store, stop: asyncio.Event, launch: Callable[[Job], Awaitable[str]]) -> None:
         self._store, self._stop, self._launch = store, stop, launch
 
-    async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> RunOutcome | None:
+    async def crawl(
+        self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
+    ) -> RunOutcome | None:
         """Launches the crawl unless it already exists with all its seeds, and watches it. If an earlier
         launch was interrupted while it read the list of seeds, the crawl is launched again to continue the
         list."""
         name = job.name or ""
         record = await Crawls(self._store).get(name)
-        if record is None or (not record.seeded and record.state not in ENDED):
+        if record is None or anew or (not record.seeded and record.state not in ENDED):
             await self._put(job)
         await confirm()
         while not self._stop.is_set():
@@ -210,7 +217,8 @@ class RunSupervisor:
         while not self.stop.is_set():
             try:
                 job = job_of(run.task, self._settings, run.crawl)
-                outcome = await self.crawler.crawl(job, confirm)
+                job, anew = await start_of(self.schedules.store, job, run.begun or run.due)
+                outcome = await self.crawler.crawl(job, confirm, anew=anew)
                 if outcome is None or outcome.summary is None or outcome.state not in ("finished", "limited"):
                     return outcome
                 if bad := self._judge(job.gates, outcome.summary):

@@ -54,6 +54,8 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}CRAWL:rf` | set | hosts with cold URLs whose queue runs low | add claim cold_refill | while there are some |
 | `{b:000}CRAWL:turn:NAME` | string | the worker that does a task for the whole crawl: `spill` | cold | 5 s |
 | `{b:000}CRAWL:pl` | zset | producers that may add URLs: name -> ms of their lease's expiry | producers | while they work |
+| `{b:000}CRAWL:fr` | string | freshness of a crawl that visits its pages again (JSON, `recrawl.freshness`) | revisit_loop | the crawl |
+| `{b:000}CRAWL:sg` | list | URLs that a user reported as changed (`gossamer changed`), at most 10,000 | changed revisit_loop | until read |
 | `{b:000}CRAWL:po` | hash | producer -> its position (JSON) | producers | the crawl |
 | `{b:N}CRAWL:t:HOST` | zset | retries: `LEVEL TAB entry` -> due ms | settle claim | while not empty |
 | `{b:N}CRAWL:p:HOST` | list | entries parked because the host is over its page budget | add | the crawl |
@@ -64,7 +66,7 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle requeue_expired | while claims are open |
 | `{b:N}CRAWL:d:X` | hash | with a depth limit: part of the fingerprint -> minimum depth at which the URL was found, plus 100 once it was visited | add settle | the crawl |
 | `{b:N}CRAWL:a:HOST` | list | `LEVEL TAB LANE TAB HI TAB LO TAB entry`: links to a host outside the scope, kept in case a seed is redirected to it; at most 1,000 | add settle admit_held_links | the crawl |
-| `{b:N}CRAWL:g` | hash | generations of the seen set: `n` their number, `sI` sets (bloom: pages), `cI` URLs in the generation. Cold store: `hot` maximum URLs of a host and level outside it (0: no maximum), `out` URLs in it, `seq` the last number given. `lost`: expected new URLs wrongly taken for known ones so far, in 10^-12 URLs. `lv`: the level of the first URL, with `*` after it once there were several | add settle | the crawl |
+| `{b:N}CRAWL:g` | hash | generations of the seen set: `n` their number, `sI` sets (bloom: pages), `cI` URLs in the generation. Cold store: `hot` maximum URLs of a host and level outside it (0: no maximum), `out` URLs in it, `seq` the last number given. `lost`: expected new URLs wrongly taken for known ones so far, in 10^-12 URLs. `lv`: the level of the first URL, with `*` after it once there were several. `rv` number of the last batch of known URLs queued again | add settle revisit | the crawl |
 | `{b:N}CRAWL:s:GEN:X` | set | seen set: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
 | `{b:N}CRAWL:b:NODE` | string | seen set: a page of a filter (`filter_pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
@@ -114,6 +116,16 @@ def record(crawl: str) -> str:
 def turn(crawl: str, name: str) -> str:
     """Returns the key of the lease of a task that one worker does for the whole crawl."""
     return f"{tag(0)}{crawl}:turn:{name}"
+
+
+def freshness(crawl: str) -> str:
+    """Returns the key of the freshness of a crawl that visits its pages again."""
+    return f"{tag(0)}{crawl}:fr"
+
+
+def changed_pages(crawl: str) -> str:
+    """Returns the key of the URLs of a crawl that a user reported as changed."""
+    return f"{tag(0)}{crawl}:sg"
 
 
 def totals(bucket: int) -> str:
@@ -187,7 +199,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of such a crawl would
 look like those of hosts."""
 
-_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po)"
+_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|fr|sg)"
 _CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = late_pattern(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"

@@ -43,6 +43,7 @@ _READING = frozenset({"abandoned_crawls", "cold_buckets", "counts"})
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
+    "revisit": _TAKING,
     "admit_held_links": _TAKING,
     "is_seen": ("prelude", "filter_pages", "quotient_filter", "seen"),
     "claim": (

@@ -79,6 +79,8 @@ class VisitSettings(NamedTuple):
     """Whether an output stores whole responses."""
     by: str | None = None
     """Digest of the site files, stored with each URL for a later recrawl. None stores nothing about URLs."""
+    revisits: bool = False
+    """Whether known pages are visited again without end, past the seen-set."""
 
 
 class Visitor:
@@ -107,7 +109,7 @@ class Visitor:
         apart: SiteRouter | None = None,
         keeping: AssetDownloads | None = None,
     ) -> None:
-        self.crawl, self.worker, self.sitemaps, self.raw, self.by = settings
+        self.crawl, self.worker, self.sitemaps, self.raw, self.by, self.revisits = settings
         self.gate, self.fetching, self.reader = gate, fetching, reader
         self.scope, self.taker = scope, scope.intake
         self.nearer, self.sharing, self.apart, self.keeping = nearer, sharing, apart, keeping
@@ -315,6 +317,8 @@ class Visitor:
         if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
             child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
         flags = "ri" if is_infrastructure(request) else "rf"
+        if self.revisits and request.known is not None:
+            flags += "v"  # the target of a known page is visited again, too
         self.taker.request(
             child, taken, self.taker.voucher(claim), flags, "*" if request.depth == 0 else claim.host
         )

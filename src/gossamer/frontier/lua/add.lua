@@ -5,7 +5,8 @@
 --   buckets (page_budget.lua), then groups of one host and level: host, level, lane, flags, voucher, marks,
 --   entries (links.lua).
 -- Flags: o own (a seed's host), f front of the queue, r target of a redirect, i infrastructure (a sitemap,
--- not a page), s a seed, h outside the scope (held in case a seed is redirected to its host).
+-- not a page), s a seed, h outside the scope (held in case a seed is redirected to its host), v a known URL that
+-- is visited again, past the seen-set (revisit.lua, and redirects of such URLs).
 -- Returns: {new, known, parked, new ones from strangers, new ones from singles (links.lua)}.
 -- Promise: adding twice has the same effect as adding once.
 -- Cost: see links.lua. The client sends at most 500 URLs per call.

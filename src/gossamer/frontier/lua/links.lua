@@ -38,7 +38,7 @@ local function add(list, j, last, shares)
   pools = {strangers = 0, singles = 0}
   generations(ARGV[2], tonumber(ARGV[3]))
   bound = gens.hot or 0
-  local new, known, parked, infra, late = 0, 0, 0, 0, 0
+  local new, known, parked, infra, late, revisits = 0, 0, 0, 0, 0, 0
   while j <= last do
     local host, flags, marks, entries, nearby = list[j], list[j + 3], cmsgpack.unpack(list[j + 5]), {}, {}
     local function is(flag) return string.find(flags, flag, 1, true) ~= nil end
@@ -46,21 +46,21 @@ local function add(list, j, last, shares)
       hold(host, list[j + 1], list[j + 2], marks, list[j + 6])
       marks = {}
     end
-    local at, n = 1, #marks / 3
+    local at, n, again = 1, #marks / 3, is('v')
     for e = 1, #marks, 3 do
       local hi, lo, first = marks[e], marks[e + 1], at
       at = at + marks[e + 2]
-      local fresh = not seen(hi, lo, true)
+      local fresh = again or not seen(hi, lo, true)
       local entry = (fresh or depths > 0) and string.sub(list[j + 6], first, at - 1)
       if fresh then entries[#entries + 1] = entry end
-      if fresh and depths > 0 then
+      if fresh and depths > 0 and not again then
         put_depth(hi, lo, entry, depths)
-      elseif depths > 0 then
+      elseif depths > 0 and not again then
         nearby[#nearby + 1] = nearer(hi, lo, entry, depths)
       end
     end
     local taken = #entries
-    new = new + taken
+    new, revisits = new + taken, revisits + (again and taken or 0)
     if is('i') then infra = infra + taken elseif not is('r') then known = known + n - taken end
     if is('h') then late = late + n end
     if is('s') then count('seeds', taken) end
@@ -71,9 +71,9 @@ local function add(list, j, last, shares)
     count('open', #nearby); count('infra', #nearby)
     j = j + 7
   end
-  if new > 0 then remembered(new) end
+  if new > revisits then remembered(new - revisits) end
   count('added', new); count('open', new - parked); count('infra', infra)
-  count('found', new + known - infra - late); count('skip:scope', -late)
+  count('found', new + known - infra - late); count('skip:scope', -late); count('revisits', revisits)
   count('skip:duplicate', known); count('skip:budget', parked)
   total('added', new); total('skip:duplicate', known); total('skip:budget', parked)
   return {new, known, parked, pools.strangers, pools.singles}

@@ -1,0 +1,270 @@
+"""A crawl that never ends, with kills: `gossamer crawl --revisit auto` on changing sites on loopback.
+
+    python benchmarks/forever.py [--minutes 5] [--sites 40] [--pages 10] [--kill-every 25]
+
+Time runs 60 times as fast as for a real site: pages change after minutes instead of hours, the budget is a few
+visits a second, the maximum age is some minutes. In each site one page appears later and one goes away. The
+crawl's process, its store, or both are killed at random moments, and the same command is started again. Printed
+for each quarter of the time: memory of the store, largest resident size, size of the crawl's folder. At the end:
+pages that the crawl lost (not visited for longer than the maximum age), pages with two rows of one version, the
+share of time stale as counted at the server against what `status --freshness` predicted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import bisect
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import itertools
+
+import redis
+
+from e2e.runs import socket_of
+
+MAX_AGE_S = 240.0
+GOSSAMER = [sys.executable, "-m", "gossamer"]
+
+
+class Sites:
+    """Sites whose pages change by Poisson processes. All times are seconds since the begin."""
+
+    def __init__(self, sites: int, pages: int, seconds: float) -> None:
+        rng = random.Random(3)
+        self.began, self.sites = time.time(), sites
+        self.changes: dict[str, list[float]] = {}
+        """Times of the changes of each page, by `HOST/N`."""
+        self.visits: dict[str, list[float]] = {}
+        for site in range(sites):
+            for page in range(pages):
+                mean, at, times = 60 * rng.lognormvariate(0.5, 1.2), 0.0, list[float]()
+                while (at := at + rng.expovariate(1 / mean)) < seconds + 600:
+                    times.append(at)
+                self.changes[f"127.0.1.{site + 1}/{page}"] = times
+        self.pages, self.late = pages, seconds / 5
+
+    def now(self) -> float:
+        """Seconds since the begin."""
+        return time.time() - self.began
+
+    def answer(self, host: str, path: str) -> tuple[int, str]:
+        """Status and body of a page."""
+        now, name = self.now(), f"{host}{path}"
+        if path == "/robots.txt":
+            return 404, ""
+        if path == "/":
+            numbers = [*range(self.pages), *(["late"] if now > self.late else []), "mortal"]
+            return 200, "".join(f"<a href=/{n}>{n}</a>" for n in numbers)
+        if path == "/mortal":
+            self.visits.setdefault(name, []).append(now)
+            return (200, "<title>mortal</title>") if now < self.late else (404, "gone")
+        if path == "/late":
+            self.visits.setdefault(name, []).append(now)
+            return 200, "<title>late</title>"
+        if name not in self.changes:
+            return 404, "none"
+        self.visits.setdefault(name, []).append(now)
+        version = bisect.bisect_right(self.changes[name], now)
+        return 200, f"<title>Page {name}</title><p>version {version} of {name}"
+
+    def stale(self, begin: float, end: float) -> float:
+        """The share of time stale between two moments, on average over the pages."""
+        shares = []
+        for name, changes in self.changes.items():
+            total, visits = 0.0, [*self.visits.get(name, []), end]
+            for one, following in itertools.pairwise(visits):
+                at = bisect.bisect_right(changes, one)
+                if at < len(changes) and changes[at] < following:
+                    total += max(0.0, min(following, end) - max(changes[at], begin, one))
+            shares.append(total / (end - begin))
+        return sum(shares) / len(shares)
+
+
+async def serve(sites: Sites, ports: list[int], ready: threading.Event) -> None:
+    """Answers requests until the process ends."""
+
+    async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+                heads = {name.lower(): value for name, _, value in (one.partition(": ") for one in lines[1:])}
+                host = writer.get_extra_info("sockname")[0]
+                status, body = sites.answer(host, lines[0].split()[1])
+                tag = f'"{hash(body):x}"'
+                if status == 200 and heads.get("if-none-match") == tag:
+                    writer.write(f"HTTP/1.1 304 x\r\nETag: {tag}\r\n\r\n".encode())
+                    continue
+                head = f"HTTP/1.1 {status} x\r\nContent-Type: text/html\r\nETag: {tag}\r\nContent-Length: {len(body)}"
+                writer.write(f"{head}\r\n\r\n{body}".encode())
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    server = await asyncio.start_server(connection, "0.0.0.0", 0)
+    ports.append(server.sockets[0].getsockname()[1])
+    ready.set()
+    await server.serve_forever()
+
+
+class Run:
+    """The crawl's process, started again after each kill."""
+
+    def __init__(self, folder: Path, words: list[str]) -> None:
+        self.folder, self.words, self.kills = folder, words, Counter[str]()
+        self.start()
+
+    def start(self) -> None:
+        """Starts the same command."""
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                self.words, cwd=self.folder, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def store(self) -> redis.Redis | None:
+        """A connection to the store, if it runs."""
+        url = socket_of(self.folder / ".gossamer")
+        return None if url is None else redis.Redis.from_url(url)
+
+    def kill(self, kind: str) -> None:
+        """Kills the crawl, its store, or both, and starts the command again if it ended."""
+        self.kills[kind] += 1
+        if kind in ("store", "both") and (client := self.store()) is not None:
+            try:
+                os.kill(int(client.info("server")["process_id"]), signal.SIGKILL)
+            except (redis.RedisError, ProcessLookupError):
+                pass
+        if kind in ("crawl", "both"):
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        if self.process.poll() is not None:
+            self.start()
+
+    def freshness(self) -> dict[str, Any] | None:
+        """The report, or None if there is none at the moment."""
+        words = [*GOSSAMER, "status", "c", "--freshness", "--json"]
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def sizes(self) -> tuple[float, float, float]:
+        """MiB: memory of the store's data, resident size of the crawl's process, size of the folder without
+        the output."""
+        memory = 0.0
+        try:
+            if (client := self.store()) is not None:
+                memory = float(client.info("memory")["used_memory"])
+        except redis.RedisError:
+            pass
+        resident = 0.0
+        try:
+            resident = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * 4096.0
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+        disk = sum(path.stat().st_size for path in (self.folder / ".gossamer").rglob("*") if path.is_file())
+        return memory / 2**20, resident / 2**20, disk / 2**20
+
+
+def drive(run: Run, sites: Sites, given: argparse.Namespace) -> list[float]:
+    """Lets the crawl run with kills. Returns the predictions of the second half."""
+    rng, end, predicted = random.Random(7), given.minutes * 60, list[float]()
+    strike, look, quarter = given.kill_every, 15.0, 1
+    while (now := sites.now()) < end:
+        if run.process.poll() is not None:
+            run.start()
+        if now >= strike:
+            run.kill(rng.choice(["crawl", "store", "both"]))
+            strike = now + given.kill_every * rng.uniform(0.5, 1.5)
+        if now >= look:
+            look = now + 5
+            if now > end / 2 and (found := run.freshness()) is not None and found["expected_stale"]:
+                predicted.append(found["expected_stale"])
+        if now >= quarter * end / 4:
+            memory, resident, disk = run.sizes()
+            print(
+                f"{now:5.0f} s: store {memory:.2f} MiB, process {resident:.0f} MiB, folder {disk:.2f} MiB, "
+                f"{sum(map(len, sites.visits.values())):,} visits",
+                flush=True,
+            )
+            quarter += 1
+        time.sleep(0.2)
+    return predicted
+
+
+def command(budget: str) -> list[str]:
+    """The words of the command."""
+    how = f"--revisit auto --revisit-budget {budget} --min-age 2s --max-age {MAX_AGE_S}s"
+    more = "--delay 0.05 --allow-private 127.0.0.0/8 --name c -o out.jsonl --quiet"
+    return [*GOSSAMER, "crawl", "seeds.txt", *how.split(), *more.split()]
+
+
+def show(
+    run: Run,
+    sites: Sites,
+    number: int,
+    over: float,
+    predicted: list[float],
+    report: dict[str, Any],
+    said: Counter[tuple[str, int, str]],
+) -> None:
+    """Prints what the crawl did. `over`: when it ended. `said`: its rows."""
+    lost = [name for name in sites.changes if over - sites.visits.get(name, [0.0])[-1] > MAX_AGE_S]
+    new = sum(f"127.0.1.{site + 1}/late" in sites.visits for site in range(number))
+    dead = [times for name, times in sites.visits.items() if name.endswith("/mortal")]
+    after = max(sum(at > sites.late for at in times) for times in dead)
+    stale, expected = sites.stale(over / 2, over), sum(predicted) / max(1, len(predicted))
+    print(
+        f"kills: {dict(run.kills)}; pages {report.get('pages')}, lost {len(lost)}, twice {sum(n > 1 for n in said.values())}"
+    )
+    print(f"new pages found {new} of {number}; most visits of a page after it went away: {after}")
+    measured = report.get("measured_stale") or 0.0
+    print(
+        f"stale {stale:.2%} counted at the server; predicted {expected:.2%}: {expected / stale:.3f}; measured by the "
+        f"crawl {measured:.2%}: {measured / stale:.3f}"
+    )
+    print(f"budget used {report.get('budget_used') or 0:.1%}, too old {report.get('over_age')}")
+
+
+def main() -> None:
+    """Runs the crawl and prints what it did."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--minutes", type=float, default=5.0)
+    options.add_argument("--sites", type=int, default=40)
+    options.add_argument("--pages", type=int, default=10)
+    options.add_argument("--kill-every", type=float, default=25.0)
+    options.add_argument("--budget", default="8/s")
+    given = options.parse_args()
+    end = given.minutes * 60
+    sites, ports, ready = Sites(given.sites, given.pages, end), list[int](), threading.Event()
+    threading.Thread(target=lambda: asyncio.run(serve(sites, ports, ready)), daemon=True).start()
+    ready.wait()
+    with tempfile.TemporaryDirectory(prefix="gt-") as name:
+        folder = Path(name)
+        seeds = [f"http://127.0.1.{site + 1}:{ports[0]}/" for site in range(given.sites)]
+        (folder / "seeds.txt").write_text("\n".join(seeds))
+        run = Run(folder, command(given.budget))
+        predicted = drive(run, sites, given)
+        over = sites.now()
+        report = run.freshness() or {}
+        run.process.send_signal(signal.SIGINT)
+        run.process.wait()
+        rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+        said = Counter((row["url"], row["status"], row["text_hash"]) for row in rows)
+    show(run, sites, given.sites, over, predicted, report, said)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""Adaptive recrawls at scale: a simulation of many days against a real Valkey through the real scripts.
+
+    python benchmarks/revisits.py [--urls 100000] [--days 60] [--budget URLS/10] [--hosts 1000]
+
+The loop of `--revisit auto` runs with a clock that moves by an hour each step (`--step`). Its pages are queued by
+`revisit.lua`, claimed by `claim.lua` and settled by `settle.lua`; their outcomes go through the inbox of the page
+table. Pages change by Poisson processes whose rates are lognormal within and between hosts. The first half is
+learning. Printed: the share of the budget used, the largest age at a visit and at the end, the share of time stale
+against equal intervals and against an oracle that knows the rates, the store's memory and the table's size a URL,
+the server's CPU a claim and its settling: of first visits, and of visits again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from gossamer.app import revisit_budget, revisit_loop
+from gossamer.app.enqueuer import Enqueuer
+from gossamer.app.job import Job, Setup
+from gossamer.app.revisit_loop import RevisitLoop
+from gossamer.app.revisit_setup import rules_of_job
+from gossamer.config.settings import Settings
+from gossamer.frontier.crawls import Spec
+from gossamer.model.request import KnownPage, Request
+from gossamer.model.verdict import ClaimEnd
+from gossamer.model.visit import KnownLine, Settle
+from gossamer.recrawl import revisit_policy as policy
+from gossamer.recrawl.page_table import NAME, VisitInbox
+from gossamer.store.embedded import Embedded
+from gossamer.store.store import Store, connect
+from gossamer.worker.link_intake import TakenLinks
+
+DAY_S = 86_400.0
+
+
+class World:
+    """Pages that change, and what a crawl knows of them."""
+
+    def __init__(self, urls: int, hosts: int) -> None:
+        rng = random.Random(5)
+        self.rng = rng
+        self.rate: dict[str, float] = {}
+        for host in range(hosts):
+            mean = math.log(1 / 60) + rng.gauss(0, 1.0)
+            for page in range(urls // hosts):
+                self.rate[f"https://h{host}.example/page/{page}/of-a-site"] = math.exp(
+                    mean + rng.gauss(0, 1.4)
+                )
+        self.changes: dict[str, float] = {}
+        """Time of the first change after the last visit."""
+        self.version = dict.fromkeys(self.rate, 0)
+        self.seen = dict.fromkeys(self.rate, 0.0)
+        self.stale = 0.0
+        self.scored = 0.0
+        self.oldest = 0.0
+
+    def visit(self, url: str, now: float) -> KnownPage:
+        """The outcome of a visit at a time, in seconds."""
+        if url not in self.changes:
+            self.changes[url] = now + self.rng.expovariate(self.rate[url]) * DAY_S
+        else:
+            if self.scored:
+                self.oldest = max(self.oldest, now - self.seen[url])
+                self.stale += max(0.0, now - max(self.changes[url], self.scored))
+            if self.changes[url] <= now:
+                self.version[url] += 1
+                self.changes[url] = now + self.rng.expovariate(self.rate[url]) * DAY_S
+        self.seen[url] = now
+        said = f"{self.version[url]:016x}"
+        return KnownPage(200, f'"{said}"', "", said, said)
+
+    def end(self, now: float) -> float:
+        """The share of time stale since it is scored."""
+        rest = sum(max(0.0, now - max(at, self.scored)) for at in self.changes.values())
+        return (self.stale + rest) / (len(self.changes) * (now - self.scored))
+
+
+async def cpu(store: Store) -> float:
+    """Seconds of CPU the server has used."""
+    info = await store.client.info("cpu")
+    return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
+
+
+async def memory(store: Store) -> int:
+    """Bytes the data takes."""
+    return int((await store.client.info("memory"))["used_memory"])
+
+
+async def visit_all(adds: Enqueuer, inbox: VisitInbox, world: World, now: float) -> tuple[int, float]:
+    """Visits what is queued. Returns the number of visits, and the server's CPU seconds."""
+    frontier, done, before = adds.frontier, 0, await cpu(adds.frontier.store)
+    while claims := (await frontier.claim(0, 256)).claims:
+        lines = []
+        for claim in claims:
+            known = world.visit(claim.request.url, now)
+            lines.append(KnownLine(claim.request.url, round(now), known))
+        inbox.write(lines)
+        ends = [Settle(one.token, ClaimEnd.DONE, since=5) for one in claims]
+        await frontier.settle(0, ends, {"pages": len(claims)}, {})
+        done += len(claims)
+    return done, await cpu(frontier.store) - before
+
+
+async def seed(adds: Enqueuer, inbox: VisitInbox, world: World, now: float, step: int) -> float:
+    """Adds and visits all pages once, in random order, as many at a time as a step visits again. Returns the
+    server's CPU seconds of claims and settles a page."""
+    spent, urls = 0.0, list(world.rate)
+    world.rng.shuffle(urls)
+    for first in range(0, len(urls), step):
+        taken = TakenLinks()
+        for url in urls[first : first + step]:
+            adds.take(Request(url), taken, "os")
+        await adds.add(taken)
+        spent += (await visit_all(adds, inbox, world, now))[1]
+    return spent / len(urls)
+
+
+def best(world: World, visits: float) -> tuple[float, float]:
+    """The expected share of time stale with equal intervals, and with the true rates."""
+    rates = list(world.rate.values())
+    sample = world.rng.sample(rates, min(5000, len(rates)))
+    equal = sum(policy.stale_share(rate, len(rates) / visits) for rate in sample) / len(sample)
+    price = policy.solve_price(
+        [policy.Sample(rate) for rate in sample], len(rates), visits, policy.Bounds(0, 28.5)
+    )
+    oracle = sum(
+        policy.stale_share(rate, policy.interval(rate, price, 1.0, policy.Bounds(0, 28.5))) for rate in sample
+    )
+    return equal, oracle / len(sample)
+
+
+class Costs(NamedTuple):
+    """What the simulation measured: its last moment, CPU seconds, visits, and bytes of the store."""
+
+    now: float
+    first: float
+    spent: float
+    done: int
+    used: int
+    empty: int
+    once: int
+    peak: int
+
+
+async def simulate(store: Store, folder: Path, given: argparse.Namespace) -> None:
+    budget = given.budget or given.urls // 10
+    world, clock = World(given.urls, given.hosts), [1_800_000_000.0]
+    settings = Settings(
+        data=str(folder),
+        delay=(0.0, 0.0),
+        per_host=100,
+        ignore_robots=True,
+        scope="any",
+        revisit="auto",
+        revisit_budget=f"{budget}/d",
+        max_age=30 * DAY_S,
+    )
+    job = Job(targets=["https://h0.example/"], settings=settings)
+    setup = Setup(
+        job=job,
+        crawl="c",
+        spec=Spec(job.targets, scope="any"),
+        store=store.url,
+        seeds=job.targets,
+        allowed=[],
+    )
+    (folder / "c").mkdir(parents=True)
+    rules = rules_of_job(job)
+    assert rules is not None
+    loop = RevisitLoop(setup, store, rules, print, clock=lambda: clock[0], monotonic=lambda: clock[0])
+    adds, inbox = Enqueuer(setup, store), VisitInbox(folder / "c" / NAME)
+    empty = await memory(store)
+    await loop.open(adds)
+    first = await seed(adds, inbox, world, clock[0], max(1, round(budget * given.step / 24)))
+    once = await memory(store)
+    while await loop.tick():
+        pass
+    spent, done, used, peak = 0.0, 0, 0, 0
+    for step in range(round(given.days * 24 / given.step)):
+        clock[0] += given.step * 3600
+        if step == round(given.days * 24 / given.step / 2):
+            world.scored, done, spent = clock[0], 0, 0.0
+            used = 0
+        await loop.tick()
+        if step % 24 == 0:
+            peak = max(peak, await memory(store))
+        n, seconds = await visit_all(adds, inbox, world, clock[0])
+        done, spent, used = done + n, spent + seconds, used + n
+    await show(
+        store, folder, given, world, loop, Costs(clock[0], first, spent, done, used, empty, once, peak)
+    )
+    await loop.close()
+    inbox.close()
+
+
+async def show(
+    store: Store, folder: Path, given: argparse.Namespace, world: World, loop: RevisitLoop, costs: Costs
+) -> None:
+    """Prints the figures."""
+    budget = given.budget or given.urls // 10
+    now, first, spent, done, used, empty, once, peak = costs
+    found = await loop.report(round(now))
+    equal, oracle = best(world, budget)
+    stale, days = world.end(now), (now - world.scored) / DAY_S
+    late = sum(now - at > 30 * DAY_S for at in world.seen.values())
+    left = await memory(store)
+    size = sum(path.stat().st_size for path in (folder / "c").glob(f"{NAME}*"))
+    print(
+        f"{given.urls:,} URLs on {given.hosts:,} hosts, {given.days} days, {budget:,} visits a day, second half:"
+    )
+    print(
+        f"budget used {used / (budget * days):.1%}; largest age {world.oldest / DAY_S:.1f} d; over 30 d: {late}"
+    )
+    print(
+        f"time stale {stale:.2%}: {stale / equal:.3f} of equal intervals ({equal:.2%}), {stale / oracle:.3f} of the "
+        f"oracle ({oracle:.2%}); expected {found.expected_stale or 0:.2%}, measured {found.measured_stale or 0:.2%}"
+    )
+    print(
+        f"store memory a URL: {(left - empty) / given.urls:.1f} B with all waiting, {(peak - empty) / given.urls:.1f} B "
+        f"at most, {(once - empty) / given.urls:.1f} B after the first visits; table {size / given.urls:.0f} B of "
+        "disk a URL"
+    )
+    print(
+        f"server CPU a claim and settle: {first * 1e6:.1f} us first visits, {spent / done * 1e6:.1f} us visits again"
+    )
+
+
+async def run(given: argparse.Namespace) -> None:
+    step = given.step * 3600
+    revisit_budget.MAX_CATCH_UP_S = step
+    revisit_loop.REFIT_INTERVAL_S, revisit_loop.REPORT_INTERVAL_S = 6 * step, 86_400.0
+    revisit_loop.FIRST_REFITS = 1
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="gt-") as name:
+        embedded = Embedded(Path(name) / "store")
+        store = connect(await asyncio.to_thread(embedded.start))
+        await store.open(1, "benchmark")
+        try:
+            await simulate(store, Path(name) / "data", given)
+        finally:
+            await store.close()
+            await asyncio.to_thread(embedded.leave)
+    print(f"took {time.monotonic() - began:.0f} s, {time.process_time():.0f} s of CPU in this process")
+
+
+def main() -> None:
+    """Reads the options."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--urls", type=int, default=100_000)
+    options.add_argument("--days", type=float, default=60)
+    options.add_argument("--hosts", type=int, default=1000)
+    options.add_argument("--step", type=float, default=1.0, help="hours by which the clock moves")
+    options.add_argument("--budget", type=int, default=0, help="visits a day")
+    asyncio.run(run(options.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

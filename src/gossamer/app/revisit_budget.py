@@ -1,0 +1,71 @@
+"""The budget of visits to known pages: how many a day, how many now, and how many the politeness of a host
+allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gossamer.config.settings import Settings
+from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+MAX_CATCH_UP_S = 60.0
+"""The seconds of budget that may be spent at once after a pause."""
+UNKNOWN_DELAY_S, MIN_DELAY_S = 1.0, 0.01
+"""The delay of a host whose pace is not learned yet, and the shortest delay that counts, in seconds."""
+
+
+class RevisitBudget:
+    """A budget that is spent evenly over time."""
+
+    def __init__(self, settings: Settings, rules: RevisitRules) -> None:
+        self._settings, self._rules = settings, rules
+        self._delays: dict[str, float] = {}
+        self._tokens, self._spent, self._given = 0.0, 0, 0.0
+        self.visits = 0.0
+        """Visits a day."""
+
+    async def read(self, store: Store, hosts: Sequence[str]) -> None:
+        """Reads the delays of hosts, and computes the visits a day."""
+        settings = self._settings
+        if settings.delay is not None:
+            self._delays = dict.fromkeys(hosts, settings.delay[0])
+        elif hosts:
+            pipe = store.client.pipeline(transaction=False)
+            for name in hosts:
+                pipe.hmget(f"{keys.tag(keys.bucket_of(name, store.buckets))}h:{name}", ["d", "cd"])
+            for name, found in zip(hosts, await store.guard(pipe.execute()), strict=True):
+                waits = [float(one) / 1000 for one in found if one is not None]
+                self._delays[name] = max(waits, default=UNKNOWN_DELAY_S)
+        if settings.rate is not None:
+            capacity = settings.rate * DAY_S
+        else:
+            capacity = sum(map(self.allowed, hosts)) if hosts else self.allowed("")
+        self.visits = self._rules.visits_per_day(capacity)
+
+    def allowed(self, host: str) -> float:
+        """Returns the visits a day that the politeness of a host allows."""
+        return self._settings.per_host * DAY_S / max(MIN_DELAY_S, self._delays.get(host, UNKNOWN_DELAY_S))
+
+    def pass_time(self, seconds: float) -> None:
+        """Adds the budget of a span of time, at most that of a minute. The fraction of a visit that was left
+        is kept."""
+        more = self.visits * min(seconds, MAX_CATCH_UP_S) / DAY_S
+        self._given += more
+        self._tokens = min(self._tokens + more, 1 + self.visits * MAX_CATCH_UP_S / DAY_S)
+
+    @property
+    def available(self) -> int:
+        """Returns the number of visits that may begin now."""
+        return int(self._tokens)
+
+    def spend(self, visits: int) -> None:
+        """Records that visits begin."""
+        self._tokens -= visits
+        self._spent += visits
+
+    @property
+    def used(self) -> float | None:
+        """Returns the share of the budget that was used, or None before the first visit was allowed."""
+        return min(1.0, self._spent / self._given) if self._given >= 1 else None

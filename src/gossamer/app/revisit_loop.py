@@ -1,0 +1,250 @@
+"""Visits the known pages of a crawl again when they are due, without end (`--revisit`).
+
+Workers write the outcome of each visit into the inbox of the page table before they settle its claim. This
+loop, in the process that holds the crawl's lock, takes the outcomes over, decides when each page is due, and
+queues due pages in batches. A batch is recorded in the table, then queued by one script call per bucket, which
+ignores a batch that it has seen. A kill at any moment therefore loses no page and queues none twice.
+
+The budget is spent evenly over time. If it is not used up by due pages, pages that are due next are visited
+early. If it does not suffice, the pages that are due first come first, and the price of a visit rises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+
+from gossamer.app.enqueuer import Enqueuer
+from gossamer.app.job import Setup
+from gossamer.app.revisit_budget import RevisitBudget
+from gossamer.errors import StoreChanged, StoreError, UsageError, of_data
+from gossamer.frontier.frontier_client import CHUNK_URLS
+from gossamer.frontier.summary import crawl_counts
+from gossamer.model.request import Request
+from gossamer.recrawl import page_table
+from gossamer.recrawl.freshness import Freshness, publish, take_reported
+from gossamer.recrawl.page_schedule import MAX_HOSTS
+from gossamer.recrawl.page_table import PageState
+from gossamer.recrawl.revisit_policy import unkept_window
+from gossamer.recrawl.revisit_rules import RevisitRules
+from gossamer.recrawl.scheduled_pages import MAX_CLOCK_STEP_S, ScheduledPages
+from gossamer.store.store import Store
+from gossamer.worker.link_intake import TakenLinks
+
+TICK_S, REFIT_INTERVAL_S, REPORT_INTERVAL_S = 1.0, 60.0, 10.0
+"""Seconds between two looks at the inbox and the due pages, between two solutions of the price, and between
+two reports."""
+MAX_REPORT_SHARE = 0.02
+"""The share of the time that reports may take."""
+FIRST_REFITS = 30
+"""The number of ticks at the start in each of which the price is solved."""
+MAX_OUTAGE_S = 60.0
+"""Seconds for which the store may be away."""
+WARN_INTERVAL_S = 3600.0
+"""Seconds between two warnings of one kind."""
+
+Say = Callable[[str], None]
+Result = TypeVar("Result")
+
+
+class RevisitLoop:
+    """The loop of one crawl. `warn` receives messages for the user. `clock` returns seconds since the epoch,
+    `monotonic` those of a clock that nobody sets."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        store: Store,
+        rules: RevisitRules,
+        warn: Say,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._setup, self._store, self._warn = setup, store, warn
+        self._clock, self._monotonic = clock, monotonic
+        self.rules, self.budget = rules, RevisitBudget(setup.job.settings, rules)
+        self._pages: ScheduledPages | None = None
+        self._adds: Enqueuer | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="revisit")
+        self._walls = (0.0, 0.0)
+        self._ticks, self._refit_at, self._report_at = 0, 0.0, 0.0
+        self._warned: dict[str, float] = {}
+
+    @property
+    def pages(self) -> ScheduledPages:
+        """The known pages."""
+        assert self._pages is not None, "the loop is open"
+        return self._pages
+
+    async def open(self, adds: Enqueuer) -> None:
+        """Opens the table, with the pages that the crawl knows from earlier runs. Raises UsageError if the
+        budget cannot keep the window."""
+        self._adds = adds
+        folder = self._setup.known_at
+        assert folder is not None, "only processes of a fleet have none"
+        try:
+            self._pages = await self._do(ScheduledPages, folder, self.rules)
+            await self._do(self._pages.import_log)
+            if back := await self._do(self._pages.restore, self._clock()):
+                self._tell_set_back(back)
+        except OSError as error:
+            raise of_data(self._setup.job.settings.data, error) from error
+        await self._read_budget()
+        pages = max(await self._do(self.pages.table.sums.page_count), len(self._setup.seeds))
+        if self.rules.window is not None and (needed := self._unkept(pages)):
+            raise UsageError(
+                f"--revisit {self._setup.job.settings.revisit}: {pages:,} pages need {needed:,.0f} visits a day, "
+                f"and the budget allows {self.budget.visits:,.0f}: give --revisit-budget {needed:.0f}/d, or a "
+                "longer time"
+            )
+
+    async def close(self) -> None:
+        """Closes the table."""
+        await asyncio.to_thread(self._thread.shutdown)
+        if self._pages is not None:
+            self._pages.close()
+
+    async def run(self) -> None:
+        """Runs until it is cancelled. Waits for a store that is away."""
+        away, resend, busy = 0.0, True, True
+        while True:
+            try:
+                if resend:  # a kill or an outage may have come before the last batch was queued
+                    await self._queue(*await self._do(self.pages.last_batch))
+                busy, away, resend = await self.tick(), 0.0, False
+            except StoreChanged:
+                raise
+            except StoreError:
+                away, resend, busy = away or time.monotonic(), True, False
+                if time.monotonic() - away > MAX_OUTAGE_S:
+                    raise
+            except OSError as error:
+                raise of_data(self._setup.job.settings.data, error) from error
+            await asyncio.sleep(0 if busy else TICK_S)
+
+    async def tick(self) -> bool:
+        """Makes one step. Returns whether there is more to do at once."""
+        now, self._ticks = await self._read_clock(), self._ticks + 1
+        busy = await self._do(self.pages.take_visits, now)
+        await self._read_reports(now)
+        if self._monotonic() >= self._refit_at or self._ticks <= FIRST_REFITS:
+            self._refit_at = self._monotonic() + REFIT_INTERVAL_S
+            await self._read_budget()
+            await self._do(self.pages.refit, self.budget.visits, self.budget.allowed)
+        await self._queue_due(now)
+        if self._monotonic() >= self._report_at:
+            began = self._monotonic()
+            await self._find_lost(now)
+            await self.report(now)
+            took = self._monotonic() - began  # it reads the whole table
+            self._report_at = began + max(REPORT_INTERVAL_S, took / MAX_REPORT_SHARE)
+        return busy
+
+    async def report(self, now: int) -> Freshness:
+        """Publishes the freshness, and warns about a budget that does not suffice."""
+        found = await self._do(self.pages.measure, now, self.budget.visits, self.budget.used)
+        await publish(self._store, self._setup.crawl, found)
+        if needed := self._unkept(found.pages):
+            what = "--revisit" if self.rules.window is not None else "--max-age"
+            self._warn_once(
+                "budget",
+                f"{found.pages:,} pages need {needed:,.0f} visits a day for {what}, and the budget allows "
+                f"{self.budget.visits:,.0f}: pages are visited later; give --revisit-budget {needed:.0f}/d",
+            )
+        if found.always_changed > max(10, found.pages // 5):
+            self._warn_once(
+                "always",
+                f"{found.always_changed:,} of {found.pages:,} pages changed at every visit: docs/recrawl.md says "
+                "how to ignore what differs (tokens, advertisements)",
+            )
+        return found
+
+    async def signal(self, requests: Sequence[Request]) -> list[bool]:
+        """Takes over signals that pages changed: they are due sooner. Returns for each page whether it is
+        known."""
+        return await self._do(self.pages.signal, requests, round(self._clock()))
+
+    def _unkept(self, pages: int) -> float | None:
+        """Returns the visits a day that the window or the maximum age needs, if the budget does not suffice."""
+        return unkept_window(pages, self.pages.schedule.bounds.most, self.budget.visits)
+
+    async def _read_budget(self) -> None:
+        hosts = await self._do(self.pages.table.sums.hosts, MAX_HOSTS)
+        await self.budget.read(self._store, [one.name for one in hosts])
+
+    async def _queue_due(self, now: int) -> None:
+        """Queues as many pages as the budget allows by now."""
+        most = min(self.budget.available, CHUNK_URLS)
+        if most >= 1:
+            batch, chosen = await self._do(self.pages.choose, now, most, self.budget.allowed)
+            self.budget.spend(len(chosen))
+            await self._queue(batch, chosen)
+
+    async def _queue(self, batch: int, pages: Sequence[PageState]) -> None:
+        """Queues a batch. Queueing it again changes nothing."""
+        if not pages:
+            return
+        assert self._adds is not None
+        taken, refused = TakenLinks(), list[PageState]()
+        priority = self._setup.job.priority
+        beside = "*" if self._setup.open or self._setup.spec.scope == "page" else ""
+        for page in pages:
+            request = page_table.request_of(page)
+            if request.priority == 0 and priority:
+                request = msgspec.structs.replace(request, priority=priority)
+            if self._adds.take(request, taken, "orv", beside) is not None:
+                refused.append(page)
+        if refused:  # the scope or a filter changed
+            await self._do(self.pages.table.forget_pages, refused)
+        adds = {group: links for group, links in taken.adds.items() if "v" in group[4]}
+        await self._adds.frontier.revisit(adds, batch)
+
+    async def _find_lost(self, now: int) -> None:
+        """Makes pages due again whose visit was lost: they count as queued, but the crawl has no open URL."""
+        if not await self._do(self.pages.table.queued_by_host):
+            return
+        if (await crawl_counts(self._store, self._setup.crawl))["open"] <= 0:
+            await self._do(self.pages.release_lost, now)
+
+    async def _read_reports(self, now: int) -> None:
+        """Takes over the URLs that a user reported as changed."""
+        if found := await take_reported(self._store, self._setup.crawl, CHUNK_URLS):
+            requests = [Request(url) for url in found]
+            await self._do(functools.partial(self.pages.signal, certain=True), requests, now)
+
+    async def _read_clock(self) -> int:
+        """Returns the time, adds to the budget, and moves the due times if the clock was set back."""
+        wall, mono = self._clock(), self._monotonic()
+        last_wall, last_mono = self._walls
+        self._walls = wall, mono
+        if last_mono:
+            jump = (wall - last_wall) - (mono - last_mono)
+            if jump < -MAX_CLOCK_STEP_S:
+                await self._do(self.pages.table.shift, round(jump))
+                self._tell_set_back(-jump)
+            elif jump > MAX_CLOCK_STEP_S:
+                self._warn(
+                    f"the clock jumped ahead by {jump:,.0f} s: pages that became due are visited at the pace of "
+                    "the budget"
+                )
+            self.budget.pass_time(mono - last_mono)
+        return round(wall)
+
+    def _tell_set_back(self, seconds: float) -> None:
+        self._warn(f"the clock was set back by {seconds:,.0f} s: due times moved with it")
+
+    def _warn_once(self, kind: str, line: str) -> None:
+        now = self._monotonic()
+        if now - self._warned.get(kind, -WARN_INTERVAL_S) >= WARN_INTERVAL_S:
+            self._warned[kind] = now
+            self._warn(line)
+
+    async def _do(self, call: Callable[..., Result], *args: Any) -> Result:
+        """Calls a function in the thread of the table. The call ends even if the loop is cancelled."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, functools.partial(call, *args))

@@ -1,0 +1,56 @@
+"""What a crawl with `--revisit` needs before it begins: its rules, from the settings and the site files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from gossamer.app.job import Job, Setup
+from gossamer.app.revisit_loop import RevisitLoop
+from gossamer.errors import ConfigError, UsageError
+from gossamer.recrawl.revisit_rules import RevisitRules, rules_of
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.store.store import Store
+
+SETTINGS = ("revisit", "revisit_budget", "max_age", "min_age", "importance")
+
+
+def with_site_rules(job: Job, sites: Sequence[LoadedSite]) -> Job:
+    """Returns the job with the revisit settings of its site files, where the crawl's own settings have none.
+    Raises ConfigError if the sites contradict one another, and UsageError if the settings do."""
+    found = {name: getattr(job.settings, name) for name in SETTINGS}
+    for name in SETTINGS:
+        said = {one.name: value for one in sites if (value := getattr(one.site, name))}
+        if found[name] or not said:
+            continue
+        if name == "importance":
+            found[name] = tuple(text for texts in said.values() for text in texts)
+        elif len(set(said.values())) > 1:
+            raise ConfigError(
+                f"sites {', '.join(said)} name different values of {name}: crawl them apart, or give "
+                f"--{name.replace('_', '-')}"
+            )
+        else:
+            found[name] = next(iter(said.values()))
+    job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, **found))
+    if rules_of_job(job) is not None and job.refresh:
+        raise UsageError(
+            "--refresh and --revisit exclude one another: --revisit visits known pages when they are due"
+        )
+    return job
+
+
+def rules_of_job(job: Job) -> RevisitRules | None:
+    """Returns when the pages of a job are visited again, or None if they are not. Raises UsageError."""
+    s = job.settings
+    try:
+        return rules_of(s.revisit, s.revisit_budget, s.max_age, s.min_age, s.importance)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def revisits_of(setup: Setup, store: Store, warn: Callable[[str], None]) -> RevisitLoop | None:
+    """Returns the loop that visits the pages of a crawl again, or None if it does not."""
+    rules = rules_of_job(setup.job)
+    return None if rules is None else RevisitLoop(setup, store, rules, warn)

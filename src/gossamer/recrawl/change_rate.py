@@ -1,0 +1,92 @@
+"""Estimates how often a page changes, from visits at irregular times. Two numbers a page, no list of visits.
+
+A page's changes are modelled as a Poisson process. A visit only shows whether the page changed at least once
+since the last visit. The estimate is the posterior mean under a gamma prior, which is fitted to the pages of
+the same host or crawl. Times are in days, rates in changes a day.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+FORGETTING = 2 ** (-1 / 30)
+"""The factor by which a visit reduces the weight of all earlier visits: the half-life is 30 visits."""
+MIN_STRENGTH, MAX_STRENGTH = 0.5, 8.0
+"""The bounds of a prior's strength. A weak prior learns fast from single pages, a strong one suits pages that
+are alike."""
+MIN_RATE, MAX_RATE = 1e-5, 1e4
+"""The bounds of an estimate, in changes a day."""
+ESTIMATE_STEPS = 4
+HOST_WEIGHT = 4.0
+"""The number of changes with which the mean of the crawl counts in the mean of a host."""
+
+
+class ChangeHistory(NamedTuple):
+    """What the visits of a page showed: the expected number of changes, and the days they cover. Older visits
+    count less."""
+
+    changes: float = 0.0
+    days: float = 0.0
+
+    def observe(self, gap: float, changed: bool, prior: Prior) -> ChangeHistory:
+        """Returns the history after a visit, `gap` days after the last one. Behind one visible change there
+        may be several: their expected number follows from the estimate, which the visit itself changes."""
+        found = ChangeHistory(self.changes * FORGETTING, self.days * FORGETTING + max(0.0, gap))
+        if not changed:
+            return found
+        before = found.changes
+        found = found._replace(changes=before + 1.0)
+        for _ in range(ESTIMATE_STEPS):
+            x = prior.rate(found) * gap
+            found = found._replace(changes=before + (x / -math.expm1(-x) if x > 1e-9 else 1.0))
+        return found
+
+
+class Prior(NamedTuple):
+    """A gamma distribution of change rates: its mean in changes a day, and its strength in changes."""
+
+    mean: float = 0.05
+    strength: float = 1.0
+
+    def rate(self, history: ChangeHistory) -> float:
+        """Returns the estimated change rate of a page.
+
+        >>> Prior(0.1, 1.0).rate(ChangeHistory())
+        0.1
+        """
+        found = (history.changes + self.strength) / (history.days + self.strength / self.mean)
+        return min(MAX_RATE, max(MIN_RATE, found))
+
+
+def fit_prior(histories: Iterable[ChangeHistory], before: Prior | None = None) -> Prior:
+    """Returns the prior that fits the pages of a crawl, by the method of moments. `before`: the result if no
+    page was visited twice."""
+    seen = [one for one in histories if one.days > 0]
+    changes, days = math.fsum(one.changes for one in seen), math.fsum(one.days for one in seen)
+    if not seen or days <= 0:
+        return before or Prior()
+    first = before or Prior()
+    mean = min(MAX_RATE, max(MIN_RATE, (changes + 0.5) / (days + 0.5 / first.mean)))
+    if len(seen) < 3:
+        return Prior(mean, first.strength)
+    return Prior(mean, _strength(seen, mean))
+
+
+def _strength(seen: Sequence[ChangeHistory], mean: float) -> float:
+    """Returns the strength of the prior: mean^2 / (variance of the rates - variance of the observations).
+    Each page weighs as much as the days it was observed."""
+    days = math.fsum(one.days for one in seen)
+    spread = math.fsum(one.days * (one.changes / one.days - mean) ** 2 for one in seen) / days
+    noise = mean * len(seen) / days
+    if spread - noise <= mean * mean / MAX_STRENGTH:
+        return MAX_STRENGTH
+    return min(MAX_STRENGTH, max(MIN_STRENGTH, mean * mean / (spread - noise)))
+
+
+def host_prior(crawl: Prior, changes: float, days: float) -> Prior:
+    """Returns the prior of a host whose pages showed `changes` in `days` together. A host with little data
+    has nearly the mean of the crawl."""
+    mean = (changes + HOST_WEIGHT) / (days + HOST_WEIGHT / crawl.mean)
+    return Prior(min(MAX_RATE, max(MIN_RATE, mean)), crawl.strength)

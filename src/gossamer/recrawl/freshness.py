@@ -1,0 +1,129 @@
+"""How fresh the pages of a crawl are that visits them again: expected from the change rates, and measured by the
+visits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from gossamer.recrawl import revisit_policy as policy
+from gossamer.recrawl.page_schedule import SAMPLE_PAGES, PageSchedule
+from gossamer.recrawl.page_table import PageTable
+from gossamer.recrawl.revisit_rules import DAY_S
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+MAX_REPORTED = 10_000
+"""Pages that may be reported as changed before the crawl reads the reports."""
+
+
+class Freshness(msgspec.Struct, omit_defaults=False):
+    """The freshness of a crawl at one moment. Shares are 0 to 1, visits are a day, ages are in seconds."""
+
+    at: float
+    """Seconds since the epoch."""
+    pages: int
+    """Known pages."""
+    queued: int
+    """Known pages whose visit is under way."""
+    expected_stale: float | None = None
+    """The share of time for which a page is expected to be stale, on average over the pages."""
+    stale_now: float | None = None
+    """The share of pages that are expected to have changed since their last visit."""
+    measured_stale: float | None = None
+    """The measured share of time stale, from the visits that found a change: half the time since the visit
+    before for a page that changes rarely, more for one that changes often."""
+    changes: float = 0.0
+    """Expected changes a day of all pages."""
+    budget: float = 0.0
+    """Visits that the budget allows."""
+    needed: float = 0.0
+    """Visits that the schedule plans."""
+    budget_used: float | None = None
+    """The share of the budget that was used since the process began, None in the first minute."""
+    saved: float | None = None
+    """Visits saved: how many more visits equal intervals would need for the same freshness."""
+    never_changed: int = 0
+    """Pages that never changed in at least three visits."""
+    always_changed: int = 0
+    """Pages that changed at each of at least three visits."""
+    over_age: int = 0
+    """Pages older than the maximum age."""
+    max_age: float = 0.0
+    mean_interval: float | None = None
+    """Mean time between two visits of a page, as planned."""
+    revisits: int = 0
+    """Visits of known pages so far that could tell whether the page changed."""
+    changed: int = 0
+    """Visits among them that found a change."""
+    signals: float = 0.0
+    """Signals of sitemaps, feeds and users whose pages were visited."""
+    confirmed: float = 0.0
+    """Signals among them whose visit found a change."""
+
+
+def measure(
+    schedule: PageSchedule, table: PageTable, now: int, budget: float, used: float | None
+) -> Freshness:
+    """Measures the freshness on a sample of the table. `budget`: visits a day. `used`: the share used."""
+    counts = table.sums.counts(round(now - schedule.rules.max_age))
+    found = Freshness(now, counts["pages"], counts["queued"], budget=budget, budget_used=used)
+    found.never_changed, found.always_changed = counts["never"], counts["always"]
+    found.revisits, found.changed = counts["visits"], counts["changed"]
+    found.max_age = schedule.rules.max_age
+    found.over_age = counts["old"]
+    found.measured_stale = schedule.measured.share
+    found.signals, found.confirmed = schedule.signals.signals, schedule.signals.confirmed
+    sample = table.sums.sample(5 * SAMPLE_PAGES)
+    if not sample:
+        return found
+    rates = [schedule.rate(one) for one in sample]
+    spans = [max(1.0, one.due - one.last) / DAY_S for one in sample]
+    n = len(sample)
+    found.needed = found.pages * math.fsum(1 / days for days in spans) / n
+    spans = [max(schedule.bounds.least, days * schedule.measured.lateness) for days in spans]
+    shares = [policy.stale_share(rate, days) for rate, days in zip(rates, spans, strict=True)]
+    ages = [policy.stale_now(rate, (now - one.last) / DAY_S) for rate, one in zip(rates, sample, strict=True)]
+    more = schedule.measured.correction
+    found.expected_stale, found.stale_now = (min(1.0, more * math.fsum(one) / n) for one in (shares, ages))
+    found.changes = found.pages * math.fsum(rates) / n
+    found.mean_interval = math.fsum(spans) / n * DAY_S
+    if (mean := math.fsum(shares) / n) > 0:
+        found.saved = (
+            policy.uniform_visits(rates, found.pages, mean)
+            - found.pages * math.fsum(1 / days for days in spans) / n
+        )
+    return found
+
+
+async def publish(store: Store, crawl: str, found: Freshness) -> None:
+    """Stores the freshness of a crawl, for all who look at the store."""
+    await _do(store, store.client.set(keys.freshness(crawl), msgspec.json.encode(found)))
+
+
+async def read_freshness(store: Store, crawl: str) -> Freshness | None:
+    """Returns the freshness that a crawl published last, or None."""
+    raw = await _do(store, store.client.get(keys.freshness(crawl)))
+    return msgspec.json.decode(raw, type=Freshness) if raw else None
+
+
+async def report_changed(store: Store, crawl: str, urls: Sequence[str]) -> bool:
+    """Reports pages as changed. Returns False if too many reports wait."""
+    key = keys.changed_pages(crawl)
+    if await _do(store, store.client.llen(key)) + len(urls) > MAX_REPORTED:
+        return False
+    await _do(store, store.client.rpush(key, *urls))
+    return True
+
+
+async def take_reported(store: Store, crawl: str, most: int) -> list[str]:
+    """Takes URLs that were reported as changed, at most `most`."""
+    found = await _do(store, store.client.lpop(keys.changed_pages(crawl), most))
+    return [url.decode() for url in found or ()]
+
+
+async def _do(store: Store, call: Any) -> Any:
+    return await store.guard(cast(Awaitable[Any], call))

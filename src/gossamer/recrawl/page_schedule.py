@@ -1,0 +1,227 @@
+"""Schedules the pages of a page table: what a visit means for a page, when the page is due next, and the price
+of a visit. Decisions only; the table is read and written by the caller.
+
+The table has seconds, the policy has days.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from gossamer.model.request import KnownPage
+from gossamer.model.visit import KnownLine
+from gossamer.recrawl import revisit_policy as policy
+from gossamer.recrawl.change_rate import Prior, fit_prior, host_prior
+from gossamer.recrawl.page_table import PageState, PageTable, encode_line, line_of
+from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
+
+GONE_STATUSES = (404, 410)
+SAMPLE_PAGES, SAMPLE_PAGES_OF_HOST, MAX_HOSTS = 200, 20, 100
+"""Pages from which the price is solved; pages of each of the largest hosts, and the number of these hosts."""
+MAX_AGE_SHARE = 0.95
+"""The share of the maximum age after which a page is due, so that it is visited before it is too old."""
+MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
+FORGET_MEASURE, FORGET_PACE = 0.999, 0.99
+"""The factors by which a visit reduces the weight of all earlier visits in the measured staleness, and in the
+measured pace."""
+
+
+class Measured(NamedTuple):
+    """What the visits of known pages showed, newer ones counting more. Days."""
+
+    stale: float = 0.0
+    """Days for which copies were stale, from the visits that found a change."""
+    days: float = 0.0
+    """Days between the visits."""
+    predicted: float = 0.0
+    """Days for which copies were expected to be stale, from the estimates before the visits."""
+    planned: float = 0.0
+    """Days after which the last visits were due."""
+    actual: float = 0.0
+    """Days after which they were made."""
+
+    @property
+    def lateness(self) -> float:
+        """Returns the time between two visits, relative to the planned one. Pages are visited early if budget
+        is left, and late if it does not suffice or if the crawl was stopped."""
+        return self.actual / self.planned if self.planned > 0 and self.actual > 0 else 1.0
+
+    @property
+    def correction(self) -> float:
+        """Returns how many times longer than predicted copies were stale. Estimates of pages with few visits
+        lean on pages like them."""
+        little = MIN_SHARE * self.days + 1e-9
+        return min(MAX_CORRECTION, max(1 / MAX_CORRECTION, (self.stale + little) / (self.predicted + little)))
+
+    @property
+    def share(self) -> float | None:
+        """Returns the measured share of time stale, or None before the first second visit."""
+        return self.stale / self.days if self.days > 0 else None
+
+
+class PageSchedule:
+    """The schedule of one crawl."""
+
+    def __init__(self, rules: RevisitRules) -> None:
+        self.rules = rules
+        self.prior = Prior()
+        self.price = 1.0
+        self.own_prices: dict[int, float] = {}
+        """The prices of hosts that are bound by politeness, by ID."""
+        self.priors: dict[int, Prior] = {}
+        """The priors of the largest hosts, by ID."""
+        self.measured = Measured()
+        self.signals = policy.SignalRecord()
+        self.bounds = policy.Bounds(rules.min_age / DAY_S, rules.max_age * MAX_AGE_SHARE / DAY_S)
+
+    def rate(self, page: PageState) -> float:
+        """Returns the estimated change rate of a page, in changes a day."""
+        return self.priors.get(page.host, self.prior).rate(page.history)
+
+    def interval(self, page: PageState, url: str) -> float:
+        """Returns the seconds after which a page is due again."""
+        most = self.bounds.most
+        if self.rules.window is not None:
+            days = most
+        else:
+            price = self.own_prices.get(page.host, self.price)
+            days = policy.interval(self.rate(page), price, self.rules.weight(url), self.bounds)
+        return policy.spread_interval(days, url, page.visits, most) * DAY_S
+
+    def after_visit(
+        self,
+        seen: KnownLine,
+        line: bytes,
+        before: PageState | None,
+        host: Callable[[str], int],
+        number: int,
+        now: int,
+    ) -> PageState | None:
+        """Returns the state of a page after a visit, or None to forget the page. `host` returns the ID of a
+        host, `number` is the page's ID."""
+        at = min(seen.at, now) if seen.at else now
+        known = seen.known
+        if before is None:
+            new = PageState(number, 0.0, 0.0, at, 0, host(seen.url), line=line)
+            if not 0 < known.status < 400:
+                new = new._replace(failed=1)
+            return self._due(new, seen.url, now)
+        if known.status == 0 and not known.error:  # a redirect; the visit of its target follows
+            return self._due(before._replace(batch=0), seen.url, now)
+        if not 0 < known.status < 400:
+            return self._failed(before, seen, at, now)
+        return self._found(before, seen, at, now)
+
+    def _failed(self, page: PageState, seen: KnownLine, at: int, now: int) -> PageState | None:
+        """Returns the state after a visit that found no page. A page that is gone, or never was one, is
+        forgotten after three such visits."""
+        failed = page.failed + 1
+        before = line_of(page)
+        gone = seen.known.status in GONE_STATUSES or not 0 < before.known.status < 400
+        if gone and failed >= policy.GONE_VISITS:
+            return None
+        page = page._replace(last=at, failed=min(failed, 20), batch=0, signals=0)
+        if seen.known.status in GONE_STATUSES:  # so that the next visit does not report it as gone again
+            page = page._replace(line=encode_line(seen))
+        return self._due(page, seen.url, now)
+
+    def _found(self, page: PageState, seen: KnownLine, at: int, now: int) -> PageState:
+        before, rate = line_of(page).known, self.rate(page)
+        gap = max(0.0, (at - page.last) / DAY_S)
+        history = page.history
+        line = encode_line(seen)
+        if (
+            before.by != seen.known.by or not 0 < before.status < 400
+        ):  # the site file changed, or no page before
+            page = page._replace(line=line, last=max(at, page.last), failed=0, batch=0, signals=0)
+            return self._due(page, seen.url, now)
+        changed = is_changed(before, seen.known)
+        history = history.observe(gap, changed, self.priors.get(page.host, self.prior))
+        self._measure(page, gap, changed, rate)
+        page = page._replace(
+            changes=history.changes,
+            days=history.days,
+            last=max(at, page.last),
+            visits=page.visits + 1,
+            changed=page.changed + changed,
+            failed=0,
+            batch=0,
+            signals=0,
+            line=line,
+        )
+        return self._due(page, seen.url, now)
+
+    def _due(self, page: PageState, url: str, now: int) -> PageState:
+        seconds = self.interval(page, url)
+        if page.failed:
+            days = policy.gone_interval(seconds / DAY_S, 1) or 0.0
+            seconds = min(self.rules.max_age * MAX_AGE_SHARE, days * DAY_S * 2 ** (page.failed - 1))
+        return page._replace(due=max(page.last, now - 1) + max(1, round(seconds)))
+
+    def _measure(self, page: PageState, gap: float, changed: bool, rate: float) -> None:
+        old, record, signals = self.measured, self.signals, page.signals
+        stale = policy.stale_days(rate, gap) if changed else 0.0
+        planned = max(1, page.due - page.last) / DAY_S
+        self.measured = Measured(
+            old.stale * FORGET_MEASURE + stale,
+            old.days * FORGET_MEASURE + gap,
+            old.predicted * FORGET_MEASURE + policy.stale_share(rate, gap) * gap,
+            old.planned * FORGET_PACE + planned,
+            old.actual * FORGET_PACE + gap,
+        )
+        self.signals = policy.SignalRecord(
+            record.signals + signals,
+            record.confirmed + (signals if changed else 0),
+            record.missed + (changed and not signals),
+            record.days + gap,
+        )
+
+    def signalled(self, page: PageState, now: int, *, certain: bool = False) -> PageState:
+        """Returns a page after a signal (a newer lastmod, a feed entry) that it changed. `certain`: a person
+        reported the change, so the page is due now."""
+        if certain:
+            return page._replace(due=min(page.due, now), signals=page.signals + 1)
+        sooner = policy.signal_age(self.signals) * DAY_S
+        return page._replace(due=max(min(page.due, now), round(page.due - sooner)), signals=page.signals + 1)
+
+    def refit(self, table: PageTable, visits: float, allowed: Callable[[str], float]) -> None:
+        """Fits the priors and solves the prices on a sample of the table. `visits`: the budget in visits a
+        day. `allowed` returns the visits a day that the politeness of a host allows."""
+        sample = table.sums.sample(SAMPLE_PAGES)
+        if not sample:
+            return
+        self.prior = fit_prior((one.history for one in sample if one.visits), self.prior)
+        hosts = table.sums.hosts(MAX_HOSTS)
+        self.priors = {one.id: host_prior(self.prior, one.changes, one.days) for one in hosts}
+        if self.rules.window is not None:
+            return
+        loads: dict[str, policy.HostLoad] = {}
+        for one in hosts:
+            pages = sample if len(hosts) == 1 else table.sums.sample(SAMPLE_PAGES_OF_HOST, one.id)
+            loads[str(one.id)] = policy.HostLoad(one.pages, self._samples(pages), allowed(one.name))
+        total = table.sums.page_count()
+        if (rest := total - sum(one.pages for one in hosts)) > 0:
+            inside = {one.id for one in hosts}
+            others = [one for one in sample if one.host not in inside] or sample
+            loads[""] = policy.HostLoad(rest, self._samples(others), math.inf)
+        self.price, own = policy.solve_prices(loads, visits, self.bounds)
+        self.own_prices = {int(name): price for name, price in own.items() if name}
+
+    def _samples(self, pages: Sequence[PageState]) -> list[policy.Sample]:
+        if not self.rules.weights:
+            return [policy.Sample(self.rate(one)) for one in pages]
+        return [policy.Sample(self.rate(one), self.rules.weight(line_of(one).url)) for one in pages]
+
+
+def is_changed(before: KnownPage, now: KnownPage) -> bool:
+    """Returns whether a page says something else than at the last visit. Bytes that differ are no change if
+    the content is the same (tokens, advertisements, dates of the server).
+
+    >>> is_changed(KnownPage(200, body="a", said="x"), KnownPage(200, body="b", said="x"))
+    False
+    """
+    if before.status != now.status:
+        return True
+    return before.body != now.body and (not now.said or before.said != now.said)

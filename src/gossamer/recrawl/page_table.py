@@ -1,0 +1,414 @@
+"""The pages of a crawl that visits them again: what is known of each, and when it is due. One SQLite file in
+the crawl's folder.
+
+Workers write the outcome of each visit into the inbox, before they settle its claim. One process, the one
+that holds the crawl's lock, takes the inbox over into the table in the same transaction that empties it. A
+kill therefore loses no visit and counts none twice.
+
+A page's state takes 24 bytes: the two numbers of its change history, the time of its last visit and its due
+time. Its URL and validators are beside it, so nothing about a waiting page is in the store's memory.
+Times are in whole seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import xxhash
+
+from gossamer.config.data_files import open_file, refuse_link
+from gossamer.model.request import Request, split
+from gossamer.model.visit import KnownLine
+from gossamer.recrawl.change_rate import ChangeHistory
+from gossamer.store.sqlite_wal import open_sqlite
+
+NAME = "revisit.sqlite"
+FILE_MODE = 0o600
+"""File mode. The lines contain request headers, which may include secrets."""
+WAIT_S = 30.0
+"""Seconds to wait for a transaction of another process."""
+MAX_INBOX_LINES = 2000
+"""Lines that are taken over in one transaction."""
+_TABLES = """
+CREATE TABLE IF NOT EXISTS inbox (id INTEGER PRIMARY KEY, line BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS hosts (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, pages INTEGER NOT NULL,
+    changes REAL NOT NULL, days REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, changes REAL NOT NULL, days REAL NOT NULL,
+    last INTEGER NOT NULL, due INTEGER NOT NULL, host INTEGER NOT NULL, visits INTEGER NOT NULL,
+    changed INTEGER NOT NULL, failed INTEGER NOT NULL, batch INTEGER NOT NULL, signals INTEGER NOT NULL,
+    line BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS due ON pages (due) WHERE batch = 0;
+CREATE INDEX IF NOT EXISTS queued ON pages (batch) WHERE batch > 0;
+CREATE INDEX IF NOT EXISTS pages_of_host ON pages (host, id);
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value REAL NOT NULL);
+"""
+_SELECT = (
+    "SELECT id, changes, days, last, due, host, visits, changed, failed, batch, signals, line FROM pages"
+)
+_PUT = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(KnownLine).decode
+
+
+class PageState(NamedTuple):
+    """A known page."""
+
+    id: int
+    """Hash of the request: method, URL, body and key."""
+    changes: float
+    days: float
+    last: int
+    """Time of the last visit."""
+    due: int
+    host: int
+    visits: int = 0
+    """Visits after the first that could tell whether the page changed."""
+    changed: int = 0
+    """How many of these found a change."""
+    failed: int = 0
+    """Visits in a row that found no page."""
+    batch: int = 0
+    """The number of the batch in which the page was queued. 0: it waits for its due time."""
+    signals: int = 0
+    """Signals since the last visit."""
+    line: bytes = b""
+    """The last `KnownLine` that described a page, as JSON."""
+
+    @property
+    def history(self) -> ChangeHistory:
+        """The page's change history."""
+        return ChangeHistory(self.changes, self.days)
+
+
+class HostSums(NamedTuple):
+    """A host of known pages, and the sums over its pages."""
+
+    id: int
+    name: str
+    pages: int
+    changes: float
+    days: float
+
+
+class VisitInbox:
+    """A log of visits for the page table (`model.interfaces.Log`). Any number of processes may write."""
+
+    def __init__(self, path: Path) -> None:
+        self._base = _open(path)
+
+    def write(self, lines: Sequence[object]) -> None:
+        """Writes visits durably. Raises OSError."""
+        if not lines:
+            return
+        with _errors():
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                self._base.executemany(
+                    "INSERT INTO inbox (line) VALUES (?)", [(_encode(one),) for one in lines]
+                )
+                self._base.execute("COMMIT")
+            except BaseException:
+                self._base.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._base.close()
+
+
+class TableSums:
+    """Sums over the pages of a table, and samples of them."""
+
+    def __init__(self, base: sqlite3.Connection) -> None:
+        self._base, self._random = base, random.Random()
+
+    def sample(self, most: int, host: int | None = None) -> list[PageState]:
+        """Returns random pages, of one host or of all, at most `most`."""
+        where, values = ("WHERE host = ? AND id >= ?", [host]) if host is not None else ("WHERE id >= ?", [])
+        small = _pages(self._base, f"{where} LIMIT ?", *values, -(2**63), most + 1)
+        if len(small) <= most:
+            return small
+        found: dict[int, PageState] = {}
+        for _ in range(2 * most):
+            if len(found) >= most:
+                break
+            at = self._random.randrange(-(2**63), 2**63)
+            for one in _pages(self._base, f"{where} LIMIT 1", *values, at):
+                found[one.id] = one
+        return list(found.values())
+
+    def counts(self, oldest: int) -> dict[str, int]:
+        """Returns the number of pages: `pages` in total, `queued`, `never` changed and `always` changed in at
+        least three visits, `old`: last visited before `oldest`. Also the sums of `visits` and `changed`."""
+        names = ("pages", "queued", "never", "always", "old", "visits", "changed")
+        ((*found,),) = _rows(
+            self._base,
+            "SELECT count(*), total(batch > 0), total(visits >= 3 AND changed = 0), "
+            "total(visits >= 3 AND changed = visits), total(last < ?), total(visits), total(changed) FROM pages",
+            oldest,
+        )
+        return dict(zip(names, map(int, found), strict=True))
+
+    def page_count(self) -> int:
+        """Returns the number of pages."""
+        return int(_rows(self._base, "SELECT total(pages) FROM hosts")[0][0])
+
+    def hosts(self, most: int) -> list[HostSums]:
+        """Returns the hosts with the most pages."""
+        rows = _rows(
+            self._base, "SELECT id, name, pages, changes, days FROM hosts ORDER BY pages DESC LIMIT ?", most
+        )
+        return [HostSums(*row) for row in rows if row[2] > 0]
+
+    def host_of(self, number: int) -> HostSums:
+        """Returns a host by its ID."""
+        (row,) = _rows(self._base, "SELECT id, name, pages, changes, days FROM hosts WHERE id = ?", number)
+        return HostSums(*row)
+
+
+class TableFacts:
+    """Numbers that are stored beside the pages, by name."""
+
+    def __init__(self, base: sqlite3.Connection) -> None:
+        self._base = base
+
+    def get(self, name: str, default: float = 0.0) -> float:
+        """Returns a stored number."""
+        found = _rows(self._base, "SELECT value FROM facts WHERE name = ?", name)
+        return float(found[0][0]) if found else default
+
+    def set(self, name: str, value: float) -> None:
+        """Stores a number."""
+        with _errors():
+            self._base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+
+class PageTable:
+    """The table. Only the process that holds the crawl's lock opens it for writing. Methods raise OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self._base = _open(path)
+        self._hosts: dict[str, int] = {}
+        self.sums, self.facts = TableSums(self._base), TableFacts(self._base)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._base.close()
+
+    @contextlib.contextmanager
+    def change(self) -> Iterator[None]:
+        """Makes all changes within the context durable together, or none of them."""
+        with _errors():
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._base.execute("ROLLBACK")
+                self._hosts.clear()
+                raise
+            self._base.execute("COMMIT")
+
+    def take_inbox(self, handle: Callable[[KnownLine, bytes, PageState | None], PageState | None]) -> int:
+        """Takes over visits: `handle` returns the new state of the page, or None to forget the page. Returns
+        the number of visits."""
+        with self.change():
+            rows = _rows(self._base, "SELECT id, line FROM inbox ORDER BY id LIMIT ?", MAX_INBOX_LINES)
+            for _, line in rows:
+                try:
+                    seen = _decode(line)
+                except (msgspec.MsgspecError, UnicodeDecodeError):
+                    continue
+                before = self.page(page_id(seen))
+                after = handle(seen, line, before)
+                if after is None:
+                    self._forget(before)
+                else:
+                    self.put(after, before)
+            if rows:
+                self._base.execute("DELETE FROM inbox WHERE id <= ?", (rows[-1][0],))
+        return len(rows)
+
+    def page(self, number: int) -> PageState | None:
+        """Returns a page by its ID."""
+        found = _pages(self._base, "WHERE id = ?", number)
+        return found[0] if found else None
+
+    def host(self, url: str) -> int:
+        """Returns the ID of a URL's host. Adds the host if it is new."""
+        name = split(url)[1]
+        if (known := self._hosts.get(name)) is None:
+            self._base.execute(
+                "INSERT OR IGNORE INTO hosts (name, pages, changes, days) VALUES (?, 0, 0, 0)", (name,)
+            )
+            ((known,),) = _rows(self._base, "SELECT id FROM hosts WHERE name = ?", name)
+            if len(self._hosts) >= 10_000:
+                self._hosts.clear()
+            self._hosts[name] = known
+        return known
+
+    def put(self, page: PageState, before: PageState | None) -> None:
+        """Stores a page, within `change`."""
+        self._base.execute(_PUT, page)
+        was = before or PageState(0, 0.0, 0.0, 0, 0, 0)
+        self._sum(page.host, before is None, page.changes - was.changes, page.days - was.days)
+
+    def _forget(self, page: PageState | None) -> None:
+        if page is not None:
+            self._base.execute("DELETE FROM pages WHERE id = ?", (page.id,))
+            self._sum(page.host, -1, -page.changes, -page.days)
+
+    def _sum(self, host: int, pages: int, changes: float, days: float) -> None:
+        self._base.execute(
+            "UPDATE hosts SET pages = pages + ?, changes = max(0, changes + ?), days = max(0, days + ?) WHERE id = ?",
+            (int(pages), changes, days, host),
+        )
+
+    def due(
+        self, now: int, until: int | None, oldest: int, most: int, crowded: Sequence[int] = ()
+    ) -> list[PageState]:
+        """Returns the waiting pages that are due first, at most `most`.
+
+        `until`: only pages that are due by then (None: all; pages whose last visit failed must be due `now`).
+        `oldest`: only pages whose last visit was at this time or earlier. `crowded`: IDs of hosts whose pages
+        are left out.
+        """
+        left = f"AND host NOT IN ({', '.join(map(str, crowded))})" if crowded else ""
+        return _pages(
+            self._base,
+            "INDEXED BY due WHERE batch = 0 AND due <= ? AND last <= ? "
+            f"AND (failed = 0 OR due <= ?) {left} ORDER BY due LIMIT ?",
+            2**62 if until is None else until,
+            oldest,
+            now,
+            most,
+        )
+
+    def queue(self, pages: Iterable[PageState], batch: int) -> None:
+        """Records that pages are queued in a batch, and the number of the batch."""
+        with self.change():
+            self._base.executemany(
+                "UPDATE pages SET batch = ? WHERE id = ?", [(batch, one.id) for one in pages]
+            )
+            self.facts.set("batch", batch)
+
+    def forget_pages(self, pages: Iterable[PageState]) -> None:
+        """Removes pages."""
+        with self.change():
+            for page in pages:
+                self._forget(page)
+
+    def queued(self, batch: int | None = None) -> list[PageState]:
+        """Returns the queued pages: of one batch, or all."""
+        if batch is None:
+            return _pages(self._base, "WHERE batch > 0")
+        return _pages(self._base, "WHERE batch = ?", batch)
+
+    def queued_by_host(self) -> dict[int, int]:
+        """Returns the number of queued pages of each host that has some."""
+        return dict(_rows(self._base, "SELECT host, count(*) FROM pages WHERE batch > 0 GROUP BY host"))
+
+    def unqueue(self, due: int) -> int:
+        """Makes all queued pages wait again until `due`. Returns their number."""
+        with self.change():
+            return self._base.execute("UPDATE pages SET batch = 0, due = ? WHERE batch > 0", (due,)).rowcount
+
+    def shift(self, seconds: int) -> None:
+        """Moves all times, because the clock was set."""
+        with self.change():
+            self._base.execute("UPDATE pages SET last = last + ?, due = due + ?", (seconds, seconds))
+
+    def limit_due(self, latest: int) -> int:
+        """Moves due times after `latest` there. Returns the number of pages."""
+        with self.change():
+            return self._base.execute(
+                "UPDATE pages SET due = ? WHERE due > ? AND batch = 0", (latest, latest)
+            ).rowcount
+
+    def add_lines(self, lines: Iterable[KnownLine]) -> None:
+        """Puts visits into the inbox."""
+        with self.change():
+            self._base.executemany("INSERT INTO inbox (line) VALUES (?)", [(_encode(one),) for one in lines])
+
+    def export_lines(self, path: Path) -> None:
+        """Writes the last visit of all pages to a log of known pages. Redirects are left out, because the
+        visits of their targets describe the pages."""
+        with (
+            _errors(),
+            open(path, "wb", opener=lambda name, flags: open_file(name, flags, FILE_MODE)) as file,
+        ):
+            for (line,) in self._base.execute("SELECT line FROM pages UNION ALL SELECT line FROM inbox"):
+                seen = _decode(line)
+                if seen.known.status or seen.known.error:
+                    file.write(line + b"\n")
+
+
+def page_id(seen: KnownLine) -> int:
+    """Returns the ID of a visited page: a signed 64-bit hash of what identifies its request."""
+    needs = seen.needs
+    return _id(needs.get("method", "GET"), seen.url, needs.get("body"), needs.get("key"))
+
+
+def request_id(request: Request) -> int:
+    """Returns the ID of a request's page."""
+    return _id(request.method, request.url, request.body, request.key)
+
+
+def _id(*parts: object) -> int:
+    return xxhash.xxh3_64_intdigest("\n".join(map(str, parts)).encode()) - 2**63
+
+
+def request_of(page: PageState) -> Request:
+    """Returns the request that visits a page again."""
+    seen = _decode(page.line)
+    needs = {name: value for name, value in seen.needs.items() if name in Request.__struct_fields__}
+    return Request(seen.url, depth=seen.depth, referrer=seen.referrer, known=seen.known, **needs)
+
+
+def line_of(page: PageState) -> KnownLine:
+    """Returns the last visit that described a page."""
+    return _decode(page.line)
+
+
+def encode_line(seen: KnownLine) -> bytes:
+    """Returns the stored form of a visit."""
+    return _encode(seen)
+
+
+def forget(folder: Path) -> None:
+    """Removes the table of a crawl. Raises OSError."""
+    for ending in ("", "-wal", "-shm"):
+        (folder / f"{NAME}{ending}").unlink(missing_ok=True)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    refuse_link(path)
+    with _errors():
+        with open(path, "ab", opener=lambda name, flags: open_file(name, flags, FILE_MODE)):
+            pass
+        base = open_sqlite(str(path), WAIT_S, by_hand=True)
+        base.execute("PRAGMA journal_size_limit=1048576")
+        base.executescript(_TABLES)
+        return base
+
+
+def _pages(base: sqlite3.Connection, where: str, *values: object) -> list[PageState]:
+    return [PageState(*row) for row in _rows(base, f"{_SELECT} {where}", *values)]
+
+
+def _rows(base: sqlite3.Connection, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    with _errors():
+        return base.execute(statement, values).fetchall()
+
+
+@contextlib.contextmanager
+def _errors() -> Iterator[None]:
+    """Raises SQLite's errors as OSError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OSError(None, f"the table of known pages cannot be used: {error}", NAME) from error

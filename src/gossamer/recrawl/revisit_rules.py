@@ -1,0 +1,68 @@
+"""The rules of a crawl that visits its pages again (`--revisit`): parsed from settings and site files.
+
+Times are in seconds, as in the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gossamer.config import value_parsers
+from gossamer.url import patterns
+
+DAY_S = 86_400.0
+DEFAULT_BUDGET = "10%"
+DEFAULT_MIN_AGE_S = 3600.0
+DEFAULT_MAX_AGE_S = 365 * DAY_S
+
+
+class RevisitRules(NamedTuple):
+    """When the pages of a crawl are visited again."""
+
+    window: float | None
+    """Every page is visited again after this time. None: the time is learned for each page."""
+    budget: tuple[float, str]
+    """A share of the pages that the crawl may fetch (0.1, "%"), or visits a day (5000.0, "/d")."""
+    max_age: float = DEFAULT_MAX_AGE_S
+    min_age: float = DEFAULT_MIN_AGE_S
+    """No page is visited again earlier, even if budget is left."""
+    weights: tuple[tuple[patterns.Searcher, float], ...] = ()
+    """Patterns of URLs and the importance of their pages. The first match counts; other pages have 1."""
+
+    def weight(self, url: str) -> float:
+        """Returns the importance of a page."""
+        for pattern, weight in self.weights:
+            if patterns.found(pattern, url, False):
+                return weight
+        return 1.0
+
+    def visits_per_day(self, capacity: float) -> float:
+        """Returns the budget in visits a day. `capacity`: the pages a day that the crawl may fetch."""
+        number, unit = self.budget
+        return number * capacity if unit == "%" else number
+
+
+def rules_of(
+    revisit: str | None,
+    budget: str | None,
+    max_age: float | None,
+    min_age: float | None,
+    importance: Sequence[str],
+) -> RevisitRules | None:
+    """Returns the rules for these settings, or None if pages are not visited again. Raises ValueError if they
+    contradict one another."""
+    if revisit is None:
+        if given := next((name for name, value in (("budget", budget), ("max_age", max_age)) if value), None):
+            raise ValueError(f"{given} needs revisit: auto, or a time such as 24h")
+        return None
+    window = None if revisit == value_parsers.AUTO else value_parsers.span(revisit)
+    most = window if window is not None else max_age or DEFAULT_MAX_AGE_S
+    if window is not None and max_age is not None and max_age < window:
+        raise ValueError("max_age is shorter than the window of revisit: leave one of them out")
+    least = min(DEFAULT_MIN_AGE_S, most / 4) if min_age is None else min_age
+    if least > most:
+        raise ValueError("min_age is longer than max_age")
+    weights = [value_parsers.weight(text) for text in importance]
+    compiled = tuple((patterns.compile_(pattern), number) for pattern, number in weights)
+    return RevisitRules(window, value_parsers.budget_value(budget or DEFAULT_BUDGET), most, least, compiled)

@@ -1,0 +1,124 @@
+"""The page table of a crawl together with its schedule: takes over visits and signals, and chooses the pages that
+are visited next. All methods wait for the disk, so a loop calls them in a thread. They raise OSError."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gossamer.model.request import Request
+from gossamer.model.visit import KnownLine
+from gossamer.recrawl import known_pages, page_table
+from gossamer.recrawl.freshness import Freshness, measure
+from gossamer.recrawl.page_schedule import Measured, PageSchedule
+from gossamer.recrawl.page_table import MAX_INBOX_LINES, PageState, PageTable
+from gossamer.recrawl.revisit_policy import SignalRecord
+from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
+
+QUEUED_S = 30.0
+"""Seconds of a host's pace for which pages may be queued."""
+MAX_CLOCK_STEP_S = 60.0
+"""Seconds by which the clock may differ from what it should show before that is a jump."""
+
+Allowed = Callable[[str], float]
+"""Returns the visits a day that the politeness of a host allows."""
+
+
+class ScheduledPages:
+    """The known pages of a crawl in its folder."""
+
+    def __init__(self, folder: Path, rules: RevisitRules) -> None:
+        self._folder, self.rules = folder, rules
+        self.schedule = PageSchedule(rules)
+        self.table = PageTable(folder / page_table.NAME)
+
+    def close(self) -> None:
+        """Closes the table."""
+        self.table.close()
+
+    def import_log(self) -> None:
+        """Takes over the log of known pages that a run without `--revisit` wrote."""
+        if not known_pages.merge_logs(self._folder):
+            return
+        for batch in known_pages.lines(self._folder):
+            self.table.add_lines(batch)
+        known_pages.forget(self._folder)
+
+    def restore(self, now: float) -> float:
+        """Reads what an earlier run learned. Returns the seconds by which the clock was set back since then:
+        all times moved with it."""
+        facts, schedule = self.table.facts, self.schedule
+        schedule.measured = Measured(*(facts.get(f"measured.{name}") for name in Measured._fields))
+        schedule.signals = SignalRecord(*(facts.get(f"signals.{name}") for name in SignalRecord._fields))
+        schedule.price = facts.get("price", 1.0)
+        back = facts.get("wall", now) - now
+        if back > MAX_CLOCK_STEP_S:
+            self.table.shift(-round(back))
+        self.table.limit_due(round(now + self.rules.max_age))
+        return back if back > MAX_CLOCK_STEP_S else 0.0
+
+    def store_facts(self, now: float) -> None:
+        """Stores what the schedule learned."""
+        facts, schedule = self.table.facts, self.schedule
+        with self.table.change():
+            for name, value in schedule.measured._asdict().items():
+                facts.set(f"measured.{name}", value)
+            facts.set("price", schedule.price)
+            facts.set("wall", now)
+            for name, value in schedule.signals._asdict().items():
+                facts.set(f"signals.{name}", value)
+
+    def take_visits(self, now: int) -> bool:
+        """Takes over visits from the inbox. Returns whether there are more."""
+        return self.table.take_inbox(functools.partial(self._after_visit, now)) >= MAX_INBOX_LINES
+
+    def _after_visit(
+        self, now: int, seen: KnownLine, line: bytes, before: PageState | None
+    ) -> PageState | None:
+        return self.schedule.after_visit(seen, line, before, self.table.host, page_table.page_id(seen), now)
+
+    def signal(self, requests: Sequence[Request], now: int, *, certain: bool = False) -> list[bool]:
+        """Takes over signals that pages changed. Returns for each page whether it is known."""
+        found = []
+        with self.table.change():
+            for request in requests:
+                page = self.table.page(page_table.request_id(request))
+                found.append(page is not None)
+                if page is not None:
+                    self.table.put(self.schedule.signalled(page, now, certain=certain), page)
+        return found
+
+    def choose(self, now: int, most: int, allowed: Allowed) -> tuple[int, list[PageState]]:
+        """Chooses the pages of the next batch, and records them as queued. Returns the number of the
+        batch."""
+        crowded = []
+        for host, queued in self.table.queued_by_host().items():
+            if queued > max(2.0, allowed(self.table.sums.host_of(host).name) * QUEUED_S / DAY_S):
+                crowded.append(host)
+        until = None if self.rules.window is None else now  # without a window, pages are visited early, too
+        chosen = self.table.due(now, until, round(now - self.rules.min_age), most, crowded)
+        batch = round(self.table.facts.get("batch")) + 1
+        if chosen:
+            self.table.queue(chosen, batch)
+        return batch, chosen
+
+    def last_batch(self) -> tuple[int, list[PageState]]:
+        """Returns the number of the last batch, and its pages that are still queued."""
+        batch = round(self.table.facts.get("batch"))
+        return batch, self.table.queued(batch)
+
+    def release_lost(self, now: int) -> int:
+        """Makes the queued pages due again, because no visit of them is under way. Returns their number."""
+        while self.take_visits(now):
+            pass
+        return self.table.unqueue(now)
+
+    def refit(self, visits: float, allowed: Allowed) -> None:
+        """Fits the priors and solves the prices. `visits`: the budget a day."""
+        self.schedule.refit(self.table, visits, allowed)
+
+    def measure(self, now: int, budget: float, used: float | None) -> Freshness:
+        """Measures the freshness. `budget`: visits a day. `used`: the share of it that was used."""
+        self.store_facts(now)
+        return measure(self.schedule, self.table, now, budget, used)

@@ -1,0 +1,194 @@
+"""The loop that visits known pages again, on a real store with a clock of the test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.app.enqueuer import Enqueuer
+from gossamer.app.job import Job, Setup
+from gossamer.app.revisit_loop import RevisitLoop
+from gossamer.app.revisit_setup import rules_of_job, with_site_rules
+from gossamer.app.wiring import open_url
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError, UsageError
+from gossamer.frontier.crawls import Spec
+from gossamer.model.request import KnownPage
+from gossamer.model.site import Site
+from gossamer.model.verdict import ClaimEnd
+from gossamer.model.visit import KnownLine, Settle
+from gossamer.recrawl.freshness import read_freshness, report_changed
+from gossamer.recrawl.page_table import NAME, VisitInbox
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import Store
+
+HOUR, DAY = 3600.0, 86_400.0
+URL = "https://a.example/"
+
+
+class Desk:
+    """A crawl of one host whose loop is moved by hand."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self.store, self.folder, self.told = store, folder, list[str]()
+        self.wall, self.mono = 1_800_000_000.0, 1000.0
+        (folder / "c").mkdir(parents=True)
+
+    async def open(self, **given: Any) -> RevisitLoop:
+        """Opens the loop."""
+        options: dict[str, Any] = {"revisit": "auto", "revisit_budget": "2400/d", "delay": (0.0, 0.0)} | given
+        settings = Settings(data=str(self.folder), per_host=100, ignore_robots=True, **options)
+        job = Job(targets=[URL], settings=settings)
+        setup = Setup(job=job, crawl="c", spec=Spec(job.targets), store="", seeds=[URL], allowed=[])
+        rules = rules_of_job(job)
+        assert rules is not None
+        self.loop = RevisitLoop(
+            setup, self.store, rules, self.told.append, lambda: self.wall, lambda: self.mono
+        )
+        self.adds = Enqueuer(setup, self.store)
+        self.inbox = VisitInbox(self.folder / "c" / NAME)
+        await self.loop.open(self.adds)
+        return self.loop
+
+    def see(self, paths: list[str], said: str = "x") -> None:
+        """Writes visits."""
+        known = KnownPage(200, body=said, said=said)
+        self.inbox.write([KnownLine(f"{URL}{path}", int(self.wall), known) for path in paths])
+
+    async def pass_time(self, seconds: float) -> None:
+        """Moves both clocks by minutes, with a step of the loop after each."""
+        for _ in range(round(seconds / 60)):
+            self.wall, self.mono = self.wall + 60, self.mono + 60
+            await self.loop.tick()
+
+    async def visit(self) -> list[str]:
+        """Visits what is queued."""
+        paths = []
+        bucket = bucket_of("a.example", self.store.buckets)
+        while claims := (await self.adds.frontier.claim(bucket, 64)).claims:
+            paths += [one.request.url.removeprefix(URL) for one in claims]
+            self.see(paths[-len(claims) :])
+            await self.adds.frontier.settle(
+                bucket, [Settle(one.token, ClaimEnd.DONE) for one in claims], {}, {}
+            )
+        return paths
+
+
+@pytest.fixture
+async def desk(valkey_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
+    store = await open_url(valkey_url, embedded=False)
+    desk = Desk(store, tmp_path)
+    yield desk
+    await desk.loop.close()
+    desk.inbox.close()
+    await store.close()
+
+
+async def test_the_budget_is_spent_evenly(desk: Desk) -> None:
+    await desk.open(min_age=1.0)
+    desk.see([str(n) for n in range(300)])
+    await desk.loop.tick()
+    await desk.pass_time(HOUR)
+    assert 98 <= len(await desk.visit()) <= 101, "2,400 a day are 100 an hour"
+    assert desk.loop.budget.used == pytest.approx(1.0, abs=0.02)
+
+
+async def test_a_pause_does_not_save_up_budget(desk: Desk) -> None:
+    await desk.open(min_age=1.0)
+    desk.see([str(n) for n in range(300)])
+    await desk.loop.tick()
+    desk.wall, desk.mono = desk.wall + DAY, desk.mono + DAY
+    await desk.loop.tick()
+    assert len(await desk.visit()) <= 3
+
+
+async def test_a_clock_that_is_set_is_told_and_bounded(desk: Desk) -> None:
+    await desk.open(min_age=1.0)
+    desk.see([str(n) for n in range(10)])
+    await desk.pass_time(120)
+    ages = {one.id: one.due - desk.wall for one in desk.loop.pages.table.sums.sample(20)}
+    desk.wall -= 500 * DAY
+    await desk.loop.tick()
+    assert "set back by 43,200,000 s" in desk.told[-1]
+    now = {one.id: one.due - desk.wall for one in desk.loop.pages.table.sums.sample(20)}
+    assert all(abs(now[one] - ages[one]) < 2 for one in ages)
+    desk.wall += 900 * DAY
+    await desk.loop.tick()
+    assert "jumped ahead" in desk.told[-1]
+    assert len(await desk.visit()) <= 8
+
+
+async def test_a_batch_that_a_kill_cut_off_is_queued_by_the_next_run(desk: Desk) -> None:
+    loop = await desk.open(min_age=1.0)
+    desk.see(["1", "2", "3"])
+    await loop.tick()
+    _, chosen = loop.pages.choose(int(desk.wall + HOUR), 2, lambda _: 1e9)
+    await loop.close()
+    desk.inbox.close()
+    loop = await desk.open(min_age=1.0)
+    await loop._queue(*loop.pages.last_batch())
+    await loop._queue(*loop.pages.last_batch())
+    assert len(await desk.visit()) == len(chosen) == 2
+
+
+async def test_lost_visits_are_made_up_for(desk: Desk) -> None:
+    loop = await desk.open(min_age=1.0)
+    desk.see(["1", "2", "3"])
+    await loop.tick()
+    loop.pages.choose(int(desk.wall + HOUR), 3, lambda _: 1e9)
+    desk.mono += 60
+    await desk.pass_time(HOUR)
+    assert sorted(set(await desk.visit())) == ["1", "2", "3"]
+
+
+async def test_a_page_that_a_user_reports_is_visited_next(desk: Desk) -> None:
+    loop = await desk.open(revisit="20h", min_age=1.0)
+    desk.see([str(n) for n in range(5)])
+    await loop.tick()
+    await desk.pass_time(600)
+    assert await desk.visit() == []
+    assert await report_changed(desk.store, "c", [f"{URL}3"])
+    await desk.pass_time(120)
+    assert await desk.visit() == ["3"]
+
+
+async def test_the_report_is_in_the_store_and_a_small_budget_is_told(desk: Desk) -> None:
+    loop = await desk.open(max_age=600.0, min_age=1.0)
+    desk.see([str(n) for n in range(100)])
+    await loop.tick()
+    await desk.pass_time(60)
+    found = await read_freshness(desk.store, "c")
+    assert found is not None
+    assert (found.pages, found.budget) == (100, 2400.0)
+    assert "100 pages need 15,158 visits a day for --max-age, and the budget allows 2,400" in desk.told[-1]
+
+
+async def test_pages_that_the_scope_no_longer_allows_are_forgotten(desk: Desk) -> None:
+    await desk.open(min_age=1.0)
+    desk.inbox.write([KnownLine("https://other.example/", int(desk.wall), KnownPage(200, body="1"))])
+    desk.see(["1"])
+    await desk.pass_time(HOUR)
+    assert set(await desk.visit()) == {"1"}
+    assert desk.loop.pages.table.sums.page_count() == 1
+
+
+class Loaded:
+    """A site as it is loaded."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.name = site, site.name
+
+
+def test_a_site_file_names_the_rules_and_options_come_first() -> None:
+    news: Any = Loaded(Site("news", revisit="auto", max_age="7d", importance={"/a/": 3}))
+    job = with_site_rules(Job(targets=["x"], settings=Settings(max_age=60.0)), [news])
+    assert (job.settings.revisit, job.settings.max_age) == ("auto", 60.0)
+    assert job.settings.importance == ("/a/=3",)
+    shop: Any = Loaded(Site("shop", revisit="24h"))
+    with pytest.raises(ConfigError, match="news, shop name different values of revisit"):
+        with_site_rules(Job(targets=["x"], settings=Settings()), [news, shop])
+    with pytest.raises(UsageError, match="exclude one another"):
+        with_site_rules(Job(targets=["x"], settings=Settings(revisit="auto"), refresh=True), [])
