@@ -11,7 +11,7 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.app import targets
-from gossamer.app.enqueuer import Enqueuer
+from gossamer.app.enqueuer import Enqueuer, seed_form
 from gossamer.app.job import Job, JobOutput, Setup
 from gossamer.app.preflight import output_values
 from gossamer.app.producer_runner import keep_aside
@@ -66,6 +66,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     wanted = [*plain, *(seed for site in sites for seed in site.requests())]
     if only is not None:
         wanted = list(targets.requests(targets.target_kind(only), rejected))
+    wanted = [seed_form(one, sites, job.settings) for one in wanted]
     given, credentials = strip_credentials(wanted, job.priority)
     # sitemaps become seeds when they are read
     entries = any(target.kind in ("sitemap", "feed") for target in read)
