@@ -21,7 +21,7 @@ from gossamer.model.request import Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Claim
 from gossamer.parsing import html
-from gossamer.parsing.links import Link, hrefs, links_of
+from gossamer.parsing.links import Link, find_hrefs, hrefs, links_of
 from gossamer.parsing.page_cost import cost_of, is_html
 from gossamer.parsing.page_view import PageView
 from gossamer.politeness.robots import Robots
@@ -142,7 +142,7 @@ def preview(
         return found
     document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
     site = match(sites, page.url)
-    raw = hrefs(document)
+    raw = find_hrefs(document)
     document.base.routes, _ = RouteFollower(job.settings.fragments).choose(
         page, document, raw.follow, raw.routes, "" if site is None else site.site.fragments
     )

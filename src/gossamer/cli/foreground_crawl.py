@@ -68,7 +68,7 @@ def hint_for_empty_pages(site: Site, settings: Settings) -> str:
     named = 'must_have=["CSS selector of an item"]'
     if browser:
         return f"if scripts add the items, {named} makes a page without them climb to the browser"
-    rung = 'ladder="plain,browser"' if site.says_ladder else "--ladder plain,browser"
+    rung = 'ladder=["plain", "browser"]' if site.says_ladder else "--ladder plain,browser"
     if site.must_have:
         return f"if scripts add the items, {rung} fetches pages that lack must_have in a browser"
     return f"if scripts add the items, {rung} and {named} fetch such pages in a browser"

@@ -88,7 +88,13 @@ class Hrefs(NamedTuple):
     routes: list[str]
 
 
-def hrefs(document: Document) -> Hrefs:
+def hrefs(document: Document) -> tuple[list[str], int]:
+    """Returns `follow` and `shut` of `find_hrefs`."""
+    found = find_hrefs(document)
+    return found.follow, found.shut
+
+
+def find_hrefs(document: Document) -> Hrefs:
     """Returns the raw hrefs of a page. This is the crawler's fast form of `links`.
 
     The hrefs in `follow` are relative to `document.base`. Each is returned once, as written in the page, without fragment

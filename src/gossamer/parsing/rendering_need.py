@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Final
+from typing import Final, NamedTuple
 
 import turbohtml
 
-from gossamer.parsing.html import Document, attribute_of
+from gossamer.parsing.html import Document, attribute_of, parse
 
 Element = turbohtml.Element
 
@@ -24,23 +24,28 @@ ENOUGH_CHARS: Final = 200
 """Number of own characters with which a main part is complete."""
 PARAGRAPH_CHARS: Final = 400
 """Number of characters in paragraphs with which a page is complete, wherever they are."""
-BLANK_CHARS: Final = 20
-"""Number of own characters below which any empty container shows that scripts fill the page."""
-MIN_PARAGRAPH_CHARS: Final = 40
-"""Number of characters from which a paragraph counts."""
+BLANK_CHARS: Final = 60
+"""Number of own characters below which an empty container and a request for JavaScript are a sign together.
+"""
 MAX_BARE_CHARS: Final = 60
 """Number of characters of a whole page below which it has no text."""
 MAX_SHELL_CHARS: Final = 1500
 """Number of characters of a whole page above which its frame alone does not show that scripts fill it."""
+MIN_PARAGRAPH_CHARS: Final = 40
+"""Number of characters from which a paragraph counts."""
 MAX_PARAGRAPHS: Final = 200
 MAX_NODES: Final = 5000
 """Maximum number of nodes that are visited. A page with more is complete."""
-MAX_PIECES: Final = 1000
-"""Maximum number of texts of a page that are kept to compare other pages with."""
-FRAME_TEXTS: Final = 60
-"""Maximum number of links at the start of a page, and at its end, and of paragraphs that are kept for this."""
-SISTERS: Final = 4
-"""Number of pages of a host with which its other pages are compared."""
+MAX_KEPT_PAGE_BYTES: Final = 256 << 10
+"""Size in bytes above which a page is not kept to compare others with."""
+MAX_KEPT_BYTES: Final = 4 << 20
+"""Number of bytes of all pages that are kept."""
+SISTERS: Final = 2
+"""Number of complete pages of a host that show what its pages have in common."""
+FRAME_TEXTS: Final = 300
+"""Number of texts at the start of a page, and at its end, that are compared with another page."""
+MAX_FRAME_TEXT_CHARS: Final = 2000
+"""Maximum number of characters of such a text."""
 MAX_HOSTS: Final = 2000
 """Number of hosts whose pages are kept to compare with."""
 
@@ -115,8 +120,6 @@ class MainPart:
         """Whether any container is empty."""
         self.loading = ""
         """The sign that content is still being loaded, in words, or ''."""
-        self.pieces = set[str]()
-        """Its texts."""
 
     @property
     def complete(self) -> bool:
@@ -151,8 +154,6 @@ class MainPart:
             return 0
         size = len(piece) if piece.isascii() else 2 * len(piece)
         self.text += size
-        if len(self.pieces) < MAX_PIECES:
-            self.pieces.add(piece)
         if piece not in self._shared:
             self.own += size
         return 1
@@ -218,42 +219,45 @@ def _is_around(role: str, names: tuple[str, ...]) -> bool:
     return role in _AROUND_ROLES or any(name and _AROUND_NAME.fullmatch(name) for name in names)
 
 
-def has_long_text(document: Document, shared: Collection[str] = ()) -> bool:
-    """Whether a page has so much text in paragraphs that it is complete. Paragraphs in a footer, a dialog and
-    the like do not count, and neither do those that other pages show (`shared`)."""
-    size = 0
+def long_text(document: Document, shared: Collection[str] = ()) -> list[str]:
+    """Returns paragraphs with so much text together that the page is complete, [] if it has no such
+    paragraphs. Paragraphs in a footer, a dialog and the like do not count, and neither do those that other
+    pages show (`shared`)."""
+    size, counted = 0, list[str]()
     for paragraph in document.tree.select("p")[:MAX_PARAGRAPHS]:
         text = paragraph.text
-        if len(text) < MIN_PARAGRAPH_CHARS or paragraph.closest(_ASIDE) is not None:
+        if len(text) < MIN_PARAGRAPH_CHARS or paragraph.closest(_ASIDE) is not None or text in shared:
             continue
-        if not shared or " ".join(text.split()) not in shared:
-            size += len(text)
-            if size >= PARAGRAPH_CHARS:
-                return True
-    return False
+        counted.append(text)
+        size += len(text)
+        if size >= PARAGRAPH_CHARS:
+            return counted
+    return []
 
 
-def why_empty(document: Document, part: MainPart, has_sisters: bool) -> str:
-    """Returns why a page with this main part needs a browser, in words, or '' if it does not. `has_sisters`:
-    whether other pages of the host have text."""
-    tree = document.tree
-    if part.complete or not tree.select("script") or document.refresh is not None or tree.select("frameset"):
+def why_empty(document: Document, part: MainPart) -> str:
+    """Returns why a page with this main part needs a browser, in words, or '' if it does not. The page is
+    judged by itself."""
+    if not may_need_scripts(document, part):
         return ""
-    strong = part.empty or part.loading
-    if part.passwords or part.media >= (3 if strong else 1) or (part.fields and not strong):
-        return ""
-    if strong:
+    if strong := part.empty or part.loading:
         return strong
     if not part.text and len(document.text) < MAX_BARE_CHARS:
         return "it has no text"
-    if part.vacant and part.own < BLANK_CHARS:
-        if has_sisters:
-            return "it has no text but what other pages of its host show"
-        if not part.own and len(document.text) < MAX_SHELL_CHARS:
-            return "it has only a menu and a footer"
-    if part.vacant and part.own < 3 * BLANK_CHARS and _asks_for_scripts(tree):
+    if part.vacant and not part.text and len(document.text) < MAX_SHELL_CHARS:
+        return "it has only a menu and a footer"
+    if part.vacant and part.own < BLANK_CHARS and _asks_for_scripts(document.tree):
         return "it asks for JavaScript"
     return ""
+
+
+def may_need_scripts(document: Document, part: MainPart) -> bool:
+    """Whether a page has scripts, and neither enough text nor pictures or a form for a complete page."""
+    tree = document.tree
+    if part.complete or not tree.select("script") or document.refresh is not None or tree.select("frameset"):
+        return False
+    strong = bool(part.empty or part.loading)
+    return not (part.passwords or part.media >= (3 if strong else 1) or (part.fields and not strong))
 
 
 def _asks_for_scripts(tree: turbohtml.Document) -> bool:
@@ -268,7 +272,7 @@ def looks_empty(document: Document) -> str:
     >>> looks_empty(parse(page, "text/html", "https://example.com/"))
     'its main element is empty'
     """
-    return "" if has_long_text(document) else why_empty(document, _part(document, ()), False)
+    return "" if long_text(document) else why_empty(document, _part(document, ()))
 
 
 def _part(document: Document, shared: Collection[str]) -> MainPart:
@@ -279,28 +283,53 @@ def _part(document: Document, shared: Collection[str]) -> MainPart:
     return part
 
 
+class KeptPage(NamedTuple):
+    """A complete page that others may be compared with."""
+
+    url: str
+    body: bytes
+    content_type: str | None
+
+    def texts(self) -> frozenset[str]:
+        """Returns the texts of the page."""
+        return _texts(parse(self.body, self.content_type, self.url))
+
+
 class Sisters:
-    """The texts of some pages of one host."""
+    """The first two complete pages of a host, and what they have in common."""
 
     def __init__(self) -> None:
-        self._pages: dict[str, frozenset[str]] = {}
-        self.has_text = False
-        """Whether any page of the host is complete."""
+        self.pages: list[KeptPage] = []
+        """Empty once `frame` is known."""
+        self.paragraphs: frozenset[str] = frozenset()
+        """The long paragraphs of the first page."""
+        self.shared: frozenset[str] = frozenset()
+        """The long paragraphs that two pages show."""
+        self._frame: frozenset[str] | None = None
+        self.count = 0
+        """Number of complete pages, at most 2."""
 
-    @property
-    def full(self) -> bool:
-        """Whether enough pages are kept."""
-        return len(self._pages) >= SISTERS
+    def frame(self) -> frozenset[str] | None:
+        """Returns the texts that two complete pages share. None if there are no two."""
+        if self._frame is None and len(self.pages) == SISTERS:
+            one, other = self.pages
+            self._frame = one.texts() & other.texts()
+            self.pages.clear()
+        return self._frame
 
-    def shared(self, url: str) -> Collection[str]:
-        """Returns the texts of the pages other than `url`."""
-        others = [texts for one, texts in self._pages.items() if one != url]
-        return others[0] if len(others) == 1 else frozenset[str]().union(*others)
-
-    def add(self, url: str, texts: Collection[str]) -> None:
-        """Keeps the texts of a page."""
-        if not self.full or url in self._pages:
-            self._pages[url] = frozenset(texts)
+    def add(self, page: KeptPage, paragraphs: list[str]) -> int:
+        """Takes a complete page with its long paragraphs. Returns the number of bytes that are kept of it."""
+        if self.count == SISTERS or any(one.url == page.url for one in self.pages):
+            return 0
+        self.count += 1
+        if self.count == 1:
+            self.paragraphs = frozenset(paragraphs)
+        else:
+            self.shared = self.paragraphs.intersection(paragraphs)
+        if len(page.body) > MAX_KEPT_PAGE_BYTES:
+            return 0
+        self.pages.append(page)
+        return len(page.body)
 
 
 class RenderingNeed:
@@ -308,34 +337,36 @@ class RenderingNeed:
 
     def __init__(self) -> None:
         self._hosts: dict[str, Sisters] = {}
+        self._bytes = 0
 
-    def judge(self, host: str, document: Document) -> str:
+    def judge(self, host: str, document: Document, body: bytes, content_type: str | None = None) -> str:
         """Returns why a page of a host needs a browser, in words, or '' if it does not."""
         sisters = self._hosts.get(host) or self._new(host)
-        shared = sisters.shared(document.url)
-        if has_long_text(document, shared):
-            if not sisters.has_text:
-                sisters.has_text = True
-                sisters.add(document.url, _frame_texts(document))
+        if found := long_text(document, sisters.shared):
+            if sisters.count < SISTERS:
+                self._bytes += sisters.add(KeptPage(document.url, body, content_type), found)
             return ""
-        part = _part(document, shared)
-        why = why_empty(document, part, sisters.has_text)
-        if not sisters.full:
-            sisters.add(document.url, part.pieces if why else part.pieces | _frame_texts(document))
-        sisters.has_text = sisters.has_text or (not why and part.complete)
-        return why
+        part = _part(document, ())
+        if why := why_empty(document, part):
+            return why
+        if part.media or not document.tree.select("script") or (frame := sisters.frame()) is None:
+            return ""
+        part = _part(document, frame)
+        blank = may_need_scripts(document, part) and part.vacant and not part.own
+        return "it has no text but what other pages of its host show" if blank else ""
 
     def _new(self, host: str) -> Sisters:
-        if len(self._hosts) >= MAX_HOSTS:
+        if len(self._hosts) >= MAX_HOSTS or self._bytes > MAX_KEPT_BYTES:
             self._hosts.clear()
+            self._bytes = 0
         found = self._hosts[host] = Sisters()
         return found
 
 
-def _frame_texts(document: Document) -> set[str]:
-    """Returns the texts of a page's links and of its first paragraphs. What surrounds the main part of a page
-    consists of them."""
-    tree = document.tree
-    links = tree.select("a")
-    found = (*links[:FRAME_TEXTS], *links[-FRAME_TEXTS:], *tree.select("p")[:FRAME_TEXTS])
-    return {" ".join(element.text.split()) for element in found}
+def _texts(document: Document) -> frozenset[str]:
+    """Returns the first and the last texts of a page. What surrounds its main part consists of them."""
+    body = document.tree.select_one("body")
+    found = [] if body is None else list(body.strings)
+    if len(found) > 2 * FRAME_TEXTS:
+        found = found[:FRAME_TEXTS] + found[-FRAME_TEXTS:]
+    return frozenset(" ".join(text.split()) for text in found if len(text) <= MAX_FRAME_TEXT_CHARS)

@@ -21,7 +21,7 @@ from gossamer.model.summary import OTHER_HOSTS
 from gossamer.model.visit import ASIDE, Claim, Row
 from gossamer.parsing import html
 from gossamer.parsing.base_url import Base
-from gossamer.parsing.links import hrefs
+from gossamer.parsing.links import find_hrefs
 from gossamer.parsing.page_cost import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.page_view import PageView
 from gossamer.parsing.rendering_need import RenderingNeed
@@ -253,7 +253,7 @@ class Reader:
             return ""
         self._reading.begins(claim.bucket, claim.token)
         try:
-            return self._need.judge(claim.host, self._document(page))
+            return self._need.judge(claim.host, self._document(page), page.body, page.content_type)
         finally:
             self._reading.ends()
 
@@ -283,7 +283,7 @@ class Reader:
         known = self._parsed.pop(id(page), None)
         document = self._parse(page) if known is None else known[1]
         taken = TakenLinks()
-        found, shut, routes = hrefs(document)
+        found, shut, routes = find_hrefs(document)
         site = match(self.sites, page.url) if self.sites else None
         mode = "" if site is None else site.site.fragments
         if routes or "#" in page.url or mode == "routes":
@@ -324,7 +324,7 @@ class Reader:
         followed."""
         counts: dict[str, int] = {}
         if page.unrendered is None and _may_be_empty(claim, page):
-            page.unrendered = self._need.judge(claim.host, document)
+            page.unrendered = self._need.judge(claim.host, document, page.body, page.content_type)
             if page.unrendered:
                 counts[f"unrendered|{self._host_name(claim.host)}"] = 1
         if routes and not document.base.routes:
