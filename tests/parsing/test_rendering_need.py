@@ -54,6 +54,7 @@ EMPTY = {
     "it asks for scripts": f"<h2>Our kettles</h2><noscript>Please enable JavaScript.</noscript><section></section>{APP}",
     "nothing": APP,
     "a consent in paragraphs": f"{MENU}<main></main><div class='cookie-banner'>{TEXT}</div>{APP}",
+    "long text beside an empty main part": f"{MENU}<div class=x>{TEXT}</div><main> </main>{FOOTER}{APP}",
     "a logo": f"<div><img src=logo.png></div><main id=app></main>{APP}",
 }
 COMPLETE = {
@@ -130,7 +131,7 @@ def test_frames_are_read_as_they_are() -> None:
 def test_deep_and_huge_pages_are_judged() -> None:
     depth = 3 * MAX_DEPTH
     assert looks_empty(document("<div>" * depth + "A short text." + "</div>" * depth + APP)) == ""
-    assert looks_empty(document("<i></i>" * 20_000 + f"<main></main>{APP}")) == "", "too many nodes"
+    assert looks_empty(document("<i></i>" * 20_000 + f"<div id=root></div>{APP}")) == "", "too many nodes"
 
 
 @pytest.mark.parametrize("name", ["articles-zyte", "products", "page-dates"])

@@ -34,6 +34,7 @@ MAX_SHELL_CHARS: Final = 1500
 MIN_PARAGRAPH_CHARS: Final = 40
 """Number of characters from which a paragraph counts."""
 MAX_PARAGRAPHS: Final = 200
+EMPTY_MAIN: Final = "its main element is empty"
 MAX_NODES: Final = 5000
 """Maximum number of nodes that are visited. A page with more is complete."""
 MAX_KEPT_PAGE_BYTES: Final = 256 << 10
@@ -72,6 +73,7 @@ _ASIDE: Final = (
     " [class*=cookie], [id*=cookie], [class*=consent], [id*=consent]"
 )
 _MEDIA: Final = frozenset(("img", "picture", "video", "audio", "iframe", "object", "embed", "frame", "math"))
+_FILLED: Final = "img, picture, video, audio, iframe, object, embed, canvas, input, textarea, select, button"
 _FIELDS: Final = frozenset(("textarea", "select"))
 _TYPED: Final = frozenset(("", "text", "email", "tel", "url", "number", "date", "file"))
 _CONTAINERS: Final = frozenset(("main", "div", "section", "article", "ul", "ol", "table", "tbody"))
@@ -205,7 +207,7 @@ class MainPart:
         tag = element.tag
         named = next((name for name in names if name and _MAIN_NAME.fullmatch(name)), "")
         if tag == "main" or attribute_of(element, "role") == "main":
-            self.empty = "its main element is empty"
+            self.empty = EMPTY_MAIN
         elif named:
             self.empty = f"{'#' if named == names[0] else '.'}{named[:40]} is empty"
         elif "-" in tag and _APP_ELEMENT.fullmatch(tag):
@@ -233,6 +235,16 @@ def long_text(document: Document, shared: Collection[str] = ()) -> list[str]:
         if size >= PARAGRAPH_CHARS:
             return counted
     return []
+
+
+def has_empty_main(document: Document) -> bool:
+    """Whether the page names its main part, and there is nothing in it. Text elsewhere does not count then."""
+    mains = document.tree.select("main")
+    if not mains or any(next(iter(main.stripped_strings), "") for main in mains):
+        return False
+    if not document.tree.select("script") or document.refresh is not None:
+        return False
+    return all(main.select_one(_FILLED) is None for main in mains)
 
 
 def why_empty(document: Document, part: MainPart) -> str:
@@ -272,6 +284,8 @@ def looks_empty(document: Document) -> str:
     >>> looks_empty(parse(page, "text/html", "https://example.com/"))
     'its main element is empty'
     """
+    if has_empty_main(document):
+        return EMPTY_MAIN
     return "" if long_text(document) else why_empty(document, _part(document, ()))
 
 
@@ -341,6 +355,8 @@ class RenderingNeed:
 
     def judge(self, host: str, document: Document, body: bytes, content_type: str | None = None) -> str:
         """Returns why a page of a host needs a browser, in words, or '' if it does not."""
+        if has_empty_main(document):
+            return EMPTY_MAIN
         sisters = self._hosts.get(host) or self._new(host)
         if found := long_text(document, sisters.shared):
             if sisters.count < SISTERS:

@@ -10,7 +10,6 @@ import pytest
 
 from collectors.browser.conftest import Stage
 from gossamer.cli.commands import run
-from gossamer.url.routes import with_route
 
 DOCSIFY = Path(__file__).parents[3] / ".sites" / "docsify" / "package" / "dist" / "docsify.min.js"
 SCRIPT = {"content-type": "text/javascript"}
@@ -73,7 +72,10 @@ def test_routes_of_a_rendered_page_are_pages(app: Stage, capsys: pytest.CaptureF
     assert balanced(told)
     assert said.count("a router of fragments") == 1
     assert all("#" not in path for path in app.paths()), "no request has a fragment"
-    assert run(["status", "auto"]) == 0
+    assert run(["explain", app.url("/#/hidden/1"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["canonical"] == app.url("/#/hidden/1")
+    assert [one["rung"] for one in told["attempts"]] == ["browser"]
 
 
 def test_routes_that_are_not_followed_are_counted(app: Stage, capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,8 +162,3 @@ def test_docsify(app: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"Text of {name}." in rows[f"/#/{name}"]["text"] for name in names)
     assert said.count("(docsify)") == 1
     assert balanced(told)
-
-
-def test_forms_of_routes() -> None:
-    assert with_route("https://e.com/a?b=1", "#!/x") == "https://e.com/a?b=1#!/x"
-    assert with_route("https://e.com/", "#/guide?id=install", docsify=True) == "https://e.com/#/guide"
