@@ -3,11 +3,13 @@
     python benchmarks/rendering.py [--data ../shared/data]
 
 Pages: saved pages of real sites as their servers sent them (`SETS` in `--data`), and the same pages with an
-emptied main part: the largest of `main`, `[role=main]` and `article` without its content. The saved pages should
-not climb, except those that really are empty; each page that climbs is printed with the reason. The emptied
-pages should climb, if they have a script. They often have other text: lists of articles, sidebars. Three floors judge the same pages in the same run: a page with less
-than 60 and less than 400 visible characters, and a page with an empty element `#root` or `#app`. The cost is
-CPU time for a page whose links are known, as a share of the time that parsing and finding links takes.
+emptied main part: the largest of `main`, `[role=main]` and `article` without its content. The saved pages
+should not climb, except those that really are empty; each page that climbs is printed with the reason. The
+emptied pages should climb, if they have a script. They often have other text: lists of articles, sidebars.
+
+Three floors judge the same pages in the same run: a page with less than 60 and less than 400 visible
+characters, and a page with an empty element `#root` or `#app`. The cost is CPU time for a page whose links are
+known, as a share of the time that parsing and finding links takes.
 """
 
 from __future__ import annotations

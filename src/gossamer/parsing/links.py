@@ -110,8 +110,8 @@ def find_hrefs(document: Document) -> Hrefs:
         found = dict.fromkeys(cast("list[str]", tree.xpath("//a/@href")), 1)
     for _, href, element in _others(document):
         (shut if _shut(element) else found)[href] = 1
-    followed, raw = _distinct(found), list(found)
-    routes = [href for href in raw if route_of(href)] if may_have_routes(raw) else []
+    followed = _distinct(found)
+    routes = [href for href in found if route_of(href)] if may_have_routes(found) else []
     if "nofollow" in document.robots:
         followed, routes, closed = [], [], _distinct(found | shut)
     elif not shut:

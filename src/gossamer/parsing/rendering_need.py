@@ -35,7 +35,7 @@ MIN_PARAGRAPH_CHARS: Final = 40
 """Number of characters from which a paragraph counts."""
 MAX_PARAGRAPHS: Final = 200
 EMPTY_MAIN: Final = "its main element is empty"
-MAX_NODES: Final = 5000
+MAX_NODES: Final = 1500
 """Maximum number of nodes that are visited. A page with more is complete."""
 MAX_KEPT_PAGE_BYTES: Final = 256 << 10
 """Size in bytes above which a page is not kept to compare others with."""
