@@ -66,8 +66,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     wanted = [*plain, *(seed for site in sites for seed in site.requests())]
     if only is not None:
         wanted = list(targets.requests(targets.target_kind(only), rejected))
-    wanted = [seed_form(one, sites, job.settings) for one in wanted]
-    given, credentials = strip_credentials(wanted, job.priority)
+    given, credentials = strip_credentials(in_seed_form(wanted, sites, job), job.priority)
     # sitemaps become seeds when they are read
     entries = any(target.kind in ("sitemap", "feed") for target in read)
     watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
@@ -104,6 +103,13 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
         alone=s.processes == 1,
         open=bool(sources) or (s.scope == "page" and (job.sitemaps or entries)),
     ), Targets(given, sources)
+
+
+def in_seed_form(
+    wanted: Sequence[Request], sites: Sequence[site_files.LoadedSite], job: Job
+) -> list[Request]:
+    """Returns the seeds without fragments, except routes that the browser shows."""
+    return [seed_form(one, sites, job.settings) for one in wanted]
 
 
 def strip_credentials(

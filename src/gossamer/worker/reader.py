@@ -17,14 +17,12 @@ from gossamer.model.absence import missing_fields as values_lacking
 from gossamer.model.page import Failure, Page
 from gossamer.model.quality import SiteCounts
 from gossamer.model.request import Request
-from gossamer.model.summary import OTHER_HOSTS
 from gossamer.model.visit import ASIDE, Claim, Row
 from gossamer.parsing import html
 from gossamer.parsing.base_url import Base
 from gossamer.parsing.links import find_hrefs
 from gossamer.parsing.page_cost import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.page_view import PageView
-from gossamer.parsing.rendering_need import RenderingNeed
 from gossamer.sites.item_builder import BuiltItem, ItemBuilders, reject, rejected_record
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.loading import match
@@ -38,6 +36,7 @@ from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
 from gossamer.worker.near_duplicates import mark_row
 from gossamer.worker.records import failed_record, format_time, page_record, page_row
 from gossamer.worker.route_links import RouteFollower
+from gossamer.worker.unrendered_pages import UnrenderedPages, may_be_empty
 
 MAX_LINKS = 5000
 """Maximum number of different requests from one page. Further requests are counted as `trap`."""
@@ -50,10 +49,6 @@ MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
 """
 MAX_PARSED = 16
 """Maximum number of pages that are kept parsed until they are read."""
-MAX_TOLD_HOSTS = 100
-"""Number of hosts that the counts about hosts name."""
-RENDERS = ("browser", "unlocker")
-"""Rungs whose pages are as a browser shows them."""
 
 
 class ReadsApart(Protocol):
@@ -144,10 +139,8 @@ class Reader:
         """Whether each row gets its page, for a receiver in this process."""
         self._parsed: dict[int, tuple[Page, html.Document]] = {}
         """Pages that `lacks`, `shows` or `unrendered` parsed last, with their trees, by `id`."""
-        self._need = RenderingNeed()
+        self._unrendered = UnrenderedPages()
         self._routes = RouteFollower(settings.fragments, tell)
-        self._told_hosts: set[str] = set()
-        """The hosts whose pages that need a browser are counted by host."""
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
         """The page whose cost was estimated last, with that cost."""
         self._reading = CrashMarker()
@@ -184,19 +177,17 @@ class Reader:
             self._costs = page, cost
         return self._costs[1].is_costly
 
-    def _document(self, page: Page) -> html.Document:
-        """Returns the tree of a page, and keeps it until the page is read."""
+    def _document(self, page: Page, keep: bool = False) -> html.Document:
+        """Returns the tree of a page. `keep`: keeps the tree until the page is read."""
         if (known := self._parsed.get(id(page))) is not None:
             return known[1]
-        document = self._parse(page)
-        if len(self._parsed) >= MAX_PARSED:
-            del self._parsed[next(iter(self._parsed))]
-        self._parsed[id(page)] = page, document
-        return document
-
-    def _parse(self, page: Page) -> html.Document:
         roots = self._costs[1].roots if self._costs[0] is page else None
-        return html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
+        document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
+        if keep:
+            if len(self._parsed) >= MAX_PARSED:
+                del self._parsed[next(iter(self._parsed))]
+            self._parsed[id(page)] = page, document
+        return document
 
     async def reads(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a page like `read`. A costly page is read in another process, which is killed if the page
@@ -229,7 +220,7 @@ class Reader:
             return ""
         self._reading.begins(claim.bucket, claim.token)
         try:
-            return missing_selector(site, PageView(page, self._document(page)))
+            return missing_selector(site, PageView(page, self._document(page, keep=True)))
         except ValueError:  # reported when the page is read
             return ""
         finally:
@@ -243,17 +234,17 @@ class Reader:
             )  # a costly page is not read here, so its size is used in place of its amount of text
         self._reading.begins(claim.bucket, claim.token)
         try:
-            return self._document(page).shows
+            return self._document(page, keep=True).shows
         finally:
             self._reading.ends()
 
     def unrendered(self, claim: Claim, page: Page) -> str:
         """Returns why a page needs a browser, because it is empty until its scripts ran, or ''."""
-        if not _may_be_empty(claim, page) or _too_deep(claim, page) or self.is_costly(page):
+        if not may_be_empty(claim, page) or _too_deep(claim, page) or self.is_costly(page):
             return ""
         self._reading.begins(claim.bucket, claim.token)
         try:
-            return self._need.judge(claim.host, self._document(page), page.body, page.content_type)
+            return self._unrendered.judge(claim, page, self._document(page, keep=True))
         finally:
             self._reading.ends()
 
@@ -280,8 +271,8 @@ class Reader:
             record = page_record(claim.request, page, error="parse")
             row = page_row(record, self.key(record.requested_url))
             return ReadResult([row] if self.pages else [], TakenLinks(), error="parse")
-        known = self._parsed.pop(id(page), None)
-        document = self._parse(page) if known is None else known[1]
+        document = self._document(page)
+        self._parsed.pop(id(page), None)
         taken = TakenLinks()
         found, shut, routes = find_hrefs(document)
         site = match(self.sites, page.url) if self.sites else None
@@ -292,7 +283,7 @@ class Reader:
         if site is not None and page.status != 304 and _reads(site, page.status, error):
             with LoggedPage(site.name, page.url):
                 read = self._site(site, claim, page, document, (found, shut), error=error)
-            return self._counted(read, claim, page, document, routes)
+            return self._unrendered.count(read, claim, page, document, routes)
         if error is None and page.status != 304 and (site is None or site.site.follow is not False):
             grown = growing(document.base.url, found)
             wanted, beyond = _bounded(
@@ -315,30 +306,7 @@ class Reader:
                 failed = self._call_failed(site, claim, page, error, f"HTTP {page.status}")
             failed.rows += rows
             return failed
-        return self._counted(ReadResult(rows, taken), claim, page, document, routes)
-
-    def _counted(
-        self, read: ReadResult, claim: Claim, page: Page, document: html.Document, routes: list[str]
-    ) -> ReadResult:
-        """Counts a page that needs a browser, if the ladder has none, and links to routes that are not
-        followed."""
-        counts: dict[str, int] = {}
-        if page.unrendered is None and _may_be_empty(claim, page):
-            page.unrendered = self._need.judge(claim.host, document, page.body, page.content_type)
-            if page.unrendered:
-                counts[f"unrendered|{self._host_name(claim.host)}"] = 1
-        if routes and not document.base.routes:
-            counts[f"routes|{self._host_name(claim.host)}"] = len(routes)
-        if counts:
-            read.counts = read.counts | counts
-        return read
-
-    def _host_name(self, host: str) -> str:
-        """Returns the name under which something about a host is counted. Only the first MAX_TOLD_HOSTS hosts
-        have a name of their own."""
-        if len(self._told_hosts) < MAX_TOLD_HOSTS:
-            self._told_hosts.add(host)
-        return host if host in self._told_hosts else OTHER_HOSTS
+        return self._unrendered.count(ReadResult(rows, taken), claim, page, document, routes)
 
     def again(self, claim: Claim, page: Page) -> ReadResult | None:
         """Returns the items of a stored page as `read` does, without its links. Returns None if no site reads
@@ -347,7 +315,7 @@ class Reader:
         if site is None or not site.site.functions:
             return None
         with LoggedPage(site.name, page.url):
-            return self._site(site, claim, page, self._parse(page), ([], 0), marks=False)
+            return self._site(site, claim, page, self._document(page), ([], 0), marks=False)
 
     def _site(
         self,
@@ -631,17 +599,6 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
         except PatternTimeout:
             undecided += 1
     return found, undecided
-
-
-def _may_be_empty(claim: Claim, page: Page) -> bool:
-    """Whether a page may need a browser: HTML with a good status that no browser fetched."""
-    kind = page.content_type
-    return (
-        200 <= page.status < 300
-        and page.rung not in RENDERS
-        and not (claim.request.use or "").startswith("@")
-        and (kind is None or "html" in kind)
-    )
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:
