@@ -30,6 +30,7 @@ server  grafana-types-13 $servers/grafana-types-13/ready dashboards against Graf
 server  hdfs-3.4.1      $servers/hdfs-3.4.1/ready      whole pages to HDFS
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
+script  docsify        .sites/docsify/package/dist/docsify.min.js  routes in fragments of a real docsify site
 script  @fingerprintjs/botd .sites/botd/package/dist/botd.esm.js  the browser beside a detector of bots
 LIST
 }

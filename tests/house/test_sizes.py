@@ -23,7 +23,10 @@ LARGER: dict[str, tuple[int, str]] = {
         69,
         "what a connection needs, a line for each argument",
     ),
-    "src/gossamer/model/site.py::__init__": (99, "the arguments of Site, a line each, are its documentation"),
+    "src/gossamer/model/site.py::__init__": (
+        100,
+        "the arguments of Site, a line each, are its documentation",
+    ),
     "tests/e2e/item_files/test_files.py::test_what_is_refused_is_told_and_no_item_is_lost": (
         67,
         "one crawl, looked at from all sides",
@@ -39,7 +42,7 @@ LARGER: dict[str, tuple[int, str]] = {
         22,
         "the verbs of a Driver and of a Historian, and which fields are ours",
     ),
-    "src/gossamer/worker/reader.py::Reader": (24, "the kinds of pages, each with the method that reads it"),
+    "src/gossamer/worker/reader.py::Reader": (25, "the kinds of pages, each with the method that reads it"),
     "src/gossamer/frontier/frontier_client.py::Frontier": (
         37,
         "one method per verb: the class is the list of them",

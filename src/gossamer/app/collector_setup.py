@@ -130,6 +130,8 @@ class CollectorSetup:
         """Whether any ladder has more than one rung."""
         self._own = self._archive is None and any(one.site.collector is not None for one in sites)
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
+        if self._archive is None:
+            check_routes(self._settings, sites)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
         if self._settings.chromium is not None:
@@ -149,6 +151,8 @@ class CollectorSetup:
         if self._own and self._own_collector(request) is not None:
             return (PLAIN,)
         found = (request.rung,) if request.rung in RUNGS else self._of_host(split(request.url)[1])
+        if "#" in request.url and BROWSER in found:
+            return (BROWSER,)  # the routes of a document are the same page without a browser
         return rungs_for_small_requests(found) if request.use == FILE else found
 
     def free(self, request: Request) -> tuple[str, ...]:
@@ -276,6 +280,19 @@ class CollectorSetup:
                 raise ConfigError(f"site {one.site.name}: {error}") from None
         self._unlocked.append(made)
         return made
+
+
+def check_routes(settings: Settings, sites: Sequence[Any]) -> None:
+    """Raises ConfigError if routes in fragments are to be visited without a browser."""
+    named = [("--fragments routes", settings.fragments, settings.ladder)]
+    for one in sites:
+        ladder = one.site.ladder if one.site.says_ladder else settings.ladder
+        named.append((f"site {one.site.name}: fragments='routes'", one.site.fragments, ladder))
+    for where, mode, ladder in named:
+        if mode == "routes" and BROWSER not in ladder:
+            raise ConfigError(
+                f"{where}: only the browser rung shows the routes of a page apart: --ladder plain,browser"
+            )
 
 
 def order_rungs(ladder: Iterable[str]) -> tuple[str, ...]:

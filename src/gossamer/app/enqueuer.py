@@ -39,7 +39,7 @@ class Enqueuer:
     def __init__(
         self, setup: Setup, store: Store, name: str = "seeds", heaps: tuple[str, ...] | None = None
     ) -> None:
-        settings = setup.job.settings
+        self._settings = settings = setup.job.settings
         self.frontier = Frontier(store, setup.crawl, policy(settings, heaps))
         self.crawls = Crawls(store)
         self.key = canonical_url_function(setup.spec)
@@ -86,6 +86,10 @@ class Enqueuer:
         otherwise None."""
         return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
 
+    def seed_form(self, request: Request) -> Request:
+        """Returns a request of the user in fetch form (`seed_form`)."""
+        return seed_form(request, self.all_sites, self._settings)
+
     async def add(self, taken: TakenLinks, *, counted: bool = True) -> tuple[int, int, int]:
         """Adds the taken links to the frontier. `counted`: whether refused links change the crawl's counts.
         Returns how many URLs are new, already known, and parked."""
@@ -94,6 +98,18 @@ class Enqueuer:
             skips = {f"skip:{reason}": n for reason, n in taken.skips.items()}
             await self.frontier.count(skips | {"found": taken.found})
         return added
+
+
+def seed_form(request: Request, sites: Sequence[site_files.LoadedSite], settings: Settings) -> Request:
+    """Returns a request of the user without its fragment, unless the fragment is a route that the browser
+    shows as a page of its own."""
+    if "#" not in request.url:
+        return request
+    needs = host_rules.host_needs(sites, urls.host(request.url))
+    mode = needs.fragments or settings.fragments
+    if mode != "drop" and "browser" in (request.rung or needs.ladder or settings.ladder):
+        return request
+    return msgspec.structs.replace(request, url=request.url.partition("#")[0])
 
 
 def policy(settings: Settings, heaps: tuple[str, ...] | None = None) -> Policy:

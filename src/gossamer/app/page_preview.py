@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer import url as urls
+from gossamer.app.enqueuer import seed_form
 from gossamer.app.job import Job
 from gossamer.app.seeding import scope_anchors, site_hosts, strip_credentials
 from gossamer.blocks import needs_rendering
@@ -20,7 +21,7 @@ from gossamer.model.request import Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Claim
 from gossamer.parsing import html
-from gossamer.parsing.links import Link, hrefs, links_of
+from gossamer.parsing.links import Link, find_hrefs, hrefs, links_of
 from gossamer.parsing.page_cost import cost_of, is_html
 from gossamer.parsing.page_view import PageView
 from gossamer.politeness.robots import Robots
@@ -31,6 +32,7 @@ from gossamer.url.patterns import PatternTimeout
 from gossamer.url.scope import Scope
 from gossamer.url.traps import growing
 from gossamer.worker.reader import MAX_LINKS
+from gossamer.worker.route_links import RouteFollower
 
 NOT_YIELDED, NOT_SELECTED = "not yielded", "not selected"
 """Reasons why a link is not followed, besides those of `verdict.SKIPS`: the page function does not yield it, or
@@ -104,7 +106,8 @@ def crawl_scope(job: Job, sites: Sequence[LoadedSite], request: Request) -> Scop
     """Returns the scope of a crawl of these sites: of their seeds and hosts, or of the request's URL if there
     are none. A redirect of a seed widens it."""
     settings = job.settings
-    given, _ = strip_credentials([seed for site in sites for seed in site.requests()], 0)
+    seeds = [seed_form(seed, sites, job.settings) for site in sites for seed in site.requests()]
+    given, _ = strip_credentials(seeds, 0)
     first = request.hops[0] if request.hops else request.url
     scope = Scope.of(
         [*scope_anchors(given, settings.scope), *site_hosts(list(sites), settings.scope)] or [first],
@@ -138,7 +141,12 @@ def preview(
         found.too_costly = True
         return found
     document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
-    view, site, parsed = PageView(page, document, claim.request), match(sites, page.url), PageResult()
+    site = match(sites, page.url)
+    raw = find_hrefs(document)
+    document.base.routes, _ = RouteFollower(job.settings.fragments).choose(
+        page, document, raw.follow, raw.routes, "" if site is None else site.site.fragments
+    )
+    view, parsed = PageView(page, document, claim.request), PageResult()
     gathered: list[Request] = []
     if site is not None:
         found.site, found.file = site.name, str(site.path)

@@ -133,6 +133,7 @@ class Feeder:
             if "@" in request.url and urls.split_credentials(request.url)[1] is not None:
                 taken.skip("filter")
                 continue
+            request = self._adds.seed_form(request)
             if request.priority == 0 and priority:
                 request = msgspec.structs.replace(request, priority=priority)
             self._adds.take(request, taken, flags, self._beside, edition)

@@ -11,7 +11,7 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.app import targets
-from gossamer.app.enqueuer import Enqueuer
+from gossamer.app.enqueuer import Enqueuer, seed_form
 from gossamer.app.job import Job, JobOutput, Setup
 from gossamer.app.preflight import output_values
 from gossamer.app.producer_runner import keep_aside
@@ -65,7 +65,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     wanted = [*plain, *(seed for site in sites for seed in site.requests())]
     if only is not None:
         wanted = list(targets.requests(targets.target_kind(only), rejected))
-    given, credentials = strip_credentials(wanted, job.priority)
+    given, credentials = strip_credentials(in_seed_form(wanted, sites, job), job.priority)
     # sitemaps become seeds when they are read
     entries = any(target.kind in ("sitemap", "feed") for target in read)
     watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
@@ -108,6 +108,13 @@ def _spec_of(job: Job) -> Spec:
         s.seen,
         sorted(s.drop_parameters),
     )
+
+
+def in_seed_form(
+    wanted: Sequence[Request], sites: Sequence[site_files.LoadedSite], job: Job
+) -> list[Request]:
+    """Returns the seeds without fragments, except routes that the browser shows."""
+    return [seed_form(one, sites, job.settings) for one in wanted]
 
 
 def strip_credentials(

@@ -20,6 +20,7 @@ from gossamer.errors import UsageError
 from gossamer.model import proxy
 from gossamer.model.request import Request, check_key, split
 from gossamer.sites.script_targets import LIST, SITE, lines_of
+from gossamer.url.routes import seed_with_route
 
 MAX_CARRY_BYTES = 4096
 """Maximum bytes of a request's `carry`, as JSON."""
@@ -142,7 +143,7 @@ def _url(text: str, given: str) -> str:
     found = urls.parse(text.strip())
     if found is None or not found.startswith(("http://", "https://")):
         raise UsageError(f"{shorten(given)!r} is no http(s) URL")
-    return found.partition("#")[0]
+    return seed_with_route(found)
 
 
 def requests(target: Target, rejected: list[Rejected]) -> Iterator[Request]:

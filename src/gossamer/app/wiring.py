@@ -226,6 +226,7 @@ class CrawlWorker:
             tap=tap,
             graph=link_rows(setup, self.enqueuer.key),
             apart=None if in_script else PageReader(self._page_order),
+            tell=partial(_tell_routes, setup.crawl),
         )
         self._write(setup, tables, ours, stop)
         self._visits = self._visitor(settings)
@@ -263,6 +264,7 @@ class CrawlWorker:
             beside="*" if setup.spec.scope == "page" else "",
             watched=self.judge.watched,
             fetches=job.files != OFF,
+            fragments=job.settings.fragments,
         )
 
     def _page_order(self) -> ProcessSettings:
@@ -380,6 +382,7 @@ class CrawlWorker:
             by=by or "",
             lanes=self.lanes,
             shows=self.reader.shows,
+            unrendered=self.reader.unrendered,
             short=self.limiter.short,
         )
         raw = has_whole_responses([one.spec for one in setup.job.outputs])
@@ -584,6 +587,14 @@ async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
     with contextlib.suppress(StoreError):
         for state in ("running", "ending"):
             await FleetCrawls(store).turn(crawl, state, state, line if away else "")
+
+
+def _tell_routes(crawl: str, line: str) -> None:
+    """Reports how the routes of a host are treated."""
+    if logs.started() is None:
+        print(f"gossamer: {line}", file=sys.stderr)
+    else:
+        logs.log_event("routes", crawl=crawl, text=line)
 
 
 def _log_lost(crawl: str, worker: str, lost: Sequence[Claim]) -> None:

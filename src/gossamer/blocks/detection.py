@@ -101,13 +101,6 @@ _BRIEF = late_pattern(
     rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
 )
 """More words in the titles of notices, for small pages."""
-_SCRIPT = late_pattern(rb"<script[\s>]")
-_ROOT = late_pattern(
-    rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte"
-    rb"|q-app)[\"']?[^<>]{0,200}>\s{0,200}</div>"
-    rb"|<app-root[^<>]{0,200}>\s{0,200}</app-root>"
-)
-_ASKS = late_pattern(rb"<noscript[^<>]{0,100}>[^<]{0,300}(?:<[^<>]{0,200}>[^<]{0,300}){0,6}javascript")
 
 
 def block(
@@ -147,23 +140,21 @@ def block(
 
 
 def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> bool:
-    """Returns whether a page is an empty shell that scripts are to fill, although nothing blocks us.
+    """Returns whether a page is an empty shell that scripts are to fill, although nothing blocks us. It is
+    judged by this page alone (`parsing.rendering_need`).
 
     >>> needs_rendering(200, {}, b'<div id="root"></div><script src="/app.js"></script>', "https://example.com/")
     True
     """
     known = flatten_headers(headers)
-    if not 200 <= status < 300 or not _text(known, body) or len(body) > 512 << 10 or has_many_words(body):
+    if not 200 <= status < 300 or not _text(known, body) or b"<script" not in body.lower():
         return False
-    page = Answer(status, known, body, url, whole=True)
-    if (
-        not _SCRIPT.search(page.low)
-        or len(page.text) > 400
-        or b"<frameset" in page.low
-        or block(status, known, body, url)
-    ):
+    from gossamer.parsing import html, page_cost, rendering_need
+
+    if page_cost.cost_of(body).is_costly:
         return False
-    return len(page.text) < 60 or bool(_ROOT.search(page.low) or _ASKS.search(page.low))
+    document = html.parse(body, known.get("content-type"), url)
+    return bool(rendering_need.looks_empty(document)) and block(status, known, body, url) is None
 
 
 def _text(headers: dict[str, str], body: bytes) -> bool:

@@ -58,6 +58,7 @@ HELP = {
     "host_bytes": "Maximum bytes of bodies per host: 10M.",
     "host_time": "Maximum time since a host's first request: 5m.",
     "seen": "How seen URLs are stored: default, exact, bloom.",
+    "fragments": "#/routes of single-page applications: auto (default), routes, drop.",
     "duplicates": "Mark pages with the same text: off (default), exact, near.",
     "cache": "Folder of stored pages: fetched once, then replayed.",
     "keep": "Maximum size of the items and page records kept in --data (10G), or off.",
@@ -76,6 +77,7 @@ METAVARS = {
     "delay": "SECONDS",
     "host_rate": "RATE",
     "retries": "TIMES",
+    "fragments": "HOW",
     "duplicates": "HOW",
     "allow_private": "CIDR",
     "cache": "DIR",
@@ -417,11 +419,13 @@ def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) 
     from gossamer.app.outcome import RETRYABLE, came_to_nothing
     from gossamer.cli.foreground_crawl import report_no_seeds
     from gossamer.cli.printing import format_counts, put_json, remark
-    from gossamer.cli.summaries import put_summary
+    from gossamer.cli.summaries import advice, put_summary
 
     put_summary(summary, words["quiet"] or words["json"])
     if words["json"]:
         put_json(summary)
+    for line in advice(summary):
+        remark(line, words["quiet"])
     if (left := summary.skipped.get("depth")) and words["depth"] is None:
         remark(
             f"{left} link{'s' if left > 1 else ''} beyond depth {job.settings.depth} {'were' if left > 1 else 'was'} "

@@ -230,6 +230,7 @@ async def explain_url(
     URL."""
     from gossamer import url as urls
     from gossamer.frontier.crawls import Crawls
+    from gossamer.url.routes import seed_with_route
 
     found = urls.parse(text.strip() if SCHEME.match(text.strip()) else f"https://{text.strip()}")
     if found is None:
@@ -237,7 +238,7 @@ async def explain_url(
     async with open_existing_store(settings) as store:
         name = await _meant(store, crawl, found)
         if found.startswith(urls.WEB):
-            return await Explainer(store, settings, name).tell(found.partition("#")[0], depth, page)
+            return await Explainer(store, settings, name).tell(seed_with_route(found), depth, page)
         state, _reason = await Crawls(store).state(name)
     gate = GateVerdict("form", "scope", f"{found.partition(':')[0]}: is neither http nor https")
     return {
@@ -303,6 +304,8 @@ class Explainer:
         )
         if cold is not None:
             await cold.close()
+        if "#" in url and place.state == "unknown":  # the crawl does not visit this route as a page
+            return await self.tell(typed.partition("#")[0], depth, page)
         if depth is None and place.request is not None:
             depth = place.request.depth
         attempts = last_attempts(self.settings, self.name, key, canonical, ATTEMPTS_SHOWN)

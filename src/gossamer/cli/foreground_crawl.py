@@ -21,6 +21,8 @@ from gossamer.errors import GossamerError
 if TYPE_CHECKING:
     from gossamer.app.job import Job
     from gossamer.cli.progress import Progress
+    from gossamer.config.settings import Settings
+    from gossamer.model.site import Site
     from gossamer.model.summary import Summary
 
 FORCED = 13
@@ -56,6 +58,20 @@ def report_no_seeds(job: Job, crawl: str) -> int:
         return 2
     remark(f"not one URL was found in the targets: gossamer attempts {crawl} shows their responses")
     return 0
+
+
+def hint_for_empty_pages(site: Site, settings: Settings) -> str:
+    """Returns what to change in a site whose pages may lack their items until scripts ran, '' if nothing."""
+    browser = "browser" in (site.ladder if site.says_ladder else settings.ladder)
+    if browser and site.must_have:
+        return ""
+    named = 'must_have=["CSS selector of an item"]'
+    if browser:
+        return f"if scripts add the items, {named} makes a page without them climb to the browser"
+    rung = 'ladder=["plain", "browser"]' if site.says_ladder else "--ladder plain,browser"
+    if site.must_have:
+        return f"if scripts add the items, {rung} fetches pages that lack must_have in a browser"
+    return f"if scripts add the items, {rung} and {named} fetch such pages in a browser"
 
 
 _PAGE_LINE = re.compile(r" *(\d{3}|-) ")
@@ -214,6 +230,8 @@ class ForegroundCrawl:
                     f"gossamer try URL --site {site.path}",
                     self.quiet,
                 )
+                if line := hint_for_empty_pages(site.site, self.job.settings):
+                    remark(f"{site.name}: {line}", self.quiet)
 
     def _heard(self, number: int, *_: object) -> None:
         """Handles a signal between two steps of the interpreter, even while the event loop is blocked."""

@@ -35,6 +35,7 @@ CRAWL_GROUPS: dict[str, tuple[str, ...]] = {
             "files",
             "text",
             "links",
+            "fragments",
             "duplicates",
             "keep",
         ),

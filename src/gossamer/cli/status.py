@@ -167,7 +167,7 @@ def _row(s: Summary, now: Current) -> tuple[object, ...]:
 
 async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: bool) -> int:
     from gossamer.cli.printing import format_duration, put_json, put_table
-    from gossamer.cli.summaries import summary_rows
+    from gossamer.cli.summaries import advice, summary_rows
     from gossamer.frontier.summary import expected_lost
     from gossamer.observability.current import current_figures
     from gossamer.state.worker_lanes import heaps_of_crawl
@@ -204,6 +204,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     more += [("queue", odd)] if odd else []
     if record.fleet and (record.weight, record.precedence) != (1, 0):
         more.append(("share", f"weight {record.weight}, precedence {record.precedence}"))
+    more += [("advice", line) for line in advice(summary)]
     put_table((), [*summary_rows(summary), *more])
     if hosts:
         print()

@@ -13,6 +13,7 @@ from gossamer.cli.printing import (
     is_plain_stderr,
     put_table,
 )
+from gossamer.model.summary import OTHER_HOSTS
 
 if TYPE_CHECKING:
     from gossamer.model.quality import Quality
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_SITES, MAX_LOW_FIELDS = 10, 4
 """Maximum number of sites shown, and of fields shown for each site."""
+MAX_ADVICE_HOSTS = 3
+"""Maximum number of hosts that a line of advice names."""
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:
@@ -59,6 +62,34 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
         ("time", f"{format_duration(s.elapsed)} at work, {s.pages_per_second} pages/s, {s.retried} retries"),
         ("outputs", ", ".join(s.outputs) or "-"),
     ]
+
+
+def advice(summary: Summary) -> list[str]:
+    """Returns what the user may do about pages and links that the crawl could not read or follow, one line
+    for each."""
+    lines = []
+    if found := summary.unrendered:
+        one = sum(found.values()) == 1
+        lines.append(
+            f"{format_number(sum(found.values()), 'page')} of {_hosts(found)} {'looks' if one else 'look'} "
+            "empty without JavaScript: --ladder plain,browser"
+        )
+    if found := summary.unfollowed_routes:
+        one = sum(found.values()) == 1
+        lines.append(
+            f"{format_number(sum(found.values()), 'link')} to #/routes of {_hosts(found)} "
+            f"{'was' if one else 'were'} not followed: --ladder plain,browser --fragments routes makes each "
+            "route a page, --fragments drop leaves them out"
+        )
+    return lines
+
+
+def _hosts(counts: dict[str, int]) -> str:
+    """Returns the hosts with the highest counts, for a message."""
+    names = sorted((name for name in counts if name != OTHER_HOSTS), key=lambda name: -counts[name])
+    more = len(counts) - len(names[:MAX_ADVICE_HOSTS])
+    listed = f"host{'s' if len(counts) > 1 else ''} {', '.join(names[:MAX_ADVICE_HOSTS])}"
+    return listed + (" and more" if more else "")
 
 
 def format_duplicates(found: dict[str, int]) -> str:

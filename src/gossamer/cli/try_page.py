@@ -291,8 +291,11 @@ def _rest(number: int) -> None:
 def exit_code(trial: Trial) -> int:
     """Returns the exit code of a trial. It is 9 if no page came and a later try may help, 4 if the site file
     cannot read the page, and 0 otherwise. Prints the reason."""
+    import msgspec
+
     from gossamer.app.outcome import RETRYABLE
     from gossamer.cli.printing import remark
+    from gossamer.cli.summaries import advice
 
     worth = [name for name in trial.summary.errors if name in RETRYABLE]
     if trial.page is None and worth:
@@ -304,6 +307,8 @@ def exit_code(trial: Trial) -> int:
         remark(f"nothing was fetched: {trial.closed_origin}")
     if trial.preview is not None and trial.preview.empty_without_scripts and not _rendered(trial):
         remark("the page is empty without scripts: add --ladder browser, which runs them")
+    for line in advice(msgspec.structs.replace(trial.summary, unrendered={})):
+        remark(line)
     for why in trial.unread:
         remark(why)
     return 4 if trial.unread else 0

@@ -122,6 +122,7 @@ class CrawlOptions(PageOptions, total=False):
     host_time: Time | None
     seen: str
     drop_parameters: Texts
+    fragments: str
     duplicates: str
     credits_daily: int | None
     broker: Texts

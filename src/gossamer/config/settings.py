@@ -22,6 +22,7 @@ from gossamer.config.redaction import MASK, mask, register_in
 from gossamer.config.secret_refs import KEPT, reveal_references
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.model.proxy import ROTATIONS
+from gossamer.url.routes import MODES as ROUTE_MODES
 
 FILE = "gossamer.toml"
 PREFIX = "GOSSAMER_"
@@ -91,6 +92,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host_time: float | None = None
     seen: str = "default"
     drop_parameters: tuple[str, ...] = ()
+    fragments: str = "auto"
     duplicates: str = "off"
     timeout: float = 30.0
     max_size: int = 16 << 20
@@ -332,6 +334,12 @@ ABOUT: dict[str, SettingSpec] = {
     ),
     "drop_parameters": SettingSpec(
         value_parsers.words, _LIST, "query parameters that make no difference, beyond tracking ones"
+    ),
+    "fragments": SettingSpec(
+        partial(value_parsers.one_of, ROUTE_MODES),
+        "string",
+        "#/routes of single-page applications: auto (pages of their own where a rendered page shows that "
+        "its site uses them), routes (always), drop",
     ),
     "duplicates": SettingSpec(
         value_parsers.duplicates,

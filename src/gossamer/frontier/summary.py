@@ -87,6 +87,8 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
         sites=sites,
         duplicates=_reasons(n, "dup:"),
         counters=_reasons(n, "own:"),
+        unfollowed_routes=_reasons(n, "routes|"),
+        unrendered=_reasons(n, "unrendered|"),
     )
 
 

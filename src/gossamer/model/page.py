@@ -98,6 +98,11 @@ class Page(msgspec.Struct):
     """The body of a file. `body` then contains only the first bytes."""
     text: str | None = None
     """The page's text, if it was already extracted from the body (for a PDF)."""
+    router: bool = False
+    """Whether scripts of the page handle routes in the fragment, as seen in a browser."""
+    unrendered: str | None = None
+    """Why the page needs a browser, because it is empty until its scripts ran. '' if it does not. None: not
+    judged."""
 
     def __repr__(self) -> str:
         return f"<Page {self.status} {self.url}, {len(self.body)} bytes, {self.content_type}>"

@@ -46,7 +46,8 @@ class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A URL to visit. `url` is the fetch form: WHATWG-serialized, no fragment, no credentials."""
+    """A URL to visit. `url` is the fetch form: WHATWG-serialized, no credentials, no fragment except a route of
+    a single-page application (`url.routes`)."""
 
     url: str
     depth: int = 0

@@ -25,7 +25,7 @@ from gossamer.model import rendering
 from gossamer.model.absence import MAX_GONE_SHARE
 from gossamer.model.login import Login
 from gossamer.model.proxy import Wanted, parse_wanted
-from gossamer.url import patterns
+from gossamer.url import patterns, routes
 
 KNOWN = (
     "hosts",
@@ -36,6 +36,7 @@ KNOWN = (
     "collector",
     "browser",
     "render",
+    "fragments",
     "unlocker",
     "proxies",
     "pace",
@@ -123,6 +124,8 @@ class Site:
     - `browser`: names of browsers to imitate on the impersonated rung.
     - `render`: what the browser rung waits for (`load`, `idle`, or a selector), or a mapping: `{"wait": ...,
       "scroll": True, "load": ["images", "fonts", "media"]}`.
+    - `fragments`: `routes` if `#/route` URLs are pages of their own, which need the browser rung. `drop` if they
+      are not. By default the setting `fragments` applies.
     - `unlocker`: options of the unlocker, for example `render=true&wait_for=.price`.
     - `proxies`: which of the crawl's proxies are used, for example `residential country=de,fr provider=acme
       rotation=session`.
@@ -154,6 +157,7 @@ class Site:
         browser: str | Iterable[str] = (),
         unlocker: str = "",
         render: rendering.Said = None,
+        fragments: str | None = None,
         proxies: Any = None,
         pace: Pace | float | str | None = None,
         host_rate: float | str | None = None,
@@ -186,6 +190,7 @@ class Site:
                 raise ConfigError(mask(f"site {name}: {word}={shown}: {error}")) from None
 
         self.name: str = _name(name)
+        self.fragments: str = "" if fragments is None else read("fragments", _fragments, fragments)
         self._seeds_of = seeds if callable(seeds) else None
         self.seeds: tuple[str, ...] = () if callable(seeds) else read("seeds", _seeds, seeds)
         own = read("hosts", _hosts, hosts)
@@ -473,7 +478,11 @@ def _seed(seed: str) -> str:
     parsed = urls.parse(seed)
     if parsed is None or not parsed.startswith(("http://", "https://")):
         raise ValueError(f"{seed!r} is no http(s) URL")
-    return parsed.partition("#")[0]
+    return routes.seed_with_route(parsed)
+
+
+def _fragments(value: str) -> str:
+    return value_parsers.one_of(routes.MODES, value)
 
 
 def _patterns(given: Any) -> tuple[patterns.Searcher, ...]:

@@ -8,6 +8,8 @@ import msgspec
 
 from gossamer.model.quality import Quality
 
+OTHER_HOSTS = "*"
+"""Stands for further hosts in counts by host."""
 STATES = (
     "running",
     "paused",
@@ -76,6 +78,12 @@ class Summary(msgspec.Struct):
     """The counters of page functions and steps (`page.count`)."""
     sites: dict[str, Quality] = {}
     """The quality of each site, by name."""
+    unfollowed_routes: dict[str, int] = {}
+    """Links to routes in fragments (`#/guide`) that were not followed, by the page's host. They are not in
+    `found`."""
+    unrendered: dict[str, int] = {}
+    """Pages that look empty without JavaScript and were fetched without a browser, by host. `*`: other hosts.
+    """
 
     def adds_up(self) -> bool:
         """Returns whether every found URL is accounted for."""

@@ -7,6 +7,7 @@ from typing import Final
 from gossamer.model.late_pattern import late_pattern
 from gossamer.parsing.encodings import codec
 from gossamer.url import HrefResolver, origin
+from gossamer.url.routes import with_route
 from gossamer.url.scope import MAX_URL
 
 _AS_UTF8: Final = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"))
@@ -21,18 +22,20 @@ _ROOTED: Final = late_pattern(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t
 
 class Base(HrefResolver):
     """The base URL of a document, parsed once. `resolve` makes links absolute, accepts only http and https,
-    and drops fragments.
+    and drops fragments. `routes` changes that: `routes` keeps the routes of a single-page application
+    (`url.routes`), `docsify` those of docsify.
 
     A URL has at most `MAX_URL` characters. Longer URLs are refused by the lengths of their parts, before
     anything is joined, because a page of 100 KB may have a base of 800 KB and 50,000 relative links.
     """
 
-    __slots__ = ("is_long", "url")
+    __slots__ = ("is_long", "routes", "url")
 
     def __init__(self, url: str) -> None:
         """`url` may be invalid; then only absolute links resolve. If `url` is too long, the attribute `url`
         contains only its origin."""
-        super().__init__(url)
+        super().__init__(url.partition("#")[0])
+        self.routes = ""
         self.url: str = self._base.href if self._base is not None else ""
         self.is_long = len(self.url) > MAX_URL
         if self.is_long:
@@ -47,6 +50,8 @@ class Base(HrefResolver):
         if self.is_long and not _ROOTED.match(href):
             return None
         found = super().resolve(href)
+        if self.routes and found is not None and "#" in href:
+            found = with_route(found, href, self.routes == "docsify")
         return None if found is None or len(found) > MAX_URL else found
 
     def join(self, href: str) -> str | None:

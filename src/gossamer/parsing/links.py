@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
 from gossamer.model.media_types import Body
 from gossamer.parsing.html import Document, attribute_of, parse
+from gossamer.url.routes import may_have_routes, route_of
 
 if TYPE_CHECKING:
     import turbohtml
@@ -80,11 +81,25 @@ def links_of(document: Document, cap: int | None = None) -> list[Link]:
     return list(found.values())
 
 
-def hrefs(document: Document) -> tuple[list[str], int]:
-    """Returns the raw hrefs to follow, and the number of hrefs that have nofollow. This is the crawler's fast
-    form of `links`.
+class Hrefs(NamedTuple):
+    """The raw hrefs of a page. `follow`: those to follow. `shut`: the number of those that have nofollow.
+    `routes`: those to follow with a route in their fragment (`url.routes`), as written in the page."""
 
-    The hrefs are relative to `document.base`. Each is returned once, as written in the page, without fragment
+    follow: list[str]
+    shut: int
+    routes: list[str]
+
+
+def hrefs(document: Document) -> tuple[list[str], int]:
+    """Returns `follow` and `shut` of `find_hrefs`."""
+    found = find_hrefs(document)
+    return found.follow, found.shut
+
+
+def find_hrefs(document: Document) -> Hrefs:
+    """Returns the raw hrefs of a page. This is the crawler's fast form of `links`.
+
+    The hrefs in `follow` are relative to `document.base`. Each is returned once, as written in the page, without fragment
     and surrounding whitespace. A page with 129 links, 30 of them different, takes 68 us. 14 us of these build
     the index of the tree, which later selectors also use.
     """
@@ -98,13 +113,14 @@ def hrefs(document: Document) -> tuple[list[str], int]:
     for _, href, element in _others(document):
         (shut if _shut(element) else found)[href] = 1
     followed = _distinct(found)
+    routes = [href for href in found if route_of(href)] if may_have_routes(found) else []
     if "nofollow" in document.robots:
-        followed, closed = [], _distinct(found | shut)
+        followed, routes, closed = [], [], _distinct(found | shut)
     elif not shut:
-        return followed, 0
+        return Hrefs(followed, 0, routes)
     else:
         closed = _distinct(shut)
-    return followed, len(set(closed).difference(followed)) if closed else 0
+    return Hrefs(followed, len(set(closed).difference(followed)) if closed else 0, routes)
 
 
 def _anchors(

@@ -33,6 +33,8 @@ class HostNeeds(NamedTuple):
     """The name of the site whose accounts are logged in on this host."""
     collector: Any = None
     """The site whose own collector fetches the host's pages, or None."""
+    fragments: str = ""
+    """How routes in fragments are treated (`url.routes.MODES`), '' if no site sets it."""
     types: tuple[str, ...] = ()
     """Prefixes of media types that are accepted besides texts."""
 
@@ -66,6 +68,7 @@ def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
         next((site.render for site in own if site.render != USUAL), USUAL),
         next((site.name for site in own if site.session is not None), ""),
         next((site for site in own if site.collector is not None), None),
+        first((site.fragments for site in own), ""),
         tuple(dict.fromkeys(one.removesuffix("*") for site in own for one in site.types)),
     )
 

@@ -4,7 +4,7 @@ parsed once, when it enters the crawler. All other code receives the serialized 
 A URL has three forms:
 
 - The *fetch form* is the WHATWG serialization without fragment. It is the URL that is requested
-  (`HrefResolver`).
+  (`HrefResolver`). Only a route of a single-page application stays in it (`url.routes`).
 - The *canonical form* identifies a URL for deduplication (`canonical`, `key`). It is the fetch form without
   credentials, tracking parameters and session ids, with its query sorted by name.
 - The *host* is the authority `host[:port]` (`host`). Its registered domain is `registered_domain`.
@@ -81,13 +81,16 @@ def canonical(
 
 def key(url: str, drop: DroppedParameters = DEFAULT_DROP) -> str:
     """Returns the canonical form of a URL that is already in fetch form. Costs next to nothing for a URL
-    without a query.
+    without a query. A route in the fragment is kept as it is.
 
     >>> key("https://example.com/a?gclid=1&b=2")
     'https://example.com/a?b=2'
     """
     if "?" not in url and ";" not in url and "@" not in url and "/(" not in url:
         return url
+    if "#" in url:
+        document, _, route = url.partition("#")
+        return f"{key(document, drop)}#{route}"
     head, mark, query = url.partition("?")
     if mark:
         query = drop.query(query)

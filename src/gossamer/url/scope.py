@@ -12,6 +12,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.errors import UsageError
 from gossamer.url import patterns
+from gossamer.url.routes import seed_with_route
 from gossamer.url.traps import RULES, trap
 
 MODES = ("page", "prefix", "host", "domain", "any")
@@ -163,7 +164,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         found = urls.parse(url)
         if found is None:
             return [("form", "filter", "is no URL")]
-        found = found.partition("#")[0]
+        found = seed_with_route(found)
         return [
             (gate, reason or "pass", rule)
             for gate, reason, rule in self._gates(found, urls.host(found), depth)

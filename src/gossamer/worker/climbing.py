@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from gossamer.blocks import Block, needs_rendering
+from gossamer.blocks import Block
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.interfaces import Collector, Given
 from gossamer.model.page import Failure, Page
@@ -218,7 +218,7 @@ class Climb:
         if not self.kind:
             return False
         rung = self.request.rung or self.began
-        self.why = f"{rung}: {block.line() if block is not None else 'the page is empty without scripts'}"
+        self.why = f"{rung}: {block.line() if block is not None else _unrendered(result)}"
         if waits and not self.probes:
             self.rested = self.kind == "rate-limit"
             return False
@@ -234,6 +234,12 @@ class Climb:
             return False
         self.request = msgspec.structs.replace(self.request, rung=up)
         return True
+
+    @property
+    def may_render(self) -> bool:
+        """Whether a page that is empty without scripts may still climb to the browser."""
+        rung = self.request.rung or self.began
+        return BROWSER in self._rungs and RUNGS.index(rung) < RUNGS.index(BROWSER)
 
     def verdict(self, verdict: Verdict) -> Verdict:
         """Returns the verdict of the visit. It is a retry if the host gets a rest or the higher rung is tried
@@ -297,14 +303,13 @@ class Climbing:
 
 def block_kind(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) -> str:
     """Returns the kind of block of a response: '' for none, `rendering` for a page that only a browser can
-    fill."""
+    fill (`Page.unrendered`)."""
     if isinstance(result, Failure):
         return ""
     if block is not None and block.kind not in TO_PEOPLE:
         return block.kind if not block.bare or result.status not in TO_OWNERS else ""
-    renders = BROWSER in rungs and block is None
-    return (
-        RENDERING
-        if renders and needs_rendering(result.status, result.headers, result.body, result.url)
-        else ""
-    )
+    return RENDERING if BROWSER in rungs and block is None and result.unrendered else ""
+
+
+def _unrendered(result: Page | Failure) -> str:
+    return f"the page is empty without scripts: {getattr(result, 'unrendered', '')}"

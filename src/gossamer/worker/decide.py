@@ -11,6 +11,7 @@ from gossamer.blocks import Block
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdict
+from gossamer.url.routes import with_route
 
 MAX_REDIRECTS = 10
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -107,7 +108,8 @@ def seed_count_change(request: Request) -> dict[str, int]:
 
 def redirect_target(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
     """Returns the redirect target in fetch form, or None if it is not an http(s) URL. The Location header is
-    UTF-8 read as latin-1 (WHATWG Fetch)."""
+    UTF-8 read as latin-1 (WHATWG Fetch). The target of a route keeps its fragment, or has the fragment of
+    `url` if Location has none (RFC 9110 section 10.2.2)."""
     try:
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeError:
@@ -115,4 +117,5 @@ def redirect_target(location: str, url: str, parse: Callable[..., str | None]) -
     found = parse(location, url)
     if found is None or not found.startswith(("http://", "https://")):
         return None
-    return found.partition("#")[0]
+    document, mark, _ = found.partition("#")
+    return with_route(document, found if mark else url) if "#" in url else document

@@ -62,6 +62,7 @@ class Fetching:
     - `members`: fetches pages with logged-in accounts.
     - `by`: digest of the site files that read the pages (`conditional_get.versions`).
     - `lanes`: moves hosts to workers that have a rung which this worker lacks.
+    - `unrendered`: returns why a page needs a browser, or ''.
     - `short(what)`: called when a request failed because this process ran short of a resource.
     """
 
@@ -79,6 +80,7 @@ class Fetching:
         by: str = "",
         lanes: LaneRouter | None = None,
         shows: Callable[[Claim, Page], int] | None = None,
+        unrendered: Callable[[Claim, Page], str] | None = None,
         short: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._rungs, self._treat, self._parse, self._same = rungs, treat, parse, same
@@ -89,7 +91,7 @@ class Fetching:
             members,
             by,
         )
-        self._lanes, self._shows, self.short = lanes, shows, short
+        self._lanes, self._shows, self._unrendered, self.short = lanes, shows, unrendered, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
         """Makes all requests of a visit. `note` returns the attempts-log entries of one request."""
@@ -175,6 +177,8 @@ class Fetching:
         if isinstance(result, Page):
             if block is None and verdict == Done() and climb is not None:
                 block = await self._missing(claim, request, result)
+                if block is None and self._unrendered is not None and climb.may_render:
+                    result.unrendered = self._unrendered(claim, result)
             result.block = block.line() if block is not None else None
         return result, verdict, block
 

@@ -19,6 +19,7 @@ from gossamer.items import assets
 from gossamer.items.assets import Named
 from gossamer.model.request import FILE, Request, make_entry, pack, split
 from gossamer.model.visit import Adds, Claim, Row, Visit
+from gossamer.url.routes import RouteResolver
 
 MAX_CACHED_LINKS = 50_000
 """Number of links in each of the two generations of the cache."""
@@ -155,9 +156,11 @@ class LinkIntake:
         claim: Claim,
         taken: TakenLinks | None = None,
         met: set[int] | None = None,
+        routes: str = "",
     ) -> TakenLinks:
         """Takes the plain links of a page. The links get the page's priority and its depth + 1. `taken`,
-        `met`: the result and the fingerprints of links that were taken from this page before."""
+        `met`: the result and the fingerprints of links that were taken from this page before. `routes`:
+        whether routes in fragments are URLs of their own (`parsing.base_url.Base.routes`)."""
         taken = TakenLinks() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
@@ -173,13 +176,14 @@ class LinkIntake:
                 key = href
             else:
                 first = href[:1]
-                key = (root if first == "/" else base if first == "?" else folder) + href
+                key = (root if first == "/" else base if first in "?#" else folder) + href
             hit = new.get(key)
             if hit is None and (hit := old.get(key)) is not None:
                 recent.put(key, hit)
                 new, old = recent.new, recent.old
             if hit is None or depth < hit[2]:
-                resolver = resolver or urls.HrefResolver(base)
+                if resolver is None:
+                    resolver = RouteResolver(base, routes == "docsify") if routes else urls.HrefResolver(base)
                 hit = self._new(
                     resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met
                 )

@@ -77,11 +77,14 @@ class LinkNotes:
         self.noted.append(RecordedTake(request, bool(voucher), flags, beside))
         return None
 
-    def take(self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim) -> TakenLinks:
+    def take(
+        self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim, routes: str = ""
+    ) -> TakenLinks:
         """Records plain links, CHUNK of them in each `RecordedTake`."""
         every = list(hrefs)
         for at in range(0, max(len(every), 1), CHUNK_REQUESTS):
-            self.noted.append(RecordedTake(page=page_url, base=base, hrefs=every[at : at + CHUNK_REQUESTS]))
+            part = every[at : at + CHUNK_REQUESTS]
+            self.noted.append(RecordedTake(page=page_url, base=base, hrefs=part, routes=routes))
         return TakenLinks()
 
 

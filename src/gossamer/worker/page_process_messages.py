@@ -67,6 +67,8 @@ class SentPage(msgspec.Struct, array_like=True):
     screenshot: str | None
     console: tuple[str, ...]
     text: str | None
+    unrendered: str | None
+    router: bool
 
 
 class PageTask(msgspec.Struct, array_like=True):
@@ -92,6 +94,7 @@ class RecordedTake(msgspec.Struct, array_like=True):
     page: str = ""
     base: str = ""
     hrefs: list[str] = []
+    routes: str = ""
 
 
 class End(msgspec.Struct, array_like=True):

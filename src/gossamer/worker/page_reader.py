@@ -289,6 +289,6 @@ def _take(
     reader: Reader, claim: Claim, taken: TakenLinks, one: RecordedTake, voucher: str, met: set[int]
 ) -> None:
     if one.request is None:
-        reader.taker.take(one.page, one.base, one.hrefs, claim, taken, met)
+        reader.taker.take(one.page, one.base, one.hrefs, claim, taken, met, one.routes)
     else:
         reader.taker.request(one.request, taken, voucher if one.vouched else "", one.flags, one.beside)

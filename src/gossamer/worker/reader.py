@@ -20,7 +20,7 @@ from gossamer.model.request import Request
 from gossamer.model.visit import ASIDE, Claim, Row
 from gossamer.parsing import html
 from gossamer.parsing.base_url import Base
-from gossamer.parsing.links import hrefs
+from gossamer.parsing.links import find_hrefs
 from gossamer.parsing.page_cost import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import BuiltItem, ItemBuilders, reject, rejected_record
@@ -34,6 +34,8 @@ from gossamer.worker.asset_download import AssetRows, add_references, request_na
 from gossamer.worker.crash_marker import CrashMarker
 from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
 from gossamer.worker.records import failed_record, format_time, given_fields, page_record, page_row
+from gossamer.worker.route_links import RouteFollower
+from gossamer.worker.unrendered_pages import UnrenderedPages, may_be_empty
 
 MAX_LINKS = 5000
 """Maximum number of different requests from one page. Further requests are counted as `trap`."""
@@ -44,6 +46,8 @@ MAX_HREFS = 50_000
 MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
 """Maximum number of links in a page record, and of their characters. The record's `links` counts all of them.
 """
+MAX_PARSED = 16
+"""Maximum number of pages that are kept parsed until they are read."""
 
 
 class ReadsApart(Protocol):
@@ -75,6 +79,8 @@ class ReadSettings(msgspec.Struct, frozen=True):
     """Fields with a coverage gate. Pages whose items lack one of them are stored for replay."""
     fetches: bool = True
     """Whether the files that items refer to are requested."""
+    fragments: str = "auto"
+    """How routes in fragments are treated (`url.routes.MODES`)."""
 
 
 def keep_nothing(page: Page, request: Request, why: str) -> None:
@@ -91,6 +97,7 @@ class Reader:
     - `graph(page, request, document)`: returns the rows of a page's links. It is None if links are not stored
       as rows.
     - `apart`: reads costly pages in another process. If it is None, they are read in this process.
+    - `tell(line)`: called with a message for the operator.
     - `is_apart`: whether this process is that other process, which leaves the files of items to the worker.
     """
 
@@ -105,6 +112,7 @@ class Reader:
         tap: Callable[[Claim, Page], None] | None = None,
         graph: Callable[[Page, Request, html.Document], list[Row]] | None = None,
         apart: ReadsApart | None = None,
+        tell: Callable[[str], None] = lambda _: None,
         is_apart: bool = False,
     ) -> None:
         self.sites, self.taker, self.key, self.settings = sites, taker, key, settings
@@ -128,8 +136,10 @@ class Reader:
         self._counting = {site.name: SiteCounts(site.name) for site in sites}
         self.attaches_pages = False
         """Whether each row gets its page, for a receiver in this process."""
-        self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
-        """The page that `lacks` or `shows` parsed last, with its tree."""
+        self._parsed: dict[int, tuple[Page, html.Document]] = {}
+        """Pages that `lacks`, `shows` or `unrendered` parsed last, with their trees, by `id`."""
+        self._unrendered = UnrenderedPages()
+        self._routes = RouteFollower(settings.fragments, tell)
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
         """The page whose cost was estimated last, with that cost."""
         self._reading = CrashMarker()
@@ -149,7 +159,8 @@ class Reader:
 
     def forget(self) -> None:
         """Drops the page that was parsed last."""
-        self._parsed, self._costs = (None, None), (None, Cost(False))
+        self._parsed.clear()
+        self._costs = None, Cost(False)
 
     def is_costly(self, page: Page) -> bool:
         """Returns whether a page must be read in another process, because it may be costly
@@ -165,9 +176,17 @@ class Reader:
             self._costs = page, cost
         return self._costs[1].is_costly
 
-    def _document(self, page: Page) -> html.Document:
+    def _document(self, page: Page, keep: bool = False) -> html.Document:
+        """Returns the tree of a page. `keep`: keeps the tree until the page is read."""
+        if (known := self._parsed.get(id(page))) is not None:
+            return known[1]
         roots = self._costs[1].roots if self._costs[0] is page else None
-        return html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
+        document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
+        if keep:
+            if len(self._parsed) >= MAX_PARSED:
+                del self._parsed[next(iter(self._parsed))]
+            self._parsed[id(page)] = page, document
+        return document
 
     async def reads(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a page like `read`. A costly page is read in another process, which is killed if the page
@@ -200,8 +219,7 @@ class Reader:
             return ""
         self._reading.begins(claim.bucket, claim.token)
         try:
-            self._parsed = page, self._document(page)
-            return missing_selector(site, PageView(page, self._parsed[1]))
+            return missing_selector(site, PageView(page, self._document(page, keep=True)))
         except ValueError:  # reported when the page is read
             return ""
         finally:
@@ -215,9 +233,17 @@ class Reader:
             )  # a costly page is not read here, so its size is used in place of its amount of text
         self._reading.begins(claim.bucket, claim.token)
         try:
-            document = self._document(page)
-            self._parsed = page, document
-            return document.shows
+            return self._document(page, keep=True).shows
+        finally:
+            self._reading.ends()
+
+    def unrendered(self, claim: Claim, page: Page) -> str:
+        """Returns why a page needs a browser, because it is empty until its scripts ran, or ''."""
+        if not may_be_empty(claim, page) or _too_deep(claim, page) or self.is_costly(page):
+            return ""
+        self._reading.begins(claim.bucket, claim.token)
+        try:
+            return self._unrendered.judge(claim, page, self._document(page, keep=True))
         finally:
             self._reading.ends()
 
@@ -244,21 +270,25 @@ class Reader:
             record = page_record(claim.request, page, error="parse")
             row = page_row(record, self.key(record.requested_url))
             return ReadResult([row] if self.pages else [], TakenLinks(), error="parse")
-        (was, document), self._parsed = self._parsed, (None, None)
-        if document is None or was is not page:
-            document = self._document(page)
+        document = self._document(page)
+        self._parsed.pop(id(page), None)
         taken = TakenLinks()
-        found, shut = hrefs(document)
+        found, shut, routes = find_hrefs(document)
         site = match(self.sites, page.url) if self.sites else None
+        mode = "" if site is None else site.site.fragments
+        if routes or "#" in page.url or mode == "routes":
+            document.base.routes, routes = self._routes.choose(page, document, found, routes, mode)
+            found = found + routes if document.base.routes else found
         if site is not None and page.status != 304 and _reads(site, page.status, error):
             with LoggedPage(site.name, page.url):
-                return self._site(site, claim, page, document, (found, shut), error=error)
+                read = self._site(site, claim, page, document, (found, shut), error=error)
+            return self._unrendered.count(read, claim, page, document, routes)
         if error is None and page.status != 304 and (site is None or site.site.follow is not False):
             grown = growing(document.base.url, found)
             wanted, beyond = _bounded(
                 [href for href in found if href not in grown] if grown else found, document.base
             )
-            taken = self.taker.take(page.url, document.base.url, wanted, claim)
+            taken = self.taker.take(page.url, document.base.url, wanted, claim, routes=document.base.routes)
             if shut:
                 taken.skip("nofollow", shut)
             if grown or beyond:
@@ -275,7 +305,7 @@ class Reader:
                 failed = self._call_failed(site, claim, page, error, f"HTTP {page.status}")
             failed.rows += rows
             return failed
-        return ReadResult(rows, taken)
+        return self._unrendered.count(ReadResult(rows, taken), claim, page, document, routes)
 
     def again(self, claim: Claim, page: Page) -> ReadResult | None:
         """Returns the items of a stored page as `read` does, without its links. Returns None if no site reads

@@ -70,6 +70,7 @@ class BrowserDocument:
         TimeoutError if it hangs."""
         tab = self._kept.tab
         assert tab is not None
+        await tab.leave(self._request.url)
         watch = self._parts.watch(tab, self._request, headers, not self._kept.used)
         notes: Capture | None = None
         try:
@@ -201,7 +202,10 @@ class BrowserDocument:
             status >= 400 and body == EMPTY
         ):  # where a window shows an internal page of Chromium, the headless shell shows nothing
             body = b""
+        if "#" in self._request.url and (now := rendering.route(self._request.url)) != self._request.url:
+            return self._page(watch, 302, [("location", now)], b"", "")
         page = self._page(watch, status, headers, body, version)
+        page.router = b"#/" in body and await rendering.handles_routes()
         page.url, page.late = rendering.url(page.url), rendering.late
         return page
 

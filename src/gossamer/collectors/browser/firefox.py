@@ -205,6 +205,9 @@ class GeckoTab:
         if call := self.hears.get(event):
             call(params)
 
+    async def leave(self, url: str) -> None:
+        """Does nothing, because the tab is blank between two pages."""
+
     async def ready(self) -> bool:
         """Returns whether a page can use the tab."""
         return not self.wire.over
@@ -351,6 +354,14 @@ class GeckoRendering(Rendering):
             "network.fetchError": self._has,
             "browsingContext.load": self._came,
         }
+
+    async def handles_routes(self) -> bool:
+        """Returns False, because WebDriver BiDi does not list event listeners."""
+        return False
+
+    def route(self, asked: str) -> str:
+        """Returns the requested URL, because the tab does not know the fragment that the page shows."""
+        return asked
 
     async def load(self, url: str, render: Render, ends: float) -> None:
         """Navigates, then waits for what the Render requires, until the monotonic time `ends`. Raises Refused

@@ -36,7 +36,10 @@ from gossamer.model.page import Captured, Headers
 from gossamer.model.rendering import SHOTS, Render, Step
 from gossamer.model.request import Request, split
 from gossamer.url.patterns import found
+from gossamer.url.routes import route_of, same_route, with_route
 
+ROUTE_EVENTS = ("hashchange", "popstate")
+"""The events of the window that a router of fragments listens to."""
 MAX_FRAMES, MAX_SEARCHED_FRAMES, MAX_FRAME_BYTES, FRAMES_TIMEOUT_S = 32, 128, 2 << 20, 2.0
 """The number of frames of other origins that are read, and the number among which they are searched. The
 maximum number of characters of one frame. Seconds for all frames."""
@@ -471,6 +474,23 @@ class Rendering:
         # a byte order mark, because the headers and the document may name another encoding
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
 
+    async def handles_routes(self) -> bool:
+        """Returns whether scripts of the page listen to changes of its fragment."""
+        with contextlib.suppress(Error, KeyError):
+            window = await self._tab.cdp.send("Runtime.evaluate", {"expression": "window"})
+            told = {"objectId": window["result"]["objectId"]}
+            heard = await self._tab.cdp.send("DOMDebugger.getEventListeners", told)
+            return any(one["type"] in ROUTE_EVENTS for one in heard["listeners"])
+        return False
+
+    def route(self, asked: str) -> str:
+        """Returns the URL of the route that the page shows, or the requested one if it is the same route."""
+        document = asked.partition("#")[0]
+        now = str(self._page.url)
+        if now.partition("#")[0] != document or not route_of(now) or same_route(now, asked):
+            return asked
+        return with_route(document, now)
+
     def _come(self, frame: Any) -> None:
         if frame == self._page.main_frame:
             self._there = self._loading = True
@@ -601,6 +621,12 @@ class Tab:
                     return True
         await self.close()
         return False
+
+    async def leave(self, url: str) -> None:
+        """Blanks the tab if it shows another route of the document at `url`. Otherwise the browser would not
+        load the document again."""
+        if "#" in url and str(self.page.url).partition("#")[0] == url.partition("#")[0]:
+            await self.page.goto("about:blank", timeout=BLANK_TIMEOUT_S * 1000)
 
     async def ready(self) -> bool:
         """Returns whether a page can use the tab now."""

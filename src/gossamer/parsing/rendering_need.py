@@ -1,0 +1,388 @@
+"""Decides whether a page needs a browser: its main part is empty, and scripts are to fill it.
+
+The main part is the page without navigation, header and footer. Text that other pages of the same host also
+show does not count as the page's own. A page needs a browser if it has little text of its own and also a sign
+that scripts fill it: an empty container, a loading marker, an unfilled template, or no content at all. A short
+but complete page has no such sign: a notice, a stub, a log-in form, a gallery, a redirect.
+
+A page with some long paragraphs costs 2 us. Other pages cost up to some 200 us.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+import turbohtml
+
+from gossamer.parsing.html import Document, attribute_of, parse
+
+Element = turbohtml.Element
+
+ENOUGH_CHARS: Final = 200
+"""Number of own characters with which a main part is complete."""
+PARAGRAPH_CHARS: Final = 400
+"""Number of characters in paragraphs with which a page is complete, wherever they are."""
+BLANK_CHARS: Final = 60
+"""Number of own characters below which an empty container and a request for JavaScript are a sign together.
+"""
+MAX_BARE_CHARS: Final = 60
+"""Number of characters of a whole page below which it has no text."""
+MAX_SHELL_CHARS: Final = 1500
+"""Number of characters of a whole page above which its frame alone does not show that scripts fill it."""
+MIN_PARAGRAPH_CHARS: Final = 40
+"""Number of characters from which a paragraph counts."""
+MAX_PARAGRAPHS: Final = 200
+EMPTY_MAIN: Final = "its main element is empty"
+MAX_NODES: Final = 1500
+"""Maximum number of nodes that are visited. A page with more is complete."""
+MAX_KEPT_PAGE_BYTES: Final = 256 << 10
+"""Size in bytes above which a page is not kept to compare others with."""
+MAX_KEPT_BYTES: Final = 4 << 20
+"""Number of bytes of all pages that are kept."""
+SISTERS: Final = 2
+"""Number of complete pages of a host that show what its pages have in common."""
+FRAME_TEXTS: Final = 300
+"""Number of texts at the start of a page, and at its end, that are compared with another page."""
+MAX_FRAME_TEXT_CHARS: Final = 2000
+"""Maximum number of characters of such a text."""
+MAX_HOSTS: Final = 2000
+"""Number of hosts whose pages are kept to compare with."""
+
+MAX_DEPTH: Final = 150
+"""Depth below which elements are not visited one by one."""
+MAX_LOADING_CHARS: Final = 60
+"""Maximum number of characters of a text which says that content is being loaded."""
+
+_SILENT: Final = frozenset(
+    ("script", "style", "template", "noscript", "head", "title", "svg", "dialog", "link", "meta")
+)
+"""Elements without text that a reader sees, or that are shown only sometimes."""
+_AROUND: Final = frozenset(("nav", "aside", "header", "footer"))
+_AROUND_ROLES: Final = frozenset(("navigation", "banner", "contentinfo", "search", "complementary", "dialog"))
+_AROUND_NAME: Final = re.compile(
+    r"(?:(?:site|page|main|global|top|app|bottom|the|primary|secondary|mobile)[-_]*)?"
+    r"(?:header|footer|nav|navbar|navigation|nav-?bar|menu|top-?bar|masthead|sidebar|breadcrumbs?"
+    r"|cookies?(?:[-_]?(?:bar|banner|consent|notice))?|consent|gdpr)",
+    re.IGNORECASE,
+)
+"""A class or id of what surrounds the main part."""
+_ASIDE: Final = (
+    "footer, nav, aside, dialog, noscript, template, [role=dialog], [role=contentinfo],"
+    " [class*=cookie], [id*=cookie], [class*=consent], [id*=consent]"
+)
+_MEDIA: Final = frozenset(("img", "picture", "video", "audio", "iframe", "object", "embed", "frame", "math"))
+_FILLED: Final = "img, picture, video, audio, iframe, object, embed, canvas, input, textarea, select, button"
+_FIELDS: Final = frozenset(("textarea", "select"))
+_TYPED: Final = frozenset(("", "text", "email", "tel", "url", "number", "date", "file"))
+_CONTAINERS: Final = frozenset(("main", "div", "section", "article", "ul", "ol", "table", "tbody"))
+_MAIN_NAME: Final = re.compile(
+    r"(?:js[-_])?(?:react[-_]?|vue[-_]?|ng[-_]?|spa[-_]?)?(?:root|app|__next|__nuxt|___gatsby|q-app|application|mount|svelte"
+    r"|app-?root|app-?container|router-?view|outlet|view)"
+    r"|(?:main|page|site)?[-_]?(?:content|main)(?:[-_](?:container|wrapper|area|body|list))?"
+    r"|(?:product|result|item|article|post|job|event|catalog|listing|card|search)s?"
+    r"(?:[-_](?:list|grid|results?|container|wrapper|items|feed|root|app))?|catalogue|listing|feed",
+    re.IGNORECASE,
+)
+"""An id or class of a container that holds the main part of a page."""
+_APP_ELEMENT: Final = re.compile(r"app-[\w-]+|[\w-]+-(?:app|root|view|outlet|shell|page|main|content)")
+"""The name of a custom element that holds the main part of a page."""
+_VIEWS: Final = ("ng-view", "ui-view", "data-ng-view", "router-outlet", "v-cloak", "ng-cloak", "x-cloak")
+"""Attributes of elements that a framework fills or has not filled yet."""
+_LOADING_NAME: Final = re.compile(
+    r"(?:[\w-]*[-_])?(?:skeleton|shimmer|spinner|loader|loading|preloader|lds-\w+|placeholder-(?:glow|wave|item|card))"
+    r"(?:[-_]\w+)*|(?:Mui|ant-|el-|v-)?skeleton[\w-]*",
+    re.IGNORECASE,
+)
+_LOADING_TEXT: Final = re.compile(
+    r"\W*(?:loading|please wait|(?:wird |werden )?gelad|lädt|chargement|cargando|carregando|caricamento|laden|"
+    r"ładowanie|načítání|yükleniyor|загрузка|завантаження|加载中|正在加载|載入中|読み込み中|로딩|불러오는)",
+    re.IGNORECASE,
+)
+_UNFILLED: Final = re.compile(
+    r"\{\{.{1,200}?\}\}|\[\[.{1,200}?\]\]|<%=?.{1,200}?%>|\$\{.{1,200}?\}", re.DOTALL
+)
+"""A template that scripts have not filled yet."""
+
+
+class MainPart:
+    """Measures the main part of a page. `shared`: texts that other pages of the host show."""
+
+    def __init__(self, shared: Collection[str] = ()) -> None:
+        self._shared, self._left = shared, MAX_NODES
+        self.own = 0
+        """Number of characters that other pages of the host do not show."""
+        self.text = 0
+        """Number of characters."""
+        self.media = self.fields = self.passwords = 0
+        self.empty = ""
+        """The empty container that is meant for the main part, in words, or ''."""
+        self.vacant = False
+        """Whether any container is empty."""
+        self.loading = ""
+        """The sign that content is still being loaded, in words, or ''."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it has enough text of its own, or is too large to be empty."""
+        return self.own >= ENOUGH_CHARS or self._left <= 0
+
+    def measure(self, element: Element, main: bool = False, depth: int = 0) -> int:
+        """Measures what an element contains, until it is complete. `main`: whether the element lies in a main
+        or article element. Returns 0 if there is nothing to see in the element."""
+        if depth > MAX_DEPTH:
+            return self._piece(element.text)
+        held = 0
+        for child in element.children:
+            self._left -= 1
+            if self.complete:
+                return held + 1
+            if isinstance(child, Element):
+                held += self._element(child, main, depth)
+            elif isinstance(child, turbohtml.Text):
+                held += self._piece(child.text)
+        return held
+
+    def _piece(self, raw: str) -> int:
+        piece = " ".join(raw.split())
+        if not piece:
+            return 0
+        if _UNFILLED.search(piece):
+            self.loading = self.loading or "it has an unfilled template"
+            return 0
+        if len(piece) <= MAX_LOADING_CHARS and _LOADING_TEXT.match(piece):
+            self.loading = self.loading or f"it says {piece[:30]!r}"
+            return 0
+        size = len(piece) if piece.isascii() else 2 * len(piece)
+        self.text += size
+        if piece not in self._shared:
+            self.own += size
+        return 1
+
+    def _element(self, element: Element, main: bool, depth: int) -> int:
+        tag = element.tag
+        if tag in _SILENT or (tag in _AROUND and not main):
+            return 0
+        if tag in _MEDIA:
+            self.media += 1
+            return 1
+        attributes = element.attrs
+        if tag == "input" or tag in _FIELDS:
+            return self._field(tag, str(attributes.get("type") or "").lower())
+        names: tuple[str, ...] = ()
+        if attributes:
+            if "hidden" in attributes:
+                return 0
+            names = (attribute_of(element, "id"), *attribute_of(element, "class").split())
+            if not main and _is_around(str(attributes.get("role") or ""), names):
+                return 0
+            self._loading(names, attribute_of(element, "aria-busy"), attribute_of(element, "role"))
+        held = self.measure(element, main or tag in ("main", "article"), depth + 1)
+        if not held and (tag in _CONTAINERS or "-" in tag):
+            self._empty(element, names)
+        return held
+
+    def _field(self, tag: str, kind: str) -> int:
+        if kind == "password":
+            self.passwords += 1
+        elif tag != "input" or kind in _TYPED:
+            self.fields += 1
+        else:
+            return 0
+        return 1
+
+    def _loading(self, names: tuple[str, ...], busy: str, role: str) -> None:
+        if self.loading:
+            return
+        found = next((name for name in names if name and _LOADING_NAME.fullmatch(name)), "")
+        if found or busy == "true" or role == "progressbar":
+            self.loading = f"it has a loading marker{found and f' ({found[:30]})'}"
+
+    def _empty(self, element: Element, names: tuple[str, ...]) -> None:
+        """Notes an empty container."""
+        self.vacant = True
+        if self.empty:
+            return
+        tag = element.tag
+        named = next((name for name in names if name and _MAIN_NAME.fullmatch(name)), "")
+        if tag == "main" or attribute_of(element, "role") == "main":
+            self.empty = EMPTY_MAIN
+        elif named:
+            self.empty = f"{'#' if named == names[0] else '.'}{named[:40]} is empty"
+        elif "-" in tag and _APP_ELEMENT.fullmatch(tag):
+            self.empty = f"<{tag[:40]}> is empty"
+        elif any(name in element.attrs for name in _VIEWS):
+            self.empty = "its view is empty"
+
+
+def _is_around(role: str, names: tuple[str, ...]) -> bool:
+    """Whether an element surrounds the main part."""
+    return role in _AROUND_ROLES or any(name and _AROUND_NAME.fullmatch(name) for name in names)
+
+
+def long_text(document: Document, shared: Collection[str] = ()) -> list[str]:
+    """Returns paragraphs with so much text together that the page is complete, [] if it has no such
+    paragraphs. Paragraphs in a footer, a dialog and the like do not count, and neither do those that other
+    pages show (`shared`)."""
+    size, counted = 0, list[str]()
+    for paragraph in document.tree.select("p")[:MAX_PARAGRAPHS]:
+        text = paragraph.text
+        if len(text) < MIN_PARAGRAPH_CHARS or paragraph.closest(_ASIDE) is not None or text in shared:
+            continue
+        counted.append(text)
+        size += len(text)
+        if size >= PARAGRAPH_CHARS:
+            return counted
+    return []
+
+
+def has_empty_main(document: Document) -> bool:
+    """Whether the page names its main part, and there is nothing in it. Text elsewhere does not count then."""
+    mains = document.tree.select("main")
+    if not mains or any(next(iter(main.stripped_strings), "") for main in mains):
+        return False
+    if not document.tree.select("script") or document.refresh is not None:
+        return False
+    return all(main.select_one(_FILLED) is None for main in mains)
+
+
+def why_empty(document: Document, part: MainPart) -> str:
+    """Returns why a page with this main part needs a browser, in words, or '' if it does not. The page is
+    judged by itself."""
+    if not may_need_scripts(document, part):
+        return ""
+    if strong := part.empty or part.loading:
+        return strong
+    if not part.text and len(document.text) < MAX_BARE_CHARS:
+        return "it has no text"
+    if part.vacant and not part.text and len(document.text) < MAX_SHELL_CHARS:
+        return "it has only a menu and a footer"
+    if part.vacant and part.own < BLANK_CHARS and _asks_for_scripts(document.tree):
+        return "it asks for JavaScript"
+    return ""
+
+
+def may_need_scripts(document: Document, part: MainPart) -> bool:
+    """Whether a page has scripts, and neither enough text nor pictures or a form for a complete page."""
+    tree = document.tree
+    if part.complete or not tree.select("script") or document.refresh is not None or tree.select("frameset"):
+        return False
+    strong = bool(part.empty or part.loading)
+    return not (part.passwords or part.media >= (3 if strong else 1) or (part.fields and not strong))
+
+
+def _asks_for_scripts(tree: turbohtml.Document) -> bool:
+    return any("javascript" in element.text.lower() for element in tree.select("noscript")[:20])
+
+
+def looks_empty(document: Document) -> str:
+    """Returns why a page needs a browser, judged by the page alone, or '' if it does not.
+
+    >>> from gossamer.parsing.html import parse
+    >>> page = b"<nav>Home</nav><main></main><footer>Imprint</footer><script src=/app.js></script>"
+    >>> looks_empty(parse(page, "text/html", "https://example.com/"))
+    'its main element is empty'
+    """
+    if has_empty_main(document):
+        return EMPTY_MAIN
+    return "" if long_text(document) else why_empty(document, _part(document, ()))
+
+
+def _part(document: Document, shared: Collection[str]) -> MainPart:
+    part = MainPart(shared)
+    body = document.tree.select_one("body")
+    if body is not None:
+        part.measure(body)
+    return part
+
+
+class KeptPage(NamedTuple):
+    """A complete page that others may be compared with."""
+
+    url: str
+    body: bytes
+    content_type: str | None
+
+    def texts(self) -> frozenset[str]:
+        """Returns the texts of the page."""
+        return _texts(parse(self.body, self.content_type, self.url))
+
+
+class Sisters:
+    """The first two complete pages of a host, and what they have in common."""
+
+    def __init__(self) -> None:
+        self.pages: list[KeptPage] = []
+        """Empty once `frame` is known."""
+        self.paragraphs: frozenset[str] = frozenset()
+        """The long paragraphs of the first page."""
+        self.shared: frozenset[str] = frozenset()
+        """The long paragraphs that two pages show."""
+        self._frame: frozenset[str] | None = None
+        self.count = 0
+        """Number of complete pages, at most 2."""
+
+    def frame(self) -> frozenset[str] | None:
+        """Returns the texts that two complete pages share. None if there are no two."""
+        if self._frame is None and len(self.pages) == SISTERS:
+            one, other = self.pages
+            self._frame = one.texts() & other.texts()
+            self.pages.clear()
+        return self._frame
+
+    def add(self, page: KeptPage, paragraphs: list[str]) -> int:
+        """Takes a complete page with its long paragraphs. Returns the number of bytes that are kept of it."""
+        if self.count == SISTERS or any(one.url == page.url for one in self.pages):
+            return 0
+        self.count += 1
+        if self.count == 1:
+            self.paragraphs = frozenset(paragraphs)
+        else:
+            self.shared = self.paragraphs.intersection(paragraphs)
+        if len(page.body) > MAX_KEPT_PAGE_BYTES:
+            return 0
+        self.pages.append(page)
+        return len(page.body)
+
+
+class RenderingNeed:
+    """Judges the pages of a process beside their sister pages."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, Sisters] = {}
+        self._bytes = 0
+
+    def judge(self, host: str, document: Document, body: bytes, content_type: str | None = None) -> str:
+        """Returns why a page of a host needs a browser, in words, or '' if it does not."""
+        if has_empty_main(document):
+            return EMPTY_MAIN
+        sisters = self._hosts.get(host) or self._new(host)
+        if found := long_text(document, sisters.shared):
+            if sisters.count < SISTERS:
+                self._bytes += sisters.add(KeptPage(document.url, body, content_type), found)
+            return ""
+        part = _part(document, ())
+        if why := why_empty(document, part):
+            return why
+        if part.media or not document.tree.select("script") or (frame := sisters.frame()) is None:
+            return ""
+        part = _part(document, frame)
+        blank = may_need_scripts(document, part) and part.vacant and not part.own
+        return "it has no text but what other pages of its host show" if blank else ""
+
+    def _new(self, host: str) -> Sisters:
+        if len(self._hosts) >= MAX_HOSTS or self._bytes > MAX_KEPT_BYTES:
+            self._hosts.clear()
+            self._bytes = 0
+        found = self._hosts[host] = Sisters()
+        return found
+
+
+def _texts(document: Document) -> frozenset[str]:
+    """Returns the first and the last texts of a page. What surrounds its main part consists of them."""
+    body = document.tree.select_one("body")
+    found = [] if body is None else list(body.strings)
+    if len(found) > 2 * FRAME_TEXTS:
+        found = found[:FRAME_TEXTS] + found[-FRAME_TEXTS:]
+    return frozenset(" ".join(text.split()) for text in found if len(text) <= MAX_FRAME_TEXT_CHARS)

@@ -1,0 +1,75 @@
+"""Decides which links to routes in fragments (`#/guide`) lead to pages of their own (`url.routes`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gossamer import url as urls
+from gossamer.model.page import Page
+from gossamer.parsing.html import Document, attribute_of
+from gossamer.url.routes import with_route
+
+MIN_ROUTES = 2
+"""Number of different routes on a page from which they show that its site uses them."""
+MAX_TOLD_HOSTS = 1000
+"""Maximum number of hosts that are remembered as reported."""
+
+
+class RouteFollower:
+    """Decides for each page, from the page alone, so that all workers decide alike.
+
+    `mode`: the setting `fragments`. `tell(line)`: reports that the routes of a host are followed.
+    """
+
+    def __init__(self, mode: str, tell: Callable[[str], None] = lambda _: None) -> None:
+        self._mode, self._tell = mode, tell
+        self._told: set[str] = set()
+
+    def choose(
+        self, page: Page, document: Document, hrefs: Sequence[str], routes: list[str], own: str
+    ) -> tuple[str, list[str]]:
+        """Returns how the routes of a page are resolved (`Base.routes`), '' if they are not followed, and the
+        hrefs with different routes. `hrefs`: its other hrefs. `own`: the mode of its site, or ''."""
+        mode = own or self._mode
+        if mode == "drop":
+            return "", []
+        docsify = _is_docsify(document)
+        different: dict[str, str] = {}
+        for href in routes:
+            target = document.base.resolve(href)
+            if target is not None:
+                different.setdefault(with_route(target, href, docsify), href)
+        found = list(different.values())
+        if mode == "auto" and "#" not in page.url and not _shows_routes(page, hrefs, found, docsify):
+            return "", found
+        if found:
+            self._report(urls.host(page.url), "docsify" if docsify else "a router of fragments", mode)
+        return "docsify" if docsify else "routes", found
+
+    def _report(self, host: str, what: str, mode: str) -> None:
+        if mode == "auto" and host not in self._told and len(self._told) < MAX_TOLD_HOSTS:
+            self._told.add(host)
+            self._tell(
+                f"{host} shows pages at #/routes ({what}): each is a page of its own; "
+                "--fragments drop leaves them out"
+            )
+
+
+def _shows_routes(page: Page, hrefs: Sequence[str], routes: Sequence[str], docsify: bool) -> bool:
+    """Whether a page that a browser rendered has a router, and most links to its own host are routes."""
+    if page.rung != "browser" or not routes:
+        return False
+    if docsify:
+        return True
+    own = [href for href in hrefs if href and _is_own(href, urls.origin(page.url))]
+    return page.router and len(routes) >= max(MIN_ROUTES, len(own))
+
+
+def _is_own(href: str, origin: str) -> bool:
+    return href.startswith(f"{origin}/") or not href.lower().startswith(("http:", "https:", "//"))
+
+
+def _is_docsify(document: Document) -> bool:
+    """Whether a page is built by docsify."""
+    scripts = document.tree.select("script")
+    return any("docsify" in attribute_of(one, "src") or "$docsify" in one.text for one in scripts)

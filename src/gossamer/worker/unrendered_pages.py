@@ -1,0 +1,61 @@
+"""Judges and counts pages that are empty until their scripts ran, and links to routes that are not followed."""
+
+from __future__ import annotations
+
+from gossamer.model.page import Page
+from gossamer.model.summary import OTHER_HOSTS
+from gossamer.model.visit import Claim
+from gossamer.parsing.html import Document
+from gossamer.parsing.rendering_need import RenderingNeed
+from gossamer.worker.link_intake import ReadResult
+
+MAX_NAMED_HOSTS = 100
+"""Number of hosts that the counts of a process name."""
+RENDERS = ("browser", "unlocker")
+"""Rungs whose pages are as a browser shows them."""
+
+
+class UnrenderedPages:
+    """The pages of one process. Pure except for its caches."""
+
+    def __init__(self) -> None:
+        self._need = RenderingNeed()
+        self._named: set[str] = set()
+
+    def judge(self, claim: Claim, page: Page, document: Document) -> str:
+        """Returns why a page needs a browser, in words, or ''."""
+        return self._need.judge(claim.host, document, page.body, page.content_type)
+
+    def count(
+        self, read: ReadResult, claim: Claim, page: Page, document: Document, routes: list[str]
+    ) -> ReadResult:
+        """Returns the result of a page, with the counts of what its crawl cannot read. A page that was judged
+        before it was read is not counted, because its ladder has a browser. `routes`: its different routes,
+        which count if they are not followed."""
+        counts: dict[str, int] = {}
+        if page.unrendered is None and may_be_empty(claim, page):
+            page.unrendered = self.judge(claim, page, document)
+            if page.unrendered:
+                counts[f"unrendered|{self._name(claim.host)}"] = 1
+        if routes and not document.base.routes:
+            counts[f"routes|{self._name(claim.host)}"] = len(routes)
+        if counts:
+            read.counts = read.counts | counts
+        return read
+
+    def _name(self, host: str) -> str:
+        """Returns the name under which something about a host is counted."""
+        if len(self._named) < MAX_NAMED_HOSTS:
+            self._named.add(host)
+        return host if host in self._named else OTHER_HOSTS
+
+
+def may_be_empty(claim: Claim, page: Page) -> bool:
+    """Whether a page may need a browser: HTML with a good status that no browser fetched."""
+    kind = page.content_type
+    return (
+        200 <= page.status < 300
+        and page.rung not in RENDERS
+        and not (claim.request.use or "").startswith("@")
+        and (kind is None or "html" in kind)
+    )
