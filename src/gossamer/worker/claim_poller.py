@@ -26,6 +26,9 @@ from gossamer.worker.landed_visits import LandedVisits
 POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
 """POLL_ALL_INTERVAL_S: seconds between two polls of all buckets. QUIET_S: seconds until the next poll if a
 poll found no host that is due."""
+POLL_RANKS_INTERVAL_S = 0.1
+"""Seconds between two polls of all buckets while their ranks differ, because an urgent host that becomes due
+raises the rank of its bucket."""
 TICK_S = 0.2
 """Maximum seconds between two polls of a store that has only one bucket."""
 CAPPED_RETRY_S = 0.02
@@ -158,6 +161,8 @@ class ClaimPoller:
             self._note(now, found)
             if min(self._due.values(), default=now + QUIET_S) >= self._look_at:
                 self._look_at = now + QUIET_S
+            elif len({self._ranks[bucket] for bucket in self._due}) > 1:
+                self._look_at = now + POLL_RANKS_INTERVAL_S
             self.waiting = bool(self._due)
         elif self._touched:
             some, self._touched = sorted(self._touched), set()
