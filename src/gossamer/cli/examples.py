@@ -17,7 +17,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "add": (
         "gossamer add shop https://shop.example/new --priority 9",
         "gossamer add shop orders.jsonl --json",
-        "tail -f urls.txt | gossamer add shop - --store valkey://store:6379",
+        "gossamer add shop - --id order-17 --store valkey://store:6379",
     ),
     "pause": ("gossamer pause shop", "gossamer pause shop --store valkey://store:6379"),
     "resume": ("gossamer resume shop", "gossamer resume shop --json"),
@@ -48,9 +48,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "host pause": ("gossamer host pause example.com", "gossamer host pause example.com --for 2h"),
     "host resume": ("gossamer host resume example.com", "gossamer host resume example.com --json"),
     "host rate": (
-        "gossamer host rate example.com 5",
-        "gossamer host rate shop.py 0.5 --per-host 2",
         "gossamer host rate example.com 30/m",
+        "gossamer host rate shop.py 0.5 --per-host 2",
         "gossamer host rate example.com auto",
     ),
     "host rung": ("gossamer host rung example.com browser", "gossamer host rung example.com auto"),

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,6 +20,7 @@ from gossamer.app import producer_runner, seeding
 from gossamer.app.runner import crawl
 from gossamer.errors import UsageError
 from gossamer.frontier.summary import crawl_counts
+from gossamer.store.store import Store
 from web import Web, preset, serve
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -196,14 +196,14 @@ async def test_producers_wait_while_too_much_is_pending(
     monkeypatch.setattr(producer_runner, "CHECK_INTERVAL_S", 0.0)
     monkeypatch.setattr(producer_runner, "CROWDED_INTERVAL_S", 0.01)
     most = 0
-    crowded = producer_runner.Feeder._crowded
+    crowded = producer_runner.why_no_room
 
-    async def looked(self: Any) -> bool:
+    async def looked(store: Store, name: str) -> str:
         nonlocal most
-        most = max(most, (await crawl_counts(self._store, "c"))["open"])
-        return await crowded(self)
+        most = max(most, (await crawl_counts(store, name))["open"])
+        return await crowded(store, name)
 
-    monkeypatch.setattr(producer_runner.Feeder, "_crowded", looked)
+    monkeypatch.setattr(producer_runner, "why_no_room", looked)
     with serve(preset("tiny", hosts=3, pages=100)) as web:
         pages = sorted(web.plan.must_fetch(sitemaps=False))
         summary = await crawl(job([str(listed(tmp_path / "list.txt", pages))], tmp_path, scope="page"))
