@@ -186,7 +186,7 @@ async def simulate(store: Store, folder: Path, given: argparse.Namespace) -> Non
     for step in range(round(given.days * 24 / given.step)):
         clock[0] += given.step * 3600
         if step == round(given.days * 24 / given.step / 2):
-            world.scored, done, spent = clock[0], 0, 0.0
+            world.scored, done, spent = clock[0] - given.step * 3600, 0, 0.0
             used = 0
         await loop.tick()
         if step % 24 == 0:

@@ -32,6 +32,7 @@ WORDS = {
     "n": "1",
     "what": "rate",
     "url": f"http://joe:{QUOTED}@127.0.0.1:1/?api_key={QUOTED}",
+    "urls": f"http://joe:{QUOTED}@127.0.0.1:1/?api_key={QUOTED}",
     "host": "h.example",
     "name": "x",
     "delay": "1",

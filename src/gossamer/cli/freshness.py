@@ -108,14 +108,15 @@ def changed(
 
 async def _report(settings: Settings, name: str, texts: list[str]) -> int:
     from gossamer import url as urls
+    from gossamer.config.redaction import mask
     from gossamer.frontier.crawls import Crawls
     from gossamer.recrawl.freshness import read_freshness, report_changed
 
     found = []
     for text in texts:
         if (url := urls.parse(text)) is None:
-            raise UsageError(f"{text[:200]!r} is not an http(s) URL")
-        found.append(url.partition("#")[0])
+            raise UsageError(f"{mask(text[:200])!r} is not an http(s) URL")
+        found.append(urls.split_credentials(url.partition("#")[0])[0])
     async with open_existing_store(settings) as store:
         await Crawls(store).need(name)
         if await read_freshness(store, name) is None:
