@@ -68,7 +68,12 @@ def count(source: Path, url: str, folder: Path, options: list[str]) -> int:
     )
     if done.returncode:
         sys.exit(f"exit {done.returncode}: {done.stderr[-2000:]}")
-    logs = [log.read_text(errors="replace") for log in folder.glob("valgrind.*")]
+    patience = time.monotonic() + 10.0  # the store's server may end after the command
+    while True:
+        logs = [log.read_text(errors="replace") for log in folder.glob("valgrind.*")]
+        if all(map(_COUNTED.search, logs)) or time.monotonic() > patience:
+            break
+        time.sleep(0.05)
     return sum(int(found[1].replace(",", "")) for log in logs if (found := _COUNTED.search(log)))
 
 
