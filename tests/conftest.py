@@ -46,18 +46,18 @@ def seen_in_store(
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The table of stores that rows were written to."""
+    """The table of stores that rows were written to, and that of the faults that one command named."""
     reports = [report for some in ("passed", "failed") for report in terminalreporter.stats.get(some, ())]
-    lines = sorted(
-        {
-            tuple(value)
-            for one in reports
-            if one.when == "call"
-            for what, value in one.user_properties
-            if what == "store"
-        }
-    )
-    if lines:
+
+    def noted(name: str) -> list[tuple[Any, ...]]:
+        properties = [pair for one in reports if one.when == "call" for pair in one.user_properties]
+        return sorted({tuple(value) for what, value in properties if what == name})
+
+    if lines := noted("fault"):
+        terminalreporter.section("faults, and the command that names their cause")
+        for fault, command, words in lines:
+            terminalreporter.write_line(f"{fault:<28}gossamer {command:<32}{words}")
+    if lines := noted("store"):
         terminalreporter.section("stores")
         for server, version, test, expected, found in lines:
             terminalreporter.write_line(

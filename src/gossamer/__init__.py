@@ -10,6 +10,8 @@
 
     gossamer.run("shop.py", output="items.parquet")          # as the command; `await run_async(...)`
 
+    gossamer.add("shop", ["https://shop.example/new"], priority=9)     # URLs for an existing crawl
+
     site = gossamer.Site("books", seeds=["https://books.toscrape.com/"])    # then @site.page(...)
     frame = gossamer.crawl(site, limit=100).to_pandas()
 
@@ -26,7 +28,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from gossamer import blocks, errors, identity, items, parsing, pipeline, politeness, url  # noqa: F401 - names for type checkers
-    from gossamer.api import crawl, fetch, fetch_async, run, run_async
+    from gossamer.api import add, add_async, crawl, fetch, fetch_async, run, run_async
+    from gossamer.app.url_adding import Added
+    from gossamer.client.adding import AddUrlOptions
     from gossamer.client.iteration import Crawl
     from gossamer.client.options import CrawlOptions, PageOptions
     from gossamer.client.records import CrawledPage as Page
@@ -55,6 +59,8 @@ _HOMES = {
     "Request": "gossamer.model.request",
     "Response": "gossamer.model.page",
     "GossamerError": "gossamer.errors",
+    "AddUrlOptions": "gossamer.client.adding",
+    "Added": "gossamer.app.url_adding",
     "Crawl": "gossamer.client.iteration",
     "CrawlOptions": "gossamer.client.options",
     "Found": "gossamer.client.records",
@@ -63,6 +69,8 @@ _HOMES = {
     "PageView": "gossamer.parsing.page_view",
     "RunResult": "gossamer.client.tables",
     "Summary": "gossamer.model.summary",
+    "add": "gossamer.api",
+    "add_async": "gossamer.api",
     "crawl": "gossamer.api",
     "fetch": "gossamer.api",
     "fetch_async": "gossamer.api",
@@ -72,6 +80,8 @@ _HOMES = {
 _PACKAGES = ("blocks", "errors", "identity", "items", "parsing", "pipeline", "politeness", "url")
 
 __all__ = [
+    "AddUrlOptions",
+    "Added",
     "Crawl",
     "CrawlOptions",
     "Digits",
@@ -93,6 +103,8 @@ __all__ = [
     "Stop",
     "Summary",
     "__version__",
+    "add",
+    "add_async",
     "crawl",
     "errors",
     "fetch",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.client.adding import AddUrlOptions, add_to_crawl
 from gossamer.client.background import Background
 from gossamer.client.fetch import fetch_page
 from gossamer.client.iteration import Crawl, folder_of
@@ -23,13 +24,18 @@ from gossamer.sites.script_targets import script_targets
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from gossamer.app.url_adding import Added
+
 __all__ = [
+    "AddUrlOptions",
     "Crawl",
     "CrawlOptions",
     "CrawledPage",
     "PageOptions",
     "RunResult",
     "Target",
+    "add",
+    "add_async",
     "crawl",
     "fetch",
     "fetch_async",
@@ -77,6 +83,31 @@ async def run_async(*targets: Target, output: Output = (), **options: Unpack[Cra
     >>> await gossamer.run_async("sites/", output="items.parquet")  # doctest: +SKIP
     """
     background = _running(targets, output, dict(options))
+    background.start()
+    return await background.wait_async()
+
+
+def add(crawl: str, *urls: Target, **options: Unpack[AddUrlOptions]) -> Added:
+    """Adds URLs to the crawl of this name, which may be running, paused or ended, in a data folder or on a
+    fleet (`store=`). A crawl that had finished goes on with its usual command, or at once on a fleet. URLs
+    that the crawl knows are duplicates. Elements that are not URLs are in `rejected_lines` of the result.
+    Raises GossamerError.
+
+    >>> gossamer.add("shop", ["https://shop.example/new"], priority=9, id="42")  # doctest: +SKIP
+    """
+    check_names(options, AddUrlOptions.__annotations__)
+    background = Background(lambda _stop: add_to_crawl(crawl, urls, dict(options)))
+    background.start()
+    return background.wait()
+
+
+async def add_async(crawl: str, *urls: Target, **options: Unpack[AddUrlOptions]) -> Added:
+    """Does the same as `add` in a coroutine.
+
+    >>> await gossamer.add_async("shop", "https://shop.example/new", priority=9)  # doctest: +SKIP
+    """
+    check_names(options, AddUrlOptions.__annotations__)
+    background = Background(lambda _stop: add_to_crawl(crawl, urls, dict(options)))
     background.start()
     return await background.wait_async()
 

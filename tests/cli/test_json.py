@@ -44,6 +44,8 @@ def test_every_verb_takes_json_and_quiet() -> None:
         (("stop", "one"), {"crawl": "one", "state": "stopped"}),
         (("cancel", "one"), {"crawl": "one", "state": "cancelled"}),
         (("weight", "one", "3"), {"crawl": "one", "weight": 3}),
+        (("weight", "one", "--precedence", "-2"), {"crawl": "one", "precedence": -2}),
+        (("weight", "one", "2", "--precedence", "1"), {"crawl": "one", "weight": 2, "precedence": 1}),
         (("host", "pause", A), {"host": A}),
         (("host", "resume", A), {"host": A}),
         (

@@ -40,6 +40,7 @@ def test_steering_a_host(desk: Desk) -> None:
     assert act(desk, "host", "pause", B) == {"host": B, "paused": True, "seconds": None}
     assert act(desk, "host", "resume", B) == {"host": B, "paused": False}
     assert act(desk, "host", "rate", B, "2", "--per-host", "3") == {"host": B, "delay": 2, "per_host": 3}
+    assert act(desk, "host", "rate", B, "30/m")["delay"] == 2
     assert act(desk, "host", "rate", B, "auto") == {"host": B, "delay": None, "per_host": None}
     assert act(desk, "host", "rung", B, "browser") == {"host": B, "rung": "browser"}
     assert act(desk, "host", "rung", B, "auto") == {"host": B, "rung": None}

@@ -237,7 +237,7 @@ def test_a_page_cap_that_was_given_is_flat() -> None:
 
 def test_settings_are_few_frozen_described_and_survive_json() -> None:
     assert list(ABOUT) == list(Settings.__struct_fields__)
-    assert len(ABOUT) < 65
+    assert len(ABOUT) < 70
     assert set(schema()["properties"]) == set(ABOUT)
     with pytest.raises(AttributeError):
         Settings().depth = 3  # type: ignore[misc] # frozen is what is tested
@@ -250,3 +250,33 @@ def test_settings_are_few_frozen_described_and_survive_json() -> None:
         environ={},
     )
     assert msgspec.json.decode(msgspec.json.encode(full), type=Settings) == full
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [(2, 2), ("0.5", 0.5), (".5", 0.5), ("2/s", 2), ("30/m", 0.5), ("90 / h", 0.025)]
+)
+def test_rates_of_a_host(text: object, rate: float) -> None:
+    assert value_parsers.host_rate(text) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "2/x", "2/", "/s", "1e3", True, None, "1001"])
+def test_what_is_no_rate_of_a_host(text: object) -> None:
+    with pytest.raises(ValueError):
+        value_parsers.host_rate(text)
+
+
+def test_a_host_rate_is_a_delay() -> None:
+    assert load([GivenSetting("--host-rate", "host_rate", "4")], environ={}).delay == (0.25, 0.25)
+    later = [GivenSetting("-s host_rate", "host_rate", "4")]
+    assert load(later, environ={"GOSSAMER_DELAY": "9"}).delay == (0.25, 0.25)
+    option = [GivenSetting("--delay", "delay", "9")]
+    assert load(option, environ={"GOSSAMER_HOST_RATE": "4"}).delay == (9, 9)
+    assert load(option, environ={"GOSSAMER_HOST_RATE": "4"}).host_rate is None
+
+
+def test_a_delay_and_a_host_rate_exclude_one_another() -> None:
+    both = [GivenSetting("--delay", "delay", "1"), GivenSetting("--host-rate", "host_rate", "1")]
+    with pytest.raises(UsageError, match="--delay and --host-rate: delay and host_rate say the same"):
+        load(both, environ={})
+    with pytest.raises(ConfigError, match="give one of them"):
+        load(environ={"GOSSAMER_DELAY": "1", "GOSSAMER_HOST_RATE": "1"})

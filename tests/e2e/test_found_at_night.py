@@ -1,5 +1,5 @@
-"""Twelve faults, each with the one command that names its cause. The test writes the table of docs/operations.md's
-promise: what an operator types, and the words of the answer."""
+"""Twelve faults, each with the one command that names its cause. At the end of a run pytest prints their table:
+the fault, what an operator types, and the words of the answer."""
 
 from __future__ import annotations
 
@@ -217,7 +217,9 @@ def test_faults_of_a_fleet_are_named_by_one_command(
         )
         assert reason("site") in ("refused", "no-lane")
         assert "put it there" in json.dumps(fleet.json("workers", "list"))
-    record_property("fault", ("no worker lives", "status CRAWL", "no worker lives"))
+    record_property("fault", ("no worker lives", "status alone", "no-worker"))
+    record_property("fault", ("no worker has the lane", "status lane", "no-lane"))
+    record_property("fault", ("workers lack a site file", "workers list", "put it there"))
 
 
 def test_gates_count_over_the_whole_crawl(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Two crawls with weights 1 and 3: what each gets of a process's room, and on real workers, counted at the
+"""Crawls with weights and precedences: what each gets of a process's room, and on real workers, counted at the
 server. The benchmark does that longer."""
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class Crawl:
             self.under_way += [now + 0.1] * claims
             self.made += claims
         self.asked = self.share.ask(len(self.under_way))
+        if not self.asked and len(self.under_way) >= self.wants:
+            self.share.rests(len(self.under_way))  # as a worker none of whose hosts is due
 
 
 def shared(wants: tuple[int, int], room: int = 20) -> tuple[int, int]:
@@ -101,3 +103,74 @@ def test_a_crawl_that_rests_holds_nobody_back() -> None:
         paused.rests(0)
         other.step(now)
     assert other.made > 0.8 * 20 * 100
+
+
+def before(wants: tuple[int, int], seconds: float = 100.0, room: int = 20) -> tuple[int, int]:
+    """What a crawl of weight 1 and precedence 1 and one of weight 1000 make of a process when they want at most so
+    many at once."""
+    now = 0.0
+    fair = FairShares(lambda: room, lambda: now)
+    first, other = Crawl(fair.share("f", 1, 1), wants[0]), Crawl(fair.share("o", 1000), wants[1])
+    while now < seconds:
+        now += 0.01
+        for crawl in (other, first):
+            crawl.step(now)
+    return first.made, other.made
+
+
+def test_a_crawl_of_higher_precedence_gets_all_that_it_can_use() -> None:
+    first, other = before((1000, 1000))
+    assert first > 0.8 * 20 * 1000
+    assert other <= 20, "before the first of the other asked"
+
+
+def test_what_it_leaves_goes_to_the_others() -> None:
+    first, other = before((5, 1000))
+    assert first > 0.9 * 5 * 900, "claims take a step"
+    assert other > 0.7 * 15 * 1000
+    first, other = before((0, 1000))
+    assert other > 0.8 * 20 * 1000
+
+
+def test_a_precedence_is_changed_while_both_run() -> None:
+    now = 0.0
+    fair = FairShares(lambda: 20, lambda: now)
+    one, two = Crawl(fair.share("1", 1)), Crawl(fair.share("2", 1))
+    made = []
+    for precedence in (0, 2, -2, 0):
+        fair.share("1", 1, precedence)
+        since = one.made, two.made
+        for _ in range(3000):
+            now += 0.01
+            for crawl in (one, two):
+                crawl.step(now)
+        made.append((one.made - since[0], two.made - since[1]))
+    even, ahead, behind, again = made
+    assert 0.9 < even[0] / even[1] < 1.1
+    assert ahead[1] < 0.02 * ahead[0]
+    assert behind[0] < 0.02 * behind[1]
+    assert 0.9 < again[0] / again[1] < 1.1
+
+
+def test_precedence_on_real_workers(fleet: Fleet) -> None:
+    """Both crawls have more hosts than the worker has room. The later one is put before the other."""
+    with serve(preset("tiny", hosts=40, pages=60, latency=0.15, robots=("allow",))) as web:
+        seeds = web.plan.seeds()
+        fleet.worker("w", "--setting", f"concurrency={ROOM}")
+        hosts = [{seed.split("/")[2] for seed in part} for part in (seeds[:20], seeds[20:])]
+        usual = fleet.submit(*seeds[:20], name="usual", delay="0", per_host="4")
+        until("pages of the usual one", lambda: len(visits(web, hosts[0])) > 30)
+        first = fleet.submit(*seeds[20:], name="first", delay="0", per_host="4")
+        fleet.run("weight", first, "--precedence", "1")
+        had = len(visits(web, hosts[1])) + 120  # it reaches the workers within two seconds
+        until("the first one has all", lambda: len(visits(web, hosts[1])) > had + 300, 120)
+        begin, end = visits(web, hosts[1])[had], visits(web, hosts[1])[had + 300]
+        shown = fleet.json("status", first)
+        low, high = (len([at for at in visits(web, own) if begin <= at <= end]) for own in hosts)
+        assert (shown["precedence"], shown["weight"]) == (1, 1)
+        assert low < 0.1 * high, (low, high)
+        fleet.run("weight", first, "--precedence", "0")
+        fleet.run("cancel", first)
+        had = len(visits(web, hosts[0]))
+        until("the usual one goes on", lambda: len(visits(web, hosts[0])) > had + 30)
+        fleet.run("cancel", usual)

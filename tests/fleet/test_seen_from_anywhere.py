@@ -43,6 +43,10 @@ def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path
             "both have settled attempts",
             lambda: len({one["worker"] for one in lines(elsewhere(fleet, "attempts", "c", "--json"))}) == 2,
         )
+        until("the rate of the region is shown", lambda: " eu " in elsewhere(fleet, "status", "c"))
+        shown = json.loads(elsewhere(fleet, "status", "c", "--json"))["now"]["lanes"]
+        assert [(one["lanes"], one["region"]) for one in shown] == [("http", "eu")]
+        assert shown[0]["pages_per_second"]["1m"] > 0
         first.kill()
         gone = until("the worker is missed", lambda: "worker_gone" in second.said(), 60)
         summary = fleet.ended("c")
@@ -58,10 +62,11 @@ def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path
     assert {one["worker"].partition("@")[0] for one in attempts} == {"w", "v"}
     table = elsewhere(fleet, "attempts", "c", "--by", "worker,hour")
     assert re.search(r"w@\S+ \d\d ", table)
-    regions = lines(elsewhere(fleet, "attempts", "c", "--by", "worker,region", "--json"))
-    assert {one["group"].partition("@")[0] + one["group"].partition(" ")[2] for one in regions} == {
-        "wnone",
-        "veu",
+    (groups,) = lines(elsewhere(fleet, "attempts", "c", "--by", "worker,region", "--json"))
+    of_regions = [one["group"].split(" ") for one in groups]
+    assert {(worker.partition("@")[0], region) for worker, region in of_regions} == {
+        ("w", "none"),
+        ("v", "eu"),
     }
 
     pages = lines(elsewhere(fleet, "export", "c", str(tmp_path / "all.jsonl"), "--what", "pages", "--json"))

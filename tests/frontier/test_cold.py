@@ -73,6 +73,28 @@ async def test_a_queue_is_bound_and_its_order_stays(bed: Beds, store: Store, spi
     assert not left & {"{b:000}c:o", "{b:000}c:rf", "{b:000}c:k:a.example"}
 
 
+async def test_urgent_urls_with_a_cold_tail_put_their_host_first(
+    bed: Beds, store: Store, spiller: Spiller
+) -> None:
+    one, steer = bed(per_host=1, delay=1_000_000), OperatorCommands(store, spiller)
+    for host in ("x", "y", "z"):
+        await one.add(*(f"https://{host}.example/{n}" for n in range(5 * HOT)))
+    await spiller.round()
+    await one.add(*(f"https://y.example/new{n}" for n in range(5 * HOT)), priority=3)
+    assert [claim.host for claim in await one.claim(1)] == ["y.example"]
+    assert await steer.priority("c", 9, host="z.example") == 5 * HOT
+    (claim, *_) = await one.claim(1)
+    assert (claim.host, claim.request.priority) == ("z.example", 9)
+    for turn in range(1, 5 * HOT):  # as long as it has such URLs, in memory or not
+        await one.end(claim)
+        await spiller.round()
+        await one.later(2_000_000)
+        host = (await store.client.zrange("{b:000}c:u:http", 0, 0))[0]
+        assert host == b"z.example"
+        await one.add(f"https://x.example/more{turn}")
+        (claim,) = await one.claim(1)
+
+
 async def test_a_higher_priority_does_not_wait_behind_the_cold_tail(bed: Beds, spiller: Spiller) -> None:
     one = bed(per_host=1)
     await one.add(*(f"{A}/low{n}" for n in range(40)))

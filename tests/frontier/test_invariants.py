@@ -215,6 +215,22 @@ async def heap_is_right(store: Store, crawl: str, waiting: dict[str, int]) -> No
         score = await store.client.zscore(f"{tag}{crawl}:r:http", host)
         assert (score is not None) == (n > 0 and int(i or 0) < int(m or usual or 1))
         assert score is None or score >= int(start or 0)
+        await order_is_right(store, f"{tag}{crawl}:", host, score)
+
+
+async def order_is_right(store: Store, crawl: str, host: str, at: float | None) -> None:
+    """Once there were several levels, the order by level has the same hosts, each at the level of its next URL."""
+    client = store.client
+    first = (await client.hget(f"{crawl}g", "lv") or b"").decode()
+    place = await client.zscore(f"{crawl}u:http", host)
+    if not first.endswith("*") or at is None:
+        assert place is None
+        return
+    assert place is not None
+    levels = (await client.hget(f"{crawl}h:{host}", "L") or b"").decode()
+    retries = await client.zrange(f"{crawl}t:{host}", 0, 0)
+    top = levels.split(",")[0] or retries[0].split(b"\t")[0]
+    assert (place % 2**42, int(first[:-1]) - place // 2**42) == (at, int(top))
 
 
 @pytest.fixture

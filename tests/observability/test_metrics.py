@@ -14,7 +14,7 @@ from gossamer import url as urls
 from gossamer.errors import ConfigError
 from gossamer.frontier.crawls import Crawls, Spec, forget_crawl
 from gossamer.frontier.frontier_client import Frontier, Policy
-from gossamer.frontier.recent_rates import recent_rates
+from gossamer.frontier.recent_rates import lane_rates, recent_rates
 from gossamer.model.request import Request, pack
 from gossamer.model.response_times import quantile
 from gossamer.model.verdict import ClaimEnd
@@ -179,6 +179,20 @@ def test_recent_rates_come_from_periods_of_the_stores_clock(run: Any) -> None:
     assert old.requests[1] == pytest.approx(8 / 605, rel=0.02)
     assert later.pages == (0, 0)
     assert abs(old.last - at) < 5
+
+
+def test_recent_rates_are_known_by_lane_and_region(run: Any) -> None:
+    async def work(store: Store) -> Any:
+        frontier = Frontier(store, "c")
+        for lane, pages in (("http|eu", 3), ("http|eu", 4), ("browser+http|", 2), ("http|", 9)):
+            await frontier.settle_all([Commit(0, [], {"pages": pages}, {}, totals={f"lane|{lane}": pages})])
+        now = int((await store.guard(store.client.time()))[0])
+        return await lane_rates(store, "c", now, now - 2)
+
+    assert [(one.lanes, one.region, one.pages[0]) for one in run(work)] == [
+        ("browser+http", "", 1.0),
+        ("http", "eu", 3.5),
+    ]
 
 
 def test_domains_are_bounded_and_stay(run: Any) -> None:

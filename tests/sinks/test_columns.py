@@ -72,7 +72,9 @@ def test_annotations_that_cannot_be_read_are_json() -> None:
 
 
 def test_page_columns_are_the_record() -> None:
-    assert tuple(column.name for column in page_columns(True, True, True)) == PageRecord.__struct_fields__
+    assert (
+        tuple(column.name for column in page_columns(True, True, True, True)) == PageRecord.__struct_fields__
+    )
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"pace": float("nan")}, "it is a time"),
     ({"pace": True}, "one number or text"),
     ({"pace": Pace(1.0, 0)}, "from 1"),
+    ({"host_rate": 0}, "requests a second above 0"),
+    ({"host_rate": "2/x"}, "such as 30/m"),
+    ({"host_rate": 2, "pace": 1}, "pace= sets the delay, too"),
     ({"retries": 3}, "the wait before each"),
     ({"retries": ["soon"]}, "it is a time"),
     ({"retries": [-5]}, "it is a time"),
@@ -134,6 +137,8 @@ def test_defaults_and_short_forms() -> None:
     assert site.pace == Pace(2.0)
     assert site.retries == (1.0, 2.0)
     assert Site("a", pace=Pace(per_host=4)).pace == Pace(None, 4)
+    assert Site("a", host_rate="30/m").pace == Pace(2.0)
+    assert Site("a", host_rate=4, pace=Pace(per_host=2)).pace == Pace(0.25, 2)
     assert Site("a", pace="500ms").pace == Site("a", pace=0.1 + 0.4).pace == Pace(0.5)
     assert Site("a", retries=["1m", 300]).retries == (60.0, 300.0)
     assert Site("a", retries="none").retries == Site("a", retries=[]).retries == ()

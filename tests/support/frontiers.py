@@ -118,7 +118,7 @@ class Bed:
                         await client.hset(
                             key, field, b",".join((faults, openings, earlier(since), earlier(ends), rest))
                         )
-            elif kind in (b"r", b"t", b"l"):
+            elif kind in (b"r", b"u", b"t", b"rt", b"l"):
                 for member in await client.zrange(key, 0, -1):
                     await client.zincrby(key, -ms, member)
             elif kind == b"lp":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.store.store import Store, connect
+from support.frontiers import any_url, cluster_url, whole_cluster  # noqa: F401 - fixtures
 from worker.worker_parts import Make, Road
 
 

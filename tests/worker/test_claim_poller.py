@@ -66,7 +66,7 @@ async def test_hosts_that_are_left_to_better_workers_are_due_later(wide: Store) 
     one = frontier(wide, "http")
     await add(one, "http", HOSTS)
     one.waits = (60_000, 0)
-    assert all(50 < wait <= 60 for wait in (await one.everywhere.due()).values())
+    assert all(50 < bucket.wait <= 60 for bucket in (await one.everywhere.due()).values())
     assert await asked(ClaimPoller(one, BUCKETS)) == []
     one.waits = (0, 60_000)
     assert len(await asked(ClaimPoller(one, BUCKETS))) == len(HOSTS)
@@ -91,3 +91,115 @@ async def test_what_was_not_claimed_goes_back_to_the_cap(wide: Store) -> None:
     await rates.set("http", 50.0)
     assert len(await asked(asking)) == 2
     assert (await rates.permits(100, ("http",)))[0] >= 3, "a tenth of a second less the two"
+
+
+class Wide:
+    """Hosts of one bucket each, with URLs of a level."""
+
+    def __init__(self, one: Frontier, buckets: int) -> None:
+        self.one, self.number = one, 0
+        self.hosts: dict[int, list[str]] = {bucket: [] for bucket in range(buckets)}
+        while min(map(len, self.hosts.values())) < 60:
+            self.number += 1
+            host = f"w{self.number}.example"
+            self.hosts[bucket_of(host, buckets)].append(host)
+
+    async def add(self, bucket: int, level: int, n: int) -> None:
+        """Adds a URL to each of `n` hosts that had none so far."""
+        adds: Adds = {}
+        for _ in range(n):
+            host = self.hosts[bucket].pop()
+            _, stored = pack(Request(f"http://{host}/", priority=level))
+            half = self.one.remainder(hash((host, level)) & (2**64 - 1))
+            adds[bucket, host, level, "http", "o", ""] = [*half, stored]
+        await self.one.add(adds)
+
+
+@pytest.fixture
+async def spread(any_url: str) -> AsyncIterator[Store]:
+    """A store of several buckets, on one server and on a Cluster."""
+    store = connect(any_url)
+    await store.open(BUCKETS, "test")
+    yield store
+    await store.close()
+
+
+def priorities(claims: list[Claim]) -> list[int]:
+    return [claim.request.priority for claim in claims]
+
+
+async def test_urgent_hosts_of_one_bucket_come_before_ordinary_ones_of_all(spread: Store) -> None:
+    one = frontier(spread, "http")
+    web = Wide(one, BUCKETS)
+    for bucket in range(BUCKETS):
+        await web.add(bucket, 0, 20)
+    await web.add(2, 5, 12)
+    found = priorities(await asked(ClaimPoller(one, BUCKETS), 8))
+    assert (len(found), found.count(5)) == (8, 7), "and the one that is due longest"
+    found = priorities(await asked(ClaimPoller(one, BUCKETS), 100))
+    assert found.count(5) == 5
+    assert len(found) > 60, "what room is left goes to the others"
+
+
+async def test_levels_of_all_buckets_come_in_their_order(spread: Store) -> None:
+    one = frontier(spread, "http")
+    web = Wide(one, BUCKETS)
+    for bucket, level in ((0, 9), (1, 4), (2, -3), (3, 4), (0, 4), (1, 0), (3, 9), (2, 0)):
+        await web.add(bucket, level, 4)
+    asking, found = ClaimPoller(one, BUCKETS), list[int]()
+    while len(found) < 32:
+        got = priorities(await asked(asking, 6))
+        assert got
+        found += got
+    assert sorted(found[:14], reverse=True)[:7] == [9] * 7, "at most one in eight is another"
+    assert sum(found[:16]) >= 8 * 9 + 6 * 4 - 3 - 3
+    assert found[-1] < 4
+
+
+async def test_no_bucket_starves_beside_urgent_ones(spread: Store) -> None:
+    """Urgent hosts keep coming in one bucket. The ordinary one of another bucket still gets its turn."""
+    one = frontier(spread, "http")
+    web, asking, turns = Wide(one, BUCKETS), ClaimPoller(one, BUCKETS), 0
+    await web.add(3, 0, 2)
+    for _ in range(10):
+        await web.add(0, 7, 4)
+        found = priorities(await asked(asking, 2))
+        turns += len(found)
+        if found.count(0):
+            break
+    else:
+        pytest.fail("it never came")
+    assert turns <= 10
+
+
+async def test_an_urgent_url_that_is_added_to_another_bucket_is_seen(spread: Store) -> None:
+    one = frontier(spread, "http")
+    web, asking = Wide(one, BUCKETS), ClaimPoller(one, BUCKETS)
+    for bucket in range(BUCKETS):
+        await web.add(bucket, 0, 20)
+    assert set(priorities(await asked(asking, 6))) == {0}
+    await web.add(1, 3, 4)
+    asking.touch(1)
+    assert priorities(await asked(asking, 6)).count(3) >= 4
+
+
+async def test_with_limits_of_the_crawl_the_order_is_the_same(spread: Store) -> None:
+    one = frontier(spread, "http")
+    one.change_policy(limit=30)
+    web = Wide(one, BUCKETS)
+    for bucket in range(BUCKETS):
+        await web.add(bucket, 0, 20)
+    await web.add(2, 5, 12)
+    assert priorities(await asked(ClaimPoller(one, BUCKETS), 8)).count(5) >= 7
+
+
+async def test_a_crawl_of_one_level_asks_as_before(wide: Store) -> None:
+    """One call for all due buckets, and none is asked alone for its turn."""
+    one = frontier(wide, "http")
+    web, asking = Wide(one, BUCKETS), ClaimPoller(one, BUCKETS)
+    for bucket in range(BUCKETS):
+        await web.add(bucket, 4, 20)
+    await asked(asking, 4)
+    before = wide.used
+    assert len(await asked(asking, 16)) == 16
+    assert wide.used - before == BUCKETS

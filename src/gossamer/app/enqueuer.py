@@ -86,12 +86,14 @@ class Enqueuer:
         otherwise None."""
         return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
 
-    async def add(self, taken: TakenLinks, *, counted: bool = True) -> None:
-        """Adds the taken links to the frontier. `counted`: whether refused links change the crawl's counts."""
-        await self.frontier.add(taken.adds)
+    async def add(self, taken: TakenLinks, *, counted: bool = True) -> tuple[int, int, int]:
+        """Adds the taken links to the frontier. `counted`: whether refused links change the crawl's counts.
+        Returns how many URLs are new, already known, and parked."""
+        added = await self.frontier.add(taken.adds)
         if counted and taken.skips:
             skips = {f"skip:{reason}": n for reason, n in taken.skips.items()}
             await self.frontier.count(skips | {"found": taken.found})
+        return added
 
 
 def policy(settings: Settings, heaps: tuple[str, ...] | None = None) -> Policy:

@@ -88,6 +88,9 @@ class Setup(msgspec.Struct, kw_only=True):
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
     verbose: bool = False
     """Whether each visit is reported by a line on stderr."""
+    ids: bool = False
+    """Whether its requests have ids, or times at which they were added, so that tables have columns for
+    them."""
 
     @property
     def keeps_rows(self) -> bool:

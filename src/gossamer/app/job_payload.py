@@ -42,7 +42,7 @@ class Stored(msgspec.Struct):
     """The headers and passwords that the user typed, encrypted if there is a key."""
 
 
-def pack_setup(setup: Setup, seal: Encryption) -> bytes:
+def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
     """Encodes a setup for the store. Headers and passwords are sealed if there is a key. The address and
     passwords of the store, and the place of the key, are left out."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
@@ -62,7 +62,7 @@ def pack_setup(setup: Setup, seal: Encryption) -> bytes:
     uses, sealed = _uses(made), b""
     if kept.concurrency == "auto":  # earlier versions know only numbers; `uses` shows whether it was given
         made.job.settings = msgspec.structs.replace(kept, concurrency=AUTO_VISITS)
-    if seal.has_key and (job.headers or made.credentials):
+    if seal is not None and seal.has_key and (job.headers or made.credentials):
         sealed = seal.close({"headers": job.headers, "credentials": made.credentials}, setup.crawl)
         made = msgspec.structs.replace(made, job=msgspec.structs.replace(job, headers={}), credentials={})
         uses.append(SEALED)
@@ -118,6 +118,11 @@ def unpack_setup(
 def read_outputs(raw: bytes) -> Job:
     """Returns the job of a stored setup as it was submitted, for its outputs. Raises ConfigError."""
     return _read(raw).setup.job
+
+
+def read_setup(raw: bytes) -> Setup:
+    """Returns a stored setup without its sealed parts. Raises ConfigError."""
+    return _read(raw).setup
 
 
 def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:

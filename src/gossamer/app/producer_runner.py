@@ -154,25 +154,13 @@ class Feeder:
         if (began := time.monotonic()) - self._looked < CHECK_INTERVAL_S:
             return
         told = False
-        while why := await self._crowded():
+        while why := await why_no_room(self._store, self._crawl):
             if not told and time.monotonic() - began >= PROGRESS_INTERVAL_S:
                 told = True
                 for tell in (self._say, self._warn):
                     tell(f"{self._line()}; it waits for room: {why}")
             await asyncio.sleep(CROWDED_INTERVAL_S)
         self._looked = time.monotonic()
-
-    async def _crowded(self) -> str:
-        """Returns why nothing may be added now, or ''."""
-        if (await crawl_counts(self._store, self._crawl))["open"] > MAX_PENDING_URLS:
-            return f"more than {MAX_PENDING_URLS:,} URLs are pending"
-        pipe = self._store.client.pipeline(transaction=False)
-        for bucket in range(self._store.buckets):
-            pipe.llen(f"{keys.tag(bucket)}{self._crawl}:o")
-        if sum(await self._store.guard(pipe.execute())) > MAX_OUTBOX_URLS:
-            return f"more than {MAX_OUTBOX_URLS:,} URLs are on their way to the cold store"
-        used = await self._store.guard(fullest_share(self._store))
-        return f"the store uses {used:.0%} of its maxmemory" if used > MAX_MEMORY_SHARE else ""
 
     def _progress(self, batch: UrlBatch) -> None:
         trouble = batch.trouble
@@ -192,6 +180,32 @@ class Feeder:
         return await self._store.guard(cast(Awaitable[Any], call))
 
 
+async def why_no_room(store: Store, crawl: str) -> str:
+    """Returns why no URLs may be added to the crawl now, or ''."""
+    if (await crawl_counts(store, crawl))["open"] > MAX_PENDING_URLS:
+        return f"more than {MAX_PENDING_URLS:,} URLs are pending"
+    pipe = store.client.pipeline(transaction=False)
+    for bucket in range(store.buckets):
+        pipe.llen(f"{keys.tag(bucket)}{crawl}:o")
+    if sum(await store.guard(pipe.execute())) > MAX_OUTBOX_URLS:
+        return f"more than {MAX_OUTBOX_URLS:,} URLs are on their way to the cold store"
+    used = await store.guard(fullest_share(store))
+    return f"the store uses {used:.0%} of its maxmemory" if used > MAX_MEMORY_SHARE else ""
+
+
+@contextlib.asynccontextmanager
+async def keep_open(store: Store, crawl: str) -> AsyncIterator[None]:
+    """Keeps a crawl from finishing while the block adds URLs to it. If the process is killed, the crawl may
+    finish 30 s later."""
+    name = _lease_name()
+    await _hold(store, crawl, name)
+    try:
+        async with run_beside(_renewed(store, crawl, name)):
+            yield
+    finally:
+        await _release(store, crawl, name)
+
+
 @contextlib.asynccontextmanager
 async def run_producers(
     setup: Setup,
@@ -207,7 +221,7 @@ async def run_producers(
         return
     adds = Enqueuer(setup, store, "producer")
     network = Network(setup, adds.sites, store)
-    name = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
+    name = _lease_name()
     try:
         for source in sources:
             await source.open(network.collectors)
@@ -295,8 +309,16 @@ async def _leased(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        with contextlib.suppress(GossamerError):
-            await store.guard(cast(Awaitable[Any], store.client.zrem(leases_key(crawl), name)))
+        await _release(store, crawl, name)
+
+
+def _lease_name() -> str:
+    return f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+async def _release(store: Store, crawl: str, name: str) -> None:
+    with contextlib.suppress(GossamerError):
+        await store.guard(cast(Awaitable[Any], store.client.zrem(leases_key(crawl), name)))
 
 
 async def _renewed(store: Store, crawl: str, name: str) -> None:

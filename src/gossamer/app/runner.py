@@ -24,6 +24,7 @@ from gossamer.app.recrawl_pass import begins_pass, visit_again
 from gossamer.app.repair import begin_date, read_crawl_file, write_crawl_file
 from gossamer.app.rows_in_data_folder import bound_kept, fill_added, note_kept, reached_rows
 from gossamer.app.seeding import prepare, seed
+from gossamer.app.stored_setup import store_setup
 from gossamer.app.unlocker_setup import check_unlocker
 from gossamer.app.verbose_output import write_stderr
 from gossamer.app.wiring import (
@@ -50,7 +51,7 @@ from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.host_limits import is_larger, requeue_parked
 from gossamer.frontier.producer_positions import unread_producers
 from gossamer.frontier.stats import CrawlStatistics, HostLine, Retries
-from gossamer.frontier.summary import count_working_time
+from gossamer.frontier.summary import count_working_time, crawl_counts
 from gossamer.model.page import Page
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Claim
@@ -252,6 +253,8 @@ async def begin(
     record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
     known_file = read_crawl_file(Path(job.settings.data) / setup.crawl)
     write_crawl_file(setup, begin_date(setup.job, known_file))
+    if state == "running":
+        await store_setup(store, setup)
     for path, offset in reached.items():
         await frontier.fill(path, offset)
     for pair in anchors:
@@ -312,8 +315,9 @@ class CrawlRun:
         try:
             while True:
                 try:
-                    while (outcome := await self._while_there()) == "mended":
-                        await store_mended_sites(self.setup, self.store)
+                    while (outcome := await self._while_there()) == "mended" or await self._goes_on(outcome):
+                        if outcome == "mended":
+                            await store_mended_sites(self.setup, self.store)
                     return outcome
                 except StoreError as error:
                     if self.embedded is None or isinstance(error, StoreChanged):
@@ -329,6 +333,10 @@ class CrawlRun:
             if self.watch is not None:
                 with contextlib.suppress(GossamerError):
                     self.watch(await self._live())
+
+    async def _goes_on(self, outcome: str) -> bool:
+        """Returns whether URLs were added to the crawl while its workers ended (`app.url_adding`)."""
+        return outcome == "finished" and (await crawl_counts(self.store, self.setup.crawl))["open"] > 0
 
     async def _while_there(self) -> str:
         """Works while the data folder is in place. Raises ConfigError when it is removed."""
@@ -474,6 +482,10 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     was, why = await crawls.state(setup.crawl)
     await crawls.set(setup.crawl, state, OUTCOMES.get(outcome) or (why if was == "stopping" else ""))
     summary = await CrawlStatistics(store).summary(setup.crawl)
+    if state == "finished" and summary.pending:  # URLs were added after the last look at the counts
+        state = "stopped"
+        await crawls.set(setup.crawl, state, "URLs were added")
+        summary = await CrawlStatistics(store).summary(setup.crawl)
     logs.log_event("crawl_state", crawl=setup.crawl, state=state, text=summary.reason, pages=summary.pages)
     await store_site_results(setup, store, summary)
     await bound_kept(setup, store)

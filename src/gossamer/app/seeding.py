@@ -81,16 +81,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
             "--scope prefix needs its seeds beforehand, a long list or stream has them later: use "
             "host or page"
         )
-    spec = Spec(
-        sorted(map(mask_user_info, job.targets)),
-        s.scope,
-        sorted(s.include),
-        sorted(s.exclude),
-        s.depth,
-        s.agent,
-        s.seen,
-        sorted(s.drop_parameters),
-    )
+    spec = _spec_of(job)
     return Setup(
         job=job,
         crawl=name,
@@ -102,7 +93,22 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
         allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched, *apis)}),
         alone=s.processes == 1,
         open=bool(sources) or (s.scope == "page" and (job.sitemaps or entries)),
+        ids=bool(sources and _names_requests(read)) or any(one.id or one.added_at for one in given),
     ), Targets(given, sources)
+
+
+def _spec_of(job: Job) -> Spec:
+    s = job.settings
+    return Spec(
+        sorted(map(mask_user_info, job.targets)),
+        s.scope,
+        sorted(s.include),
+        sorted(s.exclude),
+        s.depth,
+        s.agent,
+        s.seen,
+        sorted(s.drop_parameters),
+    )
 
 
 def strip_credentials(
@@ -116,6 +122,14 @@ def strip_credentials(
             credentials[urls.origin(bare)] = secret
         given.append(msgspec.structs.replace(request, url=bare, priority=request.priority or priority))
     return given, credentials
+
+
+def _names_requests(read: list[targets.Target]) -> bool:
+    """Returns whether a producer may give requests with ids, and not only URLs."""
+    lists = [target.text for target in read if target.kind == "list" and target.lines is None]
+    return any(target.kind in ("sql", "kafka", "api", "stdin") for target in read) or any(
+        text.endswith((".jsonl", ".jsonl.gz")) for text in lists
+    )
 
 
 WATCHED = ("sitemap", "feed", "api")

@@ -57,7 +57,10 @@ def make_outputs(
     job = setup.job
     pages = {
         "page": columns.page_columns(
-            text=job.text, links=job.links, duplicates=job.settings.duplicates != "off"
+            text=job.text,
+            links=job.links,
+            duplicates=job.settings.duplicates != "off",
+            ids=setup.ids,
         )
     }
     compared = has_comparing_step(sites)
@@ -69,14 +72,14 @@ def make_outputs(
         raise ConfigError(
             f"an item class may not be called {names.pop().title()} here: that kind is the records'"
         )
-    kinds = item_columns([item for _, item in declared], compared) if sites else pages
+    kinds = item_columns([item for _, item in declared], compared, setup.ids) if sites else pages
     here = {site.name for site in sites}
     specs = [(output.spec, output.overwrite) for output in job.outputs if not output.sites]
     own = [
         SiteOutput(
             one.spec,
             frozenset(one.sites),
-            item_columns([item for name, item in declared if name in one.sites], compared),
+            item_columns([item for name, item in declared if name in one.sites], compared, setup.ids),
         )
         for one in job.outputs
         if not here.isdisjoint(one.sites)
@@ -116,11 +119,11 @@ def kept_rows(setup: Setup, store: str) -> KeptRows:
     )
 
 
-def item_columns(items: Iterable[type], compared: bool = False) -> columns.Columns:
-    """Returns the columns of items by kind, including those of files and references. `compared`: see
-    `columns.item_columns`."""
+def item_columns(items: Iterable[type], compared: bool = False, ids: bool = False) -> columns.Columns:
+    """Returns the columns of items by kind, including those of files and references. `compared`,
+    `ids`: see `columns.item_columns`."""
     items = list(items)
-    kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items, compared))
+    kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items, compared, ids))
     named = [mark for item in items for _, mark in marked_fields(item)]
     if named:
         kinds[REFERENCES] = (*columns.struct_columns(Reference), *columns.OURS)

@@ -8,7 +8,7 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -27,9 +27,10 @@ from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.config.resources import open_descriptors, room_for_visits, visits_at_once
 from gossamer.config.settings import Settings
-from gossamer.errors import GossamerError, StoreError
+from gossamer.errors import GossamerError, StoreError, UsageError
 from gossamer.frontier.background_task import run_beside
 from gossamer.frontier.cold import Cold, open_cold, run_spiller
+from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.held_claims import HeldClaims
 from gossamer.frontier.policy import served_heaps
 from gossamer.frontier.quality import HeldRows
@@ -100,6 +101,23 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
             await asyncio.to_thread(embedded.leave)
         raise
     return store, embedded
+
+
+@contextlib.asynccontextmanager
+async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
+    """Opens the store of existing crawls. Raises UsageError if no crawl was made in the data folder."""
+    if settings.store is None and not (Path(settings.data) / "store").is_dir():
+        raise UsageError(
+            f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or "
+            "name its --data DIR"
+        )
+    store, embedded = await open_store(settings)
+    try:
+        yield store
+    finally:
+        await store.close()
+        if embedded is not None:
+            embedded.leave()
 
 
 def limiter_of(concurrency: int | str) -> Limiter:
@@ -459,6 +477,9 @@ class CrawlWorker:
         if not self._opened:
             await self.clubs.open()
             await self.outputs.open()
+            if self.setup.segment:
+                _, reason = await Crawls(self.store).state(self.setup.crawl)
+                self.outputs.take_over_outage(reason)
             await self._tell_unfilled()
             self._ledger.open()
             self.limiter.begin()
@@ -534,7 +555,8 @@ async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
     else:
         logs.log_event("sink_away" if away else "sink_back", crawl=crawl, text=line)
     with contextlib.suppress(StoreError):
-        await FleetCrawls(store).turn(crawl, "running", "running", line if away else "")
+        for state in ("running", "ending"):
+            await FleetCrawls(store).turn(crawl, state, state, line if away else "")
 
 
 def _log_lost(crawl: str, worker: str, lost: Sequence[Claim]) -> None:

@@ -27,6 +27,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "submit": "submit:submit",
     "status": "status:status",
     "top": "top:top",
+    "add": "add:add",
     "pause": "steering:pause",
     "resume": "steering:resume",
     "stop": "steering:stop",
@@ -101,7 +102,7 @@ called command is imported. A group of commands is a pair of its help text and i
 GROUPS = {
     "Crawl": ("crawl",),
     "Look": ("status", "top", "explain", "metrics", "alerts"),
-    "Steer": ("pause", "resume", "stop", "cancel", "priority", "rate", "host", "dead"),
+    "Steer": ("add", "pause", "resume", "stop", "cancel", "priority", "rate", "host", "dead"),
     "Sites": ("new", "try", "shell", "check", "reparse", "sessions"),
     "Data": ("items", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),

@@ -182,6 +182,8 @@ async def _show(settings: Settings, crawl: str | None, url: str, as_json: bool) 
             put_json(letter)
         else:
             plain = {**msgspec.to_builtins(letter), "at": format_time(letter.at)}
+            if letter.added_at is not None:
+                plain["added_at"] = format_time(letter.added_at)
             put_table((), list(plain.items()))
     return 0
 

@@ -14,6 +14,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "status": ("gossamer status", "gossamer status shop", "gossamer status shop --json"),
     "top": ("gossamer top", "gossamer top shop", "gossamer top --once --json"),
+    "add": (
+        "gossamer add shop https://shop.example/new --priority 9",
+        "gossamer add shop orders.jsonl --json",
+        "tail -f urls.txt | gossamer add shop - --store valkey://store:6379",
+    ),
     "pause": ("gossamer pause shop", "gossamer pause shop --store valkey://store:6379"),
     "resume": ("gossamer resume shop", "gossamer resume shop --json"),
     "stop": ("gossamer stop shop", "gossamer stop shop --json"),
@@ -25,6 +30,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "weight": (
         "gossamer weight shop 3 --store valkey://store:6379",
         "gossamer weight archive 1 --store valkey://store:6379",
+        "gossamer weight news --precedence 1 --store valkey://store:6379",
     ),
     "rate": ("gossamer rate", "gossamer rate fleet 50", "gossamer rate browser none"),
     "dead list": ("gossamer dead list shop", "gossamer dead list --reason timeout --since 2h"),
@@ -40,6 +46,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "host rate": (
         "gossamer host rate example.com 5",
         "gossamer host rate shop.py 0.5 --per-host 2",
+        "gossamer host rate example.com 30/m",
         "gossamer host rate example.com auto",
     ),
     "host rung": ("gossamer host rung example.com browser", "gossamer host rung example.com auto"),

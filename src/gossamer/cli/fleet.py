@@ -9,6 +9,7 @@ from gossamer.cli.options import (
     Argument,
     Crawl,
     Json,
+    Option,
     Quiet,
     Setting,
     StoreUrl,
@@ -42,27 +43,48 @@ LEAST = ("version", "malformed", "up", "region", "score")
 
 def weight(
     crawl: Crawl,
-    n: Annotated[int, Argument(metavar="N", help="Its share, relative to other crawls (1 to 1000).")],
+    n: Annotated[
+        int | None, Argument(metavar="[N]", help="Its share, relative to other crawls (1 to 1000).")
+    ] = None,
+    precedence: Annotated[
+        int | None,
+        Option(
+            "--precedence",
+            metavar="P",
+            help="Crawls with a lower one get only what this crawl leaves (-100 to 100, default 0).",
+        ),
+    ] = None,
     store: StoreUrl = None,
     setting: Setting = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Change a crawl's share of the fleet while the crawl runs."""
-    if not 1 <= n <= 1000:
+    """Change a crawl's share of the fleet, or put it before other crawls, while the crawl runs."""
+    if n is None and precedence is None:
+        raise UsageError("give a weight from 1 to 1000, or --precedence with a number from -100 to 100")
+    if n is not None and not 1 <= n <= 1000:
         raise UsageError(f"a weight lies between 1 and 1000, not {n}")
-    return asyncio.run(_weight(read_settings(None, store, setting), crawl, n, as_json, quiet))
+    if precedence is not None and not -100 <= precedence <= 100:
+        raise UsageError(f"--precedence must be between -100 and 100, not {precedence}")
+    return asyncio.run(_weight(read_settings(None, store, setting), crawl, n, precedence, as_json, quiet))
 
 
-async def _weight(settings: Settings, name: str, n: int, as_json: bool, quiet: bool) -> int:
+async def _weight(
+    settings: Settings, name: str, n: int | None, precedence: int | None, as_json: bool, quiet: bool
+) -> int:
     from gossamer.cli.printing import print_action
     from gossamer.frontier.crawls import Crawls
     from gossamer.state.fleet_crawls import FleetCrawls
 
     async with open_existing_store(settings) as store:
         record = await Crawls(store).need(name)
-        await FleetCrawls(store).set_weight(record.name, n)
-    print_action(f"{name} has the weight {n}", as_json, quiet, crawl=name, weight=n)
+        if n is not None:
+            await FleetCrawls(store).set_weight(record.name, n)
+        if precedence is not None:
+            await FleetCrawls(store).set_precedence(record.name, precedence)
+    given = {key: value for key, value in (("weight", n), ("precedence", precedence)) if value is not None}
+    said = " and ".join(f"the {key} {value}" for key, value in given.items())
+    print_action(f"{name} has {said}", as_json, quiet, crawl=name, **given)
     return 0
 
 

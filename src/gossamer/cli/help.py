@@ -40,7 +40,7 @@ CRAWL_GROUPS: dict[str, tuple[str, ...]] = {
         ),
     ),
     "Politeness": (
-        *("delay", "per_host", "rate", "polite_by", "user_agent", "ignore_robots"),
+        *("delay", "host_rate", "per_host", "rate", "polite_by", "user_agent", "ignore_robots"),
         *("allow_private", "allow_port"),
     ),
     "Limits": (*("limit", "time_limit", "size_limit", "host_pages", "host_bytes", "host_time", "fail_on"),),

@@ -29,7 +29,11 @@ For = Annotated[
     str | None, Option("--for", metavar="TIME", help="Only for 90s, 5m, 2h (default: until resumed).")
 ]
 Delay = Annotated[
-    str, Argument(metavar="SECONDS", help="Seconds between request starts, or auto: learned as usual.")
+    str,
+    Argument(
+        metavar="SECONDS",
+        help="Seconds between request starts, a rate such as 2/s or 30/m, or auto: learned.",
+    ),
 ]
 AtOnce = Annotated[
     int | None, Option("--per-host", metavar="N", help="Concurrent requests; 0: the crawl's setting.")
@@ -90,10 +94,10 @@ def rate(
 ) -> int:
     """Fix the delay of a host, or of all hosts of a site file, in all crawls. Crawl-delay stays the
     minimum."""
-    from gossamer.config.value_parsers import seconds
+    from gossamer.config.value_parsers import host_rate, seconds
 
     try:
-        fixed = None if delay == "auto" else seconds(delay)
+        fixed = None if delay == "auto" else 1 / host_rate(delay) if "/" in delay else seconds(delay)
     except ValueError as error:
         raise UsageError(f"{delay!r}: {error}, or auto") from None
     if per_host is not None and not 0 <= per_host <= 1000:

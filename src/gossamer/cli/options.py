@@ -229,20 +229,10 @@ def only_of(host: str | None) -> str | None:
 @contextlib.asynccontextmanager
 async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
     """Opens the store of existing crawls. Raises UsageError if no crawl was made in the data folder."""
-    if settings.store is None and not (Path(settings.data) / "store").is_dir():
-        raise UsageError(
-            f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or "
-            "name its --data DIR"
-        )
-    from gossamer.app.wiring import open_store
+    from gossamer.app import wiring
 
-    store, embedded = await open_store(settings)
-    try:
+    async with wiring.open_existing_store(settings) as store:
         yield store
-    finally:
-        await store.close()
-        if embedded is not None:
-            embedded.leave()
 
 
 async def only_crawl(store: Store, name: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, open_existing_store, read_settings
@@ -158,7 +159,8 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     workers, lost = await census.workers(name), round(await expected_lost(census.store, name), 3)
     lanes, cut = await heaps_of_crawl(census.store, name), await broken_off(census, name)
     refused, now = await Refusals(census.store).of(name), await current_figures(census, summary)
-    odd = await malformed_message(census.store) if (await census.crawls.need(name)).fleet else ""
+    record = await census.crawls.need(name)
+    odd = await malformed_message(census.store) if record.fleet else ""
     if as_json:
         slowest = [host._asdict() for host in hosts]
         put_json(
@@ -170,6 +172,8 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
                 "workers": workers,
                 "refusals": refused,
                 "expected_lost": lost,
+                "weight": record.weight,
+                "precedence": record.precedence,
                 "lanes": [{**line._asdict(), "stranded": line.stranded} for line in lanes],
             }
         )
@@ -179,6 +183,8 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     more += [("lists", malformed_text(cut))] if cut["broken_off"] else []
     more += [("no work by", f"{worker}: {why}") for worker, why in refused.items()]
     more += [("queue", odd)] if odd else []
+    if record.fleet and (record.weight, record.precedence) != (1, 0):
+        more.append(("share", f"weight {record.weight}, precedence {record.precedence}"))
     put_table((), [*summary_rows(summary), *more])
     if hosts:
         print()
@@ -188,16 +194,34 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
         ]
         heads = ("host", "state", "waiting", "in flight", "delay", "next in")
         put_table(heads, rows, right=heads[2:6], least=("in flight", "next in"))
+    _put_lanes(lanes, now)
+    if workers:
+        print()
+        put_table(("worker", "last sign"), [(worker, sign) for worker, sign in sorted(workers.items())])
+    return 0
+
+
+def _put_lanes(lanes: Sequence[HeapLine], now: Current) -> None:
+    """Prints the hosts that wait by lane and region, and the rates of the workers by theirs."""
+    from gossamer.cli.printing import put_table
+
     if any(line.stranded or line.region or line.lane != "http" for line in lanes):
         print()
         waits = [
             (line.lane, line.region or "any", line.ready, line.waiting, format_served(line)) for line in lanes
         ]
         put_table(("lane", "region", "ready", "waiting", "workers"), waits, right=("ready", "waiting"))
-    if workers:
+    if now.lanes:
         print()
-        put_table(("worker", "last sign"), [(worker, sign) for worker, sign in sorted(workers.items())])
-    return 0
+        rates = [
+            (one.lanes, one.region or "none", f"{one.pages[0]:.1f}", f"{one.pages[1]:.1f}")
+            for one in now.lanes
+        ]
+        put_table(
+            ("lanes of workers", "region", "pages/s in 1 min", "in 10 min"),
+            rates,
+            right=("pages/s in 1 min", "in 10 min"),
+        )
 
 
 def current_rows(summary: Summary, now: Current) -> list[tuple[str, str]]:

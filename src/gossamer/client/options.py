@@ -14,6 +14,7 @@ from gossamer.sites.site_logs import print_site_logs
 
 if TYPE_CHECKING:
     from gossamer.app.job import Job
+    from gossamer.config.settings import Settings
 
 Path = str | os.PathLike[str]
 Paths = Path | Sequence[Path]
@@ -98,6 +99,7 @@ class CrawlOptions(PageOptions, total=False):
     time_limit: Time | None
     size_limit: Size | None
     delay: Time | None
+    host_rate: float | str | None
     per_host: int
     polite_by: str
     rate: float | None
@@ -176,7 +178,7 @@ def job_of(targets: Sequence[str], options: Mapping[str, Any], folder: str = "."
             register(value)
     outputs = [JobOutput(one, overwrite=True) for one in paths(given.pop("overwrite", ()))]
     gates = [parse(text).text for text in texts(given.pop("fail_on", ()))]
-    settings = _settings(given, folder)
+    settings = read_given_settings(given, folder)
     if "log_level" in given:
         print_site_logs(settings.log_level)
     return Job(
@@ -208,7 +210,9 @@ def texts(value: Texts) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
 
 
-def _settings(given: dict[str, Any], folder: str) -> Any:
+def read_given_settings(given: dict[str, Any], folder: str = ".") -> Settings:
+    """Returns the settings of options by name. `setting` has further settings. Raises UsageError and
+    ConfigError."""
     from gossamer.config.settings import GivenSetting, load
 
     more = given.pop("setting", ())
@@ -218,7 +222,8 @@ def _settings(given: dict[str, Any], folder: str) -> Any:
         if name in _LISTS and not isinstance(value, str | list | tuple):
             value = [value] if isinstance(value, int | os.PathLike) else list(value)
         found.append(GivenSetting(f"--{name}", name, _value(value)))
-    return load(found, folder=folder)
+    settings: Settings = load(found, folder=folder)
+    return settings
 
 
 def _value(value: Any) -> Any:

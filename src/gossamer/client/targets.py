@@ -63,5 +63,5 @@ def _line(url: object) -> bytes:
 
 _SEED_FIELDS = (
     *("url", "priority", "method", "headers", "body", "id"),
-    *("country", "region", "proxy", "rung", "use", "carry", "depth"),
+    *("country", "region", "proxy", "rung", "use", "carry", "depth", "added_at", "key"),
 )

@@ -51,6 +51,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     size_limit: int | None = None
     delay: tuple[float, float] | None = None
     """The shortest and the longest delay. None: learned for each host."""
+    host_rate: float | None = None
+    """The rate of which `delay` was made, in requests per second."""
     per_host: int = 1
     polite_by: str = "host"
     rate: float | None = None
@@ -193,6 +195,11 @@ ABOUT: dict[str, SettingSpec] = {
         value_parsers.delay,
         "number string",
         "seconds between the starts of two requests to a host, or a range 5-10; none: learned",
+    ),
+    "host_rate": SettingSpec(
+        value_parsers.host_rate,
+        "number string",
+        "requests a second to a host, or as 30/m; another word for `delay`: 2 is a delay of 0.5",
     ),
     "per_host": SettingSpec(partial(value_parsers.count, 1, 1000), "integer", "requests at once at one host"),
     "polite_by": SettingSpec(
@@ -411,7 +418,8 @@ def load(
     """
     env = os.environ if environ is None else environ
     values: dict[str, Any] = {}
-    for one in (*_of_file(Path(folder)), *_of_environment(env), *given):
+    sources = [_of_file(Path(folder)), _of_environment(env), list(given)]
+    for one in (one for source in sources for one in _one_of_delays(source, values)):
         kind: type[GossamerError] = UsageError if one.where.startswith("--") else ConfigError
         if one.name not in ABOUT:
             meant = value_parsers.nearest(one.name, ABOUT) or ": gossamer config schema names all"
@@ -421,10 +429,27 @@ def load(
             for text in value if isinstance(value, list | tuple) else (value,):
                 register_in(str(text))
             values[one.name] = ABOUT[one.name].read(value)
+            if one.name == "host_rate":
+                values["delay"] = (1 / values["host_rate"],) * 2
         except ValueError as error:
             shown = MASK if one.name in KEPT else mask(str(one.value))
             raise kind(f"{one.where}: {one.name} = {shown}: {error}") from None
     return Settings(**values)
+
+
+def _one_of_delays(source: list[GivenSetting], values: dict[str, Any]) -> list[GivenSetting]:
+    """Returns the settings of one source. `delay` and `host_rate` of an earlier source are forgotten if this
+    source has one of them. Raises UsageError or ConfigError if it has both."""
+    given = {one.name: one.where for one in source if one.name in ("delay", "host_rate")}
+    if len(given) > 1:
+        kind: type[GossamerError] = UsageError if given["host_rate"].startswith("--") else ConfigError
+        raise kind(
+            f"{given['delay']} and {given['host_rate']}: delay and host_rate say the same, the time between two "
+            "requests to a host: give one of them"
+        )
+    for name in ("delay", "host_rate") if given else ():
+        values.pop(name, None)
+    return source
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:

@@ -146,6 +146,24 @@ def rate(value: object) -> float:
     return float(text)
 
 
+def host_rate(value: object) -> float:
+    """Parses requests to one host as a number per second: `2`, `0.5`, `2/s`, `30/m`, `100/h`. At most 1000 a
+    second. Raises ValueError.
+
+    >>> host_rate("30/m"), host_rate(2)
+    (0.5, 2.0)
+    """
+    number, slash, unit = scalar(value).strip().lower().partition("/")
+    number = f"0{number}" if number.startswith(".") else number.strip()
+    seconds_of_unit = _SECONDS.get(unit.strip() if slash else "s")
+    if seconds_of_unit is None or not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", number) or not float(number):
+        raise ValueError("it is a number of requests a second above 0, or such as 30/m, 100/h")
+    found = float(number) / seconds_of_unit
+    if found > 1000:
+        raise ValueError("it is at most 1000 requests a second")
+    return found
+
+
 def flag(value: object) -> bool:
     """Parses true or false. Also accepts yes, no, on, off, 1 and 0. Raises ValueError."""
     words = {

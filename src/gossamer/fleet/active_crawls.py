@@ -1,5 +1,5 @@
 """The crawls that one process of a worker works on. They share one event loop, and each gets capacity by its
-weight."""
+precedence and its weight."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ActiveCrawls:
         """Starts work on a crawl that this process does not work on yet, if it can."""
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
-            self._fair.share(task.name, task.weight)  # the weight may change during a slice
+            self._fair.share(task.name, task.weight, task.precedence)  # both may change during a slice
             await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
         if self._shy.get(task.name, 0) > now or (
             at is not None and at.work is not None and not at.work.done()
@@ -128,7 +128,7 @@ class ActiveCrawls:
         await self._lacking.say(task.name, at.lacks)
         limit = at.bench.setup.job.settings.time_limit
         at.bench.setup.deadline = None if limit is None else now + limit - task.spent
-        self._fair.share(task.name, task.weight)
+        self._fair.share(task.name, task.weight, task.precedence)
         at.work = asyncio.create_task(at.bench.run())
 
     async def _begin(self, task: FleetCrawl) -> ActiveCrawl:
@@ -143,7 +143,7 @@ class ActiveCrawls:
             self._store,
             self.me.name,
             self._halt,
-            room=self._fair.share(task.name, task.weight),
+            room=self._fair.share(task.name, task.weight, task.precedence),
             lanes=self.me.lanes,
             region=self.me.settings.region or "",
             ours=sign.ours,

@@ -1,8 +1,11 @@
-"""Divides the capacity of one process among crawls by weight, without leaving capacity idle (stride
-scheduling).
+"""Divides the capacity of one process among crawls by precedence and weight, without leaving capacity idle
+(stride scheduling).
 
-Each crawl has a pass that grows by 1 / weight for each claim. While several crawls want more claims than they
-get, the crawl with the highest pass waits for the others. A crawl that was offered capacity and claimed
+While a crawl wants more claims than it gets, crawls of a lower precedence make none. So it gets each place that
+becomes free, and they get what it leaves, for example while its hosts wait for their delay.
+
+Among crawls of one precedence, each has a pass that grows by 1 / weight for each claim. While several of them
+want more claims than they get, the crawl with the highest pass waits for the others. A crawl that was offered capacity and claimed
 nothing needs no more, so no crawl waits for it. A crawl that claimed something is expected to claim again at
 once, because one claim does not reach all buckets.
 """
@@ -23,12 +26,12 @@ class FairShares:
         self.most, self._clock = most, clock
         self._shares: dict[str, CrawlShare] = {}
 
-    def share(self, name: str, weight: int) -> CrawlShare:
-        """Returns the share of a crawl, with its weight updated."""
+    def share(self, name: str, weight: int, precedence: int = 0) -> CrawlShare:
+        """Returns the share of a crawl, with its weight and its precedence updated."""
         if name not in self._shares:
             self._shares[name] = CrawlShare(self)
         share = self._shares[name]
-        share.weight = max(1, weight)
+        share.weight, share.precedence = max(1, weight), precedence
         return share
 
     def drop(self, name: str) -> None:
@@ -42,8 +45,11 @@ class FairShares:
         # claims
         quantum = max(1, most // 10)
         free = most - sum(one.busy for one in self._shares.values())
-        others = [one.passed for one in self._shares.values() if one is not share and one.hungry_until > now]
-        if others:
+        hungry = [one for one in self._shares.values() if one is not share and one.hungry_until > now]
+        others = [one.passed for one in hungry if one.precedence == share.precedence]
+        if any(one.precedence > share.precedence for one in hungry):
+            free = 0
+        elif others:
             # a crawl that was idle cannot catch up on what it missed
             share.passed = max(share.passed, min(others) - quantum)
             free = min(free, round((min(others) - share.passed + quantum) * share.weight))
@@ -63,7 +69,7 @@ class CrawlShare:
     """The share of one crawl. It implements `worker.capacity.ClaimAllowance`."""
 
     def __init__(self, fair: FairShares) -> None:
-        self.passed, self.weight, self.busy, self.hungry_until = 0.0, 1, 0, 0.0
+        self.passed, self.weight, self.precedence, self.busy, self.hungry_until = 0.0, 1, 0, 0, 0.0
         self._fair = fair
 
     def ask(self, busy: int) -> int:

@@ -23,6 +23,7 @@ from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.policy import Policy
 from gossamer.frontier.producer_positions import has_active_producer
 from gossamer.frontier.stats import CrawlStatistics
+from gossamer.frontier.summary import crawl_counts
 from gossamer.model.interfaces import HistorySink
 from gossamer.state.fleet_crawls import FleetCrawl, FleetCrawls
 from gossamer.state.slots import Slots
@@ -62,12 +63,19 @@ class CrawlEnding:
             await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
         elif task.state == "ending":
             async with Slots(self._store).lead(f"end {task.name}") as mine:
-                if mine and await self._sealed(task, setup_of):
-                    ends_as = task.ends_as or "finished"
+                ends_as = task.ends_as or "finished"
+                if mine and ends_as == "finished" and await self._has_urls(task.name):
+                    revision = str(task.revision + 1)
+                    await self._tasks.turn(task.name, "ending", "running", revision=revision)
+                elif mine and await self._sealed(task, setup_of):
                     if ends_as == "finished":
                         await self._conclude(task, setup_of)
                     _, reason = await Crawls(self._store).state(task.name)
                     await self._tasks.turn(task.name, "ending", ends_as, reason)
+
+    async def _has_urls(self, name: str) -> bool:
+        """Returns whether URLs were added to a crawl after its workers had found it finished."""
+        return (await crawl_counts(self._store, name))["open"] > 0
 
     async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:
         """Requeues claims with expired leases. All workers of the crawl may be dead, and no worker starts a

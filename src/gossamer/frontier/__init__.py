@@ -5,8 +5,8 @@ script that Python calls.
 state. `stats` only reads, for entry points. `store.keys` lists every key.
 
 A script is assembled from shared Lua parts and its own file. The shared parts are `prelude` (the clock and
-common functions), `host_state` (the slots of a host), `queue` (the priority levels of a host), `seen` (the
-seen set; `filter_pages` and `quotient_filter` implement it for `--seen bloom`), `min_depth` (the shortest
-distance of each URL), `page_budget` (of discovered hosts) and `links` (adding URLs). The decisions behind the frontier are
-in docs/decisions/.
+common functions), `host_state` (the slots of a host), `host_order` (the order between hosts), `queue` (the
+priority levels of a host), `seen` (the seen set; `filter_pages` and `quotient_filter` implement it for
+`--seen bloom`), `min_depth` (the shortest distance of each URL), `page_budget` (of discovered hosts) and
+`links` (adding URLs). The decisions behind the frontier are in docs/decisions/.
 """

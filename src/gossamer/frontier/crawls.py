@@ -18,8 +18,8 @@ from gossamer.frontier.cold import Cold
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-QUEUES = ("q:", "t:", "h:", "r:", "a:", "k:", "e:")
-LEASES = ("l", "lp", "o", "rf")
+QUEUES = ("q:", "t:", "h:", "r:", "u:", "a:", "k:", "e:")
+LEASES = ("l", "lp", "o", "rf", "rt")
 
 
 async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> None:
@@ -33,7 +33,8 @@ async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> No
     for bucket in range(store.buckets):
         pipe.srem(f"{keys.tag(bucket)}c", crawl)
     pipe.delete(keys.record(crawl))
-    for key in (keys.anchors(crawl), keys.lately(crawl), keys.told(crawl), *keys.attempts(crawl)):
+    own = (keys.anchors(crawl), keys.setup(crawl), keys.lately(crawl), keys.told(crawl))
+    for key in (*own, *keys.attempts(crawl)):
         pipe.delete(key)
     pipe.hdel(f"{keys.tag(0)}@credits", f"crawl:{crawl}")
     pipe.srem(keys.CRAWLS, crawl)
@@ -185,6 +186,8 @@ class Record(msgspec.Struct):
     """Its share of a fleet's work, relative to the other crawls."""
     refreshing: bool = False
     """Whether the crawl revisits pages that it knew before (`--refresh`)."""
+    precedence: int = 0
+    """Crawls of a fleet with a lower precedence get only the capacity that this one leaves."""
 
     def at_work(self, now: float) -> float:
         """Returns a clock in seconds that advances only while a process works on the crawl. `now` is the
@@ -237,6 +240,7 @@ class Crawls:
             "job" in f,
             int(f.get("weight", 1)),
             f.get("refreshing") == "1",
+            int(f.get("precedence", 0)),
         )
 
     async def need(self, name: str) -> Record:

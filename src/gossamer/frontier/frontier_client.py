@@ -22,7 +22,7 @@ from gossamer.frontier.policy import Policy
 from gossamer.frontier.robots_results import RobotsResults
 from gossamer.model.request import Request, unpack
 from gossamer.model.verdict import ClaimEnd
-from gossamer.model.visit import Adds, Claim, Claimed, Commit, Settle
+from gossamer.model.visit import Adds, Claim, Claimed, ClaimOrder, Commit, Settle
 from gossamer.store.client import UnconfirmedReply
 from gossamer.store.keys import tag
 from gossamer.store.keys import totals as totals_key
@@ -233,6 +233,7 @@ def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
 
 __all__ = ["Frontier", "Policy"]
 
+_USUAL_ORDER = ClaimOrder()
 DEPTH_HASHES = 16_384
 """Number of hashes that store depths, over all buckets."""
 
@@ -333,7 +334,12 @@ class Frontier:
         return self.claimed(bucket, await self.store.run("claim", bucket, *self.claiming(k)))
 
     def claiming(
-        self, k: int, limit: int | None = None, size_limit: int | None = None, rate: float | None = None
+        self,
+        k: int,
+        order: ClaimOrder = _USUAL_ORDER,
+        limit: int | None = None,
+        size_limit: int | None = None,
+        rate: float | None = None,
     ) -> Any:
         """Returns the arguments of a claim. Limits that are given replace the policy's."""
         p = self.policy
@@ -351,13 +357,14 @@ class Frontier:
             p.rate if rate is None else rate,
             p.gate,
             p.of_a_host,
+            str(order),
             RUN,
         )
 
     def claimed(self, bucket: int, got: Any) -> Claimed:
         """Decodes the reply of `claim`."""
-        claims = [_claim(bucket, *got[j : j + 12]) for j in range(3, len(got), 12)]
-        return Claimed(got[0], got[1], got[2].decode(), claims, bucket)
+        claims = [_claim(bucket, *got[j : j + 12]) for j in range(4, len(got), 12)]
+        return Claimed(got[0], got[1], got[2].decode(), claims, bucket, rank=got[3])
 
     async def settle(
         self,

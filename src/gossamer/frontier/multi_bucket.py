@@ -27,7 +27,7 @@ from typing import Any, Protocol
 
 from gossamer.errors import Away, GossamerError
 from gossamer.frontier.policy import Policy
-from gossamer.model.visit import Adds, Claimed, Settle
+from gossamer.model.visit import Adds, Claimed, ClaimOrder, DueBucket, Settle
 from gossamer.store.client import UnconfirmedReply
 from gossamer.store.keys import tag
 from gossamer.store.reconnect import OutageWaiter
@@ -70,7 +70,12 @@ class BucketCalls(Protocol):
     async def adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]: ...
 
     def claiming(
-        self, k: int, limit: int | None = None, size_limit: int | None = None, rate: float | None = None
+        self,
+        k: int,
+        order: ClaimOrder = ...,
+        limit: int | None = None,
+        size_limit: int | None = None,
+        rate: float | None = None,
     ) -> Any: ...
 
     def claimed(self, bucket: int, got: Any) -> Claimed: ...
@@ -93,7 +98,7 @@ class LimitTurns:
         self._key = f"{tag(0)}{frontier.crawl}:turn"
         self._counts = f"{tag(0)}{frontier.crawl}:n"
 
-    async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
+    async def claim(self, asks: Sequence[tuple[int, int]], orders: Mapping[int, ClaimOrder]) -> list[Claimed]:
         """Claims from several buckets, one after another, within the limits. `asks` has (bucket, k) pairs.
 
         Stops without the remaining buckets after half of TURN_TIMEOUT_MS.
@@ -114,7 +119,8 @@ class LimitTurns:
                 own_pages, own_size, own_out = counts[bucket]
                 limit = max(p.limit - (pages - own_pages) - (out - own_out), 0) if p.limit >= 0 else -1
                 size_limit = p.size_limit - (size - own_size) if p.size_limit >= 0 else -1
-                one = await self._claim(bucket, min(k, left), limit, size_limit)
+                order = orders.get(bucket, ClaimOrder())
+                one = await self._claim(bucket, min(k, left), order, limit, size_limit)
                 n = len(one.claims)
                 left, out, counts[bucket][2], tat = (
                     left - n,
@@ -127,8 +133,8 @@ class LimitTurns:
                 await self._store.once("HSET", self._counts, "tat", repr(tat))
         return found
 
-    async def _claim(self, bucket: int, k: int, limit: int, size_limit: int) -> Claimed:
-        call = (bucket, self._frontier.claiming(k, limit, size_limit, 0.0))
+    async def _claim(self, bucket: int, k: int, order: ClaimOrder, limit: int, size_limit: int) -> Claimed:
+        call = (bucket, self._frontier.claiming(k, order, limit, size_limit, 0.0))
         (reply,) = await self._store.run_all("claim", [call], confirm=True)
         if isinstance(reply, Exception):
             raise reply
@@ -217,26 +223,36 @@ class AllBucketsFrontier:
         self._turns = LimitTurns(frontier)
         self._looked, self._from, self._outages = 0.0, 0, 0
 
-    async def due(self, buckets: Sequence[int] | None = None) -> dict[int, float]:
-        """Returns the seconds until the next host may start, by bucket. Buckets in which no host waits are
-        left out. `buckets` is None for all."""
+    async def due(self, buckets: Sequence[int] | None = None) -> dict[int, DueBucket]:
+        """Returns when the next host may start and how urgent it is, by bucket. Buckets in which no host
+        waits are left out. `buckets` is None for all."""
         return await self._heads(self._frontier.policy.heaps(self._frontier.waits), buckets)
 
     async def claim(
-        self, asks: Sequence[tuple[int, int]], landed: Mapping[int, Sequence[Settle]] = MappingProxyType({})
+        self,
+        asks: Sequence[tuple[int, int]],
+        orders: Mapping[int, ClaimOrder] = MappingProxyType({}),
+        landed: Mapping[int, Sequence[Settle]] = MappingProxyType({}),
     ) -> list[Claimed]:
         """Claims about `k` URLs from each (bucket, k), in that order. Buckets that could not be reached are
-        left out. `landed`: requests that have ended, by bucket. The slots of their hosts are freed first."""
+        left out. `orders`: the order of a bucket's hosts, if it is not the usual one. `landed`: requests that
+        have ended, by bucket. The slots of their hosts are freed first."""
         if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
             if landed:
                 await self.free_slots(landed)
             try:
-                return await self._turns.claim(asks)
+                return await self._turns.claim(asks, orders)
             except Away as error:
                 self._store.note(error)
                 return []
         calls = [
-            (bucket, (*self._frontier.claiming(k), *self._frontier.freeing(landed.get(bucket, ()))[1:]))
+            (
+                bucket,
+                (
+                    *self._frontier.claiming(k, orders.get(bucket, ClaimOrder())),
+                    *self._frontier.freeing(landed.get(bucket, ()))[1:],
+                ),
+            )
             for bucket, k in asks
         ]
         replies = await self._store.run_all("claim", calls, confirm=True)
@@ -252,7 +268,7 @@ class AllBucketsFrontier:
     async def requeue_expired(self) -> None:
         """Requeues expired claims of this crawl. Every LOOK_INTERVAL_S seconds, also requeues expired claims
         of crawls that no process runs."""
-        over = [bucket for bucket, wait in (await self._heads("l", None)).items() if wait <= 0]
+        over = [bucket for bucket, head in (await self._heads("l", None)).items() if head.wait <= 0]
         for reply in await self._store.run_all(
             "requeue_expired", [(bucket, self._frontier.requeuing()) for bucket in over]
         ):
@@ -318,12 +334,15 @@ class AllBucketsFrontier:
         for reply in await self._store.run_all("free_slots", calls):
             self._came(reply)
 
-    async def _heads(self, what: str, buckets: Sequence[int] | None) -> dict[int, float]:
-        due: dict[int, float] = {}
+    async def _heads(self, what: str, buckets: Sequence[int] | None) -> dict[int, DueBucket]:
+        due: dict[int, DueBucket] = {}
         for asked, reply in await self._at_servers("due_buckets", buckets, what):
             if self._came(reply):
                 now = reply[0]
-                due |= {asked[j]: (at - now) / 1000 for j, at in zip(reply[1::2], reply[2::2], strict=True)}
+                due |= {
+                    asked[j]: DueBucket((at - now) / 1000, rank)
+                    for j, at, rank in zip(reply[1::3], reply[2::3], reply[3::3], strict=True)
+                }
         return due
 
     async def _at_servers(

@@ -23,6 +23,15 @@ class RecentRates(NamedTuple):
     last: float | None = None
 
 
+class LaneRate(NamedTuple):
+    """Pages per second of the workers of one lane and region, in the last minute and in the last ten minutes.
+    `lanes`: several lanes of a worker are joined by `+`. Region '' means none."""
+
+    lanes: str
+    region: str
+    pages: tuple[float, float]
+
+
 async def recent_rates(
     store: Store, crawls: Sequence[str], now: float, began: Sequence[float]
 ) -> list[RecentRates]:
@@ -36,6 +45,25 @@ async def recent_rates(
     return [
         _recent(found[j * store.buckets : (j + 1) * store.buckets], now, start)
         for j, start in enumerate(began)
+    ]
+
+
+async def lane_rates(store: Store, crawl: str, now: float, began: float) -> list[LaneRate]:
+    """Returns the recent rates of a crawl by the lanes and the region of its workers, without the workers that
+    serve only the lane `http` and have no region. Arguments as for `recent_rates`."""
+    pipe = store.client.pipeline(transaction=False)
+    for bucket in range(store.buckets):
+        pipe.hgetall(f"{keys.tag(bucket)}{crawl}:rl")
+    found: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+    for fields in await store.guard(pipe.execute()):
+        for field, value in fields.items():
+            lanes, region, _ = field.decode().split("|")
+            number, pages = map(int, value.split(b","))
+            periods = found.setdefault((lanes, region), {})
+            periods[number] = (periods.get(number, (0, 0))[0] + pages, 0)
+    return [
+        LaneRate(lanes, region, rates_of(periods, 0, now, began).pages)
+        for (lanes, region), periods in sorted(found.items())
     ]
 
 

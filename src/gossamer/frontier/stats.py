@@ -115,6 +115,10 @@ class Letter(msgspec.Struct):
     attempts: int
     depth: int
     referrer: str | None
+    request_id: str | None = None
+    """The id of the request."""
+    added_at: float | None = None
+    """When the request was added, in seconds since the epoch."""
 
 
 class CrawlStatistics:
@@ -377,6 +381,8 @@ def _letter(number: int, bucket: int, raw: bytes) -> Letter:
         entry[1] - 48,
         request.depth,
         request.referrer,
+        request.id,
+        request.added_at,
     )
 
 

@@ -11,7 +11,18 @@ from gossamer.model.browser_profile import Guise
 from gossamer.model.minhash import GroupQuery, Placed
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
-from gossamer.model.visit import Adds, Attempt, Claim, Claimed, Commit, KnownLine, Row, Settle
+from gossamer.model.visit import (
+    Adds,
+    Attempt,
+    Claim,
+    Claimed,
+    ClaimOrder,
+    Commit,
+    DueBucket,
+    KnownLine,
+    Row,
+    Settle,
+)
 
 
 class WaitsForStore(Protocol):
@@ -29,9 +40,12 @@ class WaitsForStore(Protocol):
 class AllBucketCalls(Protocol):
     """One crawl's frontier over all buckets (`frontier.multi_bucket`)."""
 
-    async def due(self, buckets: Sequence[int] | None = None) -> dict[int, float]: ...
+    async def due(self, buckets: Sequence[int] | None = None) -> dict[int, DueBucket]: ...
     async def claim(
-        self, asks: Sequence[tuple[int, int]], landed: Mapping[int, Sequence[Settle]] = ...
+        self,
+        asks: Sequence[tuple[int, int]],
+        orders: Mapping[int, ClaimOrder] = ...,
+        landed: Mapping[int, Sequence[Settle]] = ...,
     ) -> list[Claimed]: ...
     async def requeue_expired(self) -> None: ...
     async def left(self) -> tuple[int, int]: ...

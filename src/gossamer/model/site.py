@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ KNOWN = (
     "unlocker",
     "proxies",
     "pace",
+    "host_rate",
     "headers",
     "must_have",
     "blocks",
@@ -92,6 +94,7 @@ class Site:
     - `follow`: None (what the page functions yield; without functions all links in scope), True (all links in
       scope), patterns of links, a function of the page that returns links, or False.
     - `pace`: seconds between the starts of two requests to a host, or a `Pace`.
+    - `host_rate`: requests per second to a host, or text such as `30/m`: another word for the delay of `pace`.
     - `headers`: headers that are only sent to the site's hosts.
     - `must_have`: selectors that every good page must match.
     - `blocks`: patterns of pages that are blocks in addition to the known ones. `!login` excludes a kind or
@@ -145,6 +148,7 @@ class Site:
         render: rendering.Said = None,
         proxies: Any = None,
         pace: Pace | float | str | None = None,
+        host_rate: float | str | None = None,
         headers: Mapping[str, str] | None = None,
         must_have: str | Iterable[str] = (),
         blocks: bool | str | Iterable[str] = True,
@@ -194,7 +198,7 @@ class Site:
         self.lane: str = read("lane", value_parsers.lane, "http" if lane is None else lane)
         self.says_lane, self.says_ladder = lane is not None, ladder is not None
         self.region: str | None = None if region is None else read("region", value_parsers.label, region)
-        self.pace: Pace | None = read("pace", _pace, pace)
+        self.pace: Pace | None = read("host_rate", partial(_at_rate, read("pace", _pace, pace)), host_rate)
         self.headers: Mapping[str, str] = MappingProxyType(read("headers", value_parsers.headers, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
         self.blocks: bool | tuple[patterns.Searcher, ...] = read("blocks", _blocks, blocks)
@@ -482,6 +486,15 @@ def _pace(pace: Pace | float | str | None) -> Pace | None:
         None if delay is None else value_parsers.seconds(delay),
         None if at_once is None else value_parsers.count(1, 1000, at_once),
     )
+
+
+def _at_rate(pace: Pace | None, host_rate: float | str | None) -> Pace | None:
+    """Returns the pace with the delay of a rate. Raises ValueError if the pace has a delay, too."""
+    if host_rate is None:
+        return pace
+    if pace is not None and pace.delay is not None:
+        raise ValueError("pace= sets the delay, too: give one of them")
+    return Pace(1 / value_parsers.host_rate(host_rate), None if pace is None else pace.per_host)
 
 
 def _collector(given: Any) -> Callable[[Any], Any] | None:

@@ -75,6 +75,10 @@ class PageRecord(msgspec.Struct, omit_defaults=False):
     likeness: float | msgspec.UnsetType | None = msgspec.UNSET
     text: str | msgspec.UnsetType = msgspec.UNSET
     out_links: list[str] | msgspec.UnsetType = msgspec.UNSET
+    id: str | msgspec.UnsetType = msgspec.UNSET
+    """The id of its request. Absent if the request has none."""
+    added_at: str | msgspec.UnsetType = msgspec.UNSET
+    """When its request was added, RFC 3339. Absent if the request does not say so."""
 
 
 ASIDE = "!aside"
@@ -94,6 +98,8 @@ class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
     rung: str = "plain"
     collector: str = "http"
     block: str | None = None
+    id: str | None = None
+    added_at: float | None = None
 
 
 class Raw(msgspec.Struct):
@@ -185,6 +191,10 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     console: tuple[str, ...] = ()
     region: str = ""
     """The region of the worker (`gossamer worker --region`)."""
+    id: str | None = None
+    """The id of the request."""
+    added_at: str | None = None
+    """When the request was added, RFC 3339."""
 
 
 class KnownLine(msgspec.Struct, omit_defaults=True):
@@ -220,6 +230,33 @@ class Claimed(msgspec.Struct):
     bucket: int = 0
     sure: bool = True
     """False: no replica of the store has the claims, so they must not be visited."""
+    rank: int = 0
+    """The rank of the next host (`host_order.lua`): a higher rank means a more urgent URL."""
+
+
+class DueBucket(NamedTuple):
+    """A bucket in which hosts wait: seconds until the first may start, and the rank of the host that a claim
+    then gets first (`host_order.lua`)."""
+
+    wait: float
+    rank: int
+
+
+class ClaimOrder(NamedTuple):
+    """The order in which a claim takes the hosts of a bucket that are due: those of the highest rank first.
+
+    `turn`: how many hosts the caller has claimed so far. Every 8th turn takes the host that is due longest,
+    whatever its rank. None: no turn does. `floor`: hosts of a lower rank are not taken, except by such a
+    turn. None: all hosts may be taken.
+    """
+
+    turn: int | None = 0
+    floor: int | None = None
+
+    def __str__(self) -> str:
+        """Returns the order as `ready_heaps.lua` reads it."""
+        turn = "-" if self.turn is None else self.turn % 8
+        return f"{turn} {'-' if self.floor is None else self.floor}"
 
 
 class Settle(msgspec.Struct):

@@ -3,12 +3,13 @@ nothing moves."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from gossamer.frontier.crawls import UNDER_WAY
-from gossamer.frontier.recent_rates import recent_rates
+from gossamer.frontier.recent_rates import LaneRate, lane_rates, recent_rates
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.summary import crawl_counts
 from gossamer.model.response_times import BOUNDS_S, quantile
@@ -37,18 +38,27 @@ class Current(msgspec.Struct, frozen=True):
     """None before the first request."""
     idle: Idle | None
     """Why no page came in the last QUIET_S seconds. None if one came, or if the crawl ended."""
+    lanes: Sequence[LaneRate] = ()
+    """Pages per second by the lanes and the region of the workers, for a running crawl of a fleet whose workers
+    have other lanes than `http` or a region."""
 
     def plain(self) -> dict[str, Any]:
         """Returns the values as `status --json` prints them."""
         return {
-            "pages_per_second": dict(zip(("1m", "10m"), (round(one, 3) for one in self.pages), strict=True)),
-            "requests_per_second": dict(
-                zip(("1m", "10m"), (round(one, 3) for one in self.requests), strict=True)
-            ),
+            "pages_per_second": _windows(self.pages),
+            "requests_per_second": _windows(self.requests),
             "last_page_age": None if self.last_page_age is None else round(self.last_page_age, 1),
             "response_seconds": msgspec.to_builtins(self.response),
             "idle": None if self.idle is None else self.idle._asdict(),
+            "lanes": [
+                {"lanes": one.lanes, "region": one.region, "pages_per_second": _windows(one.pages)}
+                for one in self.lanes
+            ],
         }
+
+
+def _windows(rates: tuple[float, float]) -> dict[str, float]:
+    return {"1m": round(rates[0], 3), "10m": round(rates[1], 3)}
 
 
 async def current_figures(census: CrawlStatistics, summary: Summary, *, why: bool = True) -> Current:
@@ -65,6 +75,7 @@ async def current_figures(census: CrawlStatistics, summary: Summary, *, why: boo
         age,
         await _response_times(census, record.name),
         await why_idle(census, record, summary) if quiet and why else None,
+        await lane_rates(census.store, record.name, now, record.started_at) if going and record.fleet else (),
     )
 
 

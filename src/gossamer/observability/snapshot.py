@@ -67,7 +67,7 @@ class CrawlNow(msgspec.Struct):
     @property
     def waits_for_output(self) -> bool:
         """Whether an output does not answer, so that its rows wait in the workers."""
-        return self.state == "running" and "waiting for it" in self.reason
+        return self.state in ("running", "ending") and "waiting for it" in self.reason
 
     @property
     def pending(self) -> int:

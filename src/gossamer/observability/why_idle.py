@@ -54,10 +54,10 @@ async def why_idle(census: CrawlStatistics, record: Record, summary: Summary) ->
         return Idle(
             "paused", f"paused{f': {record.reason}' if record.reason else ''}; gossamer resume {record.name}"
         )
-    if record.state != "running":
-        return Idle("ending", f"{record.state}: visits in flight end, then its outputs are closed")
     if record.reason and "waiting for it" in record.reason:
         return Idle("sink-away", record.reason)
+    if record.state != "running":
+        return Idle("ending", f"{record.state}: visits in flight end, then its outputs are closed")
     return await _servers(census) or await _workers(census, record) or await _hosts(census, record, summary)
 
 

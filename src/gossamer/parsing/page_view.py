@@ -267,16 +267,11 @@ class PageView:
             )
         self.counted[name] = self.counted.get(name, 0) + n
 
-    def request(self, url: str, *, json: Any = None, **needs: Any) -> Request:
-        """Returns a request for a URL, which may be relative to the page's base URL. `needs` are the
-        request's options: use, carry, priority, method, headers, body and the others in NEEDS.
-
-        `json`: a value that is sent as JSON, with POST unless `method` says otherwise. `again=True`: the
-        request is made even if the crawl has visited the URL. `key`: identifies the request on its host in
-        place of its URL. Raises ValueError for a value that JSON cannot express."""
-        if json is not None:
-            needs = _with_json(needs, json)
-        return _request(self, self.urljoin(url), needs)
+    @property
+    def request(self) -> RequestMaker:
+        """`page.request(url)` returns a new request. `page.request.id` and `page.request.added_at` are those
+        of the request that fetched this page."""
+        return RequestMaker(self)
 
     def form(self, selector: str | None = None) -> Form:
         """Returns the first form that a CSS selector finds. Without a selector, returns the form with a
@@ -319,6 +314,36 @@ class PageView:
                 self.shut.add(href)
             else:
                 yield _request(self, resolved, dict(needs))
+
+
+class RequestMaker:
+    """`page.request`: makes requests, and has the id and the time of the page's own request."""
+
+    __slots__ = ("_view",)
+
+    def __init__(self, view: PageView) -> None:
+        self._view = view
+
+    def __call__(self, url: str, *, json: Any = None, **needs: Any) -> Request:
+        """Returns a request for a URL, which may be relative to the page's base URL. `needs` are the
+        request's options: use, carry, priority, method, headers, body and the others in NEEDS.
+
+        `json`: a value that is sent as JSON, with POST unless `method` says otherwise. `again=True`: the
+        request is made even if the crawl has visited the URL. `key`: identifies the request on its host in
+        place of its URL. Raises ValueError for a value that JSON cannot express."""
+        if json is not None:
+            needs = _with_json(needs, json)
+        return _request(self._view, self._view.urljoin(url), needs)
+
+    @property
+    def id(self) -> str | None:
+        """The id of the request that fetched the page, or None."""
+        return self._view.request_.id
+
+    @property
+    def added_at(self) -> float | None:
+        """When the request that fetched the page was added, in seconds since the epoch, or None."""
+        return self._view.request_.added_at
 
 
 def _with_json(needs: dict[str, Any], value: Any) -> dict[str, Any]:

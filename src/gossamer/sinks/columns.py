@@ -7,7 +7,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -18,7 +18,7 @@ from uuid import UUID
 import msgspec
 
 from gossamer.model.item import field_names
-from gossamer.model.visit import Row
+from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.field_types import FieldType, hints_of, shape_of
 from gossamer.sinks.jsonl import text
 
@@ -96,27 +96,37 @@ _TYPES: dict[Any, str] = {
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
+LATER = ("region", "id", "added_at")
+"""Columns of records that files of earlier versions lack. Their values are left out there."""
+_GIVEN = (Column("id"), Column("added_at", "time"))
 _GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))
 
 
-def page_columns(text: bool = False, links: bool = False, duplicates: bool = False) -> tuple[Column, ...]:
+def page_columns(
+    text: bool = False, links: bool = False, duplicates: bool = False, ids: bool = False
+) -> tuple[Column, ...]:
     """Returns the columns of the kind "page". `text` and `links` are the options `--text` and `--links`.
-    `duplicates`: pages are compared with each other, so each row names its group."""
+    `duplicates`: pages are compared with each other, so each row names its group. `ids`: requests have ids,
+    or times at which they were added."""
     columns = _PAGE + (_GROUP if duplicates else ())
     if text:
         columns += (Column("text"),)
     if links:
         columns += (Column("out_links", "strings"),)
-    return columns
+    return columns + (_GIVEN if ids else ())
 
 
-def item_columns(items: Iterable[type], compared: bool = False) -> dict[str, tuple[Column, ...]]:
+def item_columns(
+    items: Iterable[type], compared: bool = False, ids: bool = False
+) -> dict[str, tuple[Column, ...]]:
     """Returns the columns by kind from the fields of item classes. Classes of one kind share the union of
     their fields.
 
-    `compared`: a step of the site marks equal and nearly equal items, so each row names its group.
+    `compared`: a step of the site marks equal and nearly equal items, so each row names its group. `ids`:
+    requests have ids, or times at which they were added.
     """
-    more = tuple(Column(f"_{one.name}", one.type) for one in _GROUP) if compared else ()
+    added = (_GROUP if compared else ()) + (_GIVEN if ids else ())
+    more = tuple(Column(f"_{one.name}", one.type) for one in added)
     kinds: dict[str, dict[str, Column]] = {}
     for item in items:
         hints = hints_of(item)
@@ -134,10 +144,10 @@ def _column(name: str, annotation: Any) -> Column:
 
 
 def struct_columns(struct: type[msgspec.Struct]) -> tuple[Column, ...]:
-    """Returns the columns of a struct's fields. The fields `ts` and `seen_at` are times."""
+    """Returns the columns of a struct's fields. The fields `ts`, `seen_at` and `added_at` are times."""
     hints = typing.get_type_hints(struct)
     return tuple(
-        Column(name, "time" if name in ("ts", "seen_at") else column_type(hints[name]))
+        Column(name, "time" if name in ("ts", "seen_at", "added_at") else column_type(hints[name]))
         for name in struct.__struct_fields__
     )
 
@@ -205,6 +215,19 @@ def loose_names(rows: Iterable[Row]) -> list[str]:
 def extra_fields(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
     """Returns the fields of a row that have no column, or None."""
     data = row.data
+    if type(data) is PageRecord:
+        return given_fields(data, names)
     if type(data) is not dict or (data.keys() <= names and EXTRA not in data):
         return None
     return {name: value for name, value in data.items() if name not in names or name == EXTRA}
+
+
+def given_fields(record: PageRecord, names: Container[str]) -> dict[str, Any] | None:
+    """Returns the id of a page's request and the time at which it was added, if there are no columns for
+    them. Returns None if the request has neither."""
+    if record.id is msgspec.UNSET and record.added_at is msgspec.UNSET:
+        return None
+    found = {"id": record.id, "added_at": record.added_at}
+    return {
+        name: one for name, one in found.items() if one is not msgspec.UNSET and name not in names
+    } or None

@@ -21,7 +21,16 @@ from gossamer.errors import SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.column_choice import OWN, ColumnChoice
-from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, cell_value, extra_fields, loose_names
+from gossamer.sinks.columns import (
+    EXTRA,
+    LATER,
+    OURS,
+    Column,
+    Columns,
+    cell_value,
+    extra_fields,
+    loose_names,
+)
 from gossamer.sinks.crash_safe_file import ExactFile
 from gossamer.sinks.jsonl import Stdout, encodable, text
 
@@ -93,6 +102,7 @@ class Csv:
             own = tuple(column.name for column in OURS) if chosen is None else tuple(chosen)
         items = columns is None or chosen is not None or set(own) >= _OURS
         self._names = (*own, EXTRA) if items and extra else own
+        self._later = {f"_{name}" for name in LATER} if items else set(LATER)
         self._own_fields = extra
         self._loose = columns is None
         self._field = guarded_field if guard else unguarded_field
@@ -133,16 +143,18 @@ class Csv:
             else:
                 values = [data.get(name) for name in order]
                 if extra := extra_fields(row, known):
-                    if EXTRA not in known:
-                        raise SinkError(_lacks(self._file.path, extra))
-                    values[order.index(EXTRA)] = text(extra)
+                    if EXTRA in known:
+                        values[order.index(EXTRA)] = text(extra)
+                    elif missing := [name for name in extra if name not in self._later]:
+                        raise SinkError(_lacks(self._file.path, missing))
             fields.append([self._field(value) for value in values])
         return fields
 
     def _header(self) -> tuple[str, ...]:
         head = self._file.head().decode("utf-8-sig", "replace")
         names = tuple(next(csv.reader(io.StringIO(head, newline="")), []))
-        if missing := [name for name in self._names if name not in names and (self._loose or name != EXTRA)]:
+        needed = [name for name in self._names if name not in self._later]
+        if missing := [name for name in needed if name not in names and (self._loose or name != EXTRA)]:
             raise SinkError(_lacks(self._file.path, missing))
         return names
 

@@ -30,7 +30,7 @@ from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import PAGE_BYTES, REPAIR, AppendLog, unknown_to_store
-from gossamer.sinks.columns import EXTRA, OURS, Column
+from gossamer.sinks.columns import EXTRA, OURS, Column, extra_fields
 from gossamer.sinks.crash_safe_file import (
     Mark,
     check_owner,
@@ -330,10 +330,12 @@ class Parquet:
 
 def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit]) -> bytes:
     """Encodes rows for the journal. Many records become a batch, other rows become lines."""
+    names = frozenset(column.name for column in columns)
     if (
         len(rows) >= _MIN_BATCH_RECORDS
         and len({type(row.data) for row in rows}) == 1
         and isinstance(rows[0].data, Struct)
+        and not any(extra_fields(row, names) for row in rows)
     ):
         from gossamer.sinks.arrow import encode_batch
 

@@ -30,6 +30,7 @@ from gossamer.sinks.columns import (
     Columns,
     cell_value,
     extra_fields,
+    given_fields,
     loose_names,
 )
 from gossamer.sinks.history import (
@@ -73,7 +74,8 @@ def row_values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any]
     for row in rows:
         data, extra = row.data, None
         if record and type(data) is PageRecord:
-            cells = [row.key, *record(data), None]
+            given = given_fields(data, known)
+            cells = [row.key, *record(data), given and text(given)]
             for n in odd:
                 cells[n] = cell(cells[n])
             found_rows.append(cells)

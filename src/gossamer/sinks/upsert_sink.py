@@ -13,15 +13,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
 from gossamer.errors import SinkAway, SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
-from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
+from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, given_fields
 from gossamer.sinks.history import STORED, ItemState, Name, PastState, fold_writes, stored_columns
+from gossamer.sinks.jsonl import text
 from gossamer.sinks.refused_rows import Refuse, count_refused
 from gossamer.sinks.row_fitting import Fit, Misfit, fit_row
 
@@ -235,7 +236,11 @@ class TableColumns:
         if self._record is not None and all(type(row.data) is PageRecord for row, _ in rows):
             record = self._record
             found = [
-                [row.key, *[None if value is msgspec.UNSET else value for value in record(row.data)], None]
+                [
+                    row.key,
+                    *[None if value is msgspec.UNSET else value for value in record(row.data)],
+                    (given := given_fields(cast(PageRecord, row.data), self.names)) and text(given),
+                ]
                 for row, _ in rows
             ]
         else:

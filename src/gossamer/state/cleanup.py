@@ -315,6 +315,7 @@ async def _remove(broom: Cleaner, name: str) -> Removed:
         await broom.do(client.srem(f"{keys.tag(bucket)}c", name))
     found = await _keys_of(broom, {name})
     await broom.do(client.delete(keys.anchors(name)))
+    await broom.do(client.delete(keys.setup(name)))
     await broom.do(client.hdel(f"{keys.tag(0)}@credits", f"crawl:{name}"))
     await broom.do(client.srem(keys.CRAWLS, name))
     await broom.do(client.delete(keys.record(name)))

@@ -81,6 +81,8 @@ class FleetCrawl(NamedTuple):
     """How many times the crawl was submitted since it began."""
     apart: tuple[str, ...]
     """Groups of sites, `SITE+SITE`, whose hosts wait for workers with the files of all these sites."""
+    precedence: int = 0
+    """Crawls of a higher precedence get all capacity that they can use."""
 
 
 class FleetCrawls:
@@ -116,13 +118,23 @@ class FleetCrawls:
         for name in names:
             pipe.hmget(
                 keys.record(name),
-                ["state", "weight", "spent", "sites", "ends_as", "started_at", "revision", "apart"],
+                [
+                    "state",
+                    "weight",
+                    "spent",
+                    "sites",
+                    "ends_as",
+                    "started_at",
+                    "revision",
+                    "apart",
+                    "precedence",
+                ],
             )
             pipe.hexists(keys.record(name), "job")
         found = await self._store.guard(pipe.execute())
         tasks = []
         for at, name in enumerate(names):
-            (state, weight, spent, sites, ends_as, began, revision, apart), fleet = (
+            (state, weight, spent, sites, ends_as, began, revision, apart, precedence), fleet = (
                 found[2 * at],
                 found[2 * at + 1],
             )
@@ -139,6 +151,7 @@ class FleetCrawls:
                     (began or b"").decode(),
                     int(revision or 0),
                     tuple((apart or b"").decode().split()),
+                    int(precedence or 0),
                 )
             except (ValueError, RecursionError) as error:  # a damaged record must not stop the others
                 if name not in self._damaged:
@@ -155,6 +168,21 @@ class FleetCrawls:
             pairs["ended_at"] = repr(await store_time(self._store))
         flat = [x for pair in pairs.items() for x in pair]
         return bool(await self._do(self._store.client.eval(_TURN, 1, keys.record(name), was, *flat)))
+
+    async def reopen(self, name: str) -> bool:
+        """Resumes a finished crawl that has new URLs. Every worker takes it up again within a second. Returns
+        whether it was finished."""
+        key, now = keys.record(name), await store_time(self._store)
+        found = await self._do(self._store.client.hmget(key, ["revision", "idle", "ended_at"]))
+        revision, idle, ended = (float(value or 0) for value in found)
+        return await self.turn(
+            name,
+            "finished",
+            "running",
+            ended_at="",
+            idle=repr(idle + now - (ended or now)),
+            revision=str(int(revision) + 1),
+        )
 
     async def versions(self, name: str, sites: dict[str, str]) -> None:
         """Sets the versions of the crawl's sites that the fleet runs from now on."""
@@ -183,8 +211,12 @@ class FleetCrawls:
         await self._do(self._store.client.eval(_APART, 1, keys.record(name), group))
 
     async def set_weight(self, name: str, weight: int) -> None:
-        """Sets the crawl's share of the fleet's work."""
+        """Sets the crawl's share of the fleet's work, among crawls of its precedence."""
         await self._do(self._store.client.hset(keys.record(name), "weight", str(weight)))
+
+    async def set_precedence(self, name: str, precedence: int) -> None:
+        """Sets the crawl's precedence. Crawls of a lower one get only capacity that it leaves."""
+        await self._do(self._store.client.hset(keys.record(name), "precedence", str(precedence)))
 
     async def add_time(self, name: str, seconds: float) -> None:
         """Adds `seconds` to the time that was spent on a crawl."""

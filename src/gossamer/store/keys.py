@@ -10,7 +10,7 @@ other keys, so the store must allow derived keys within a slot.
 | --- | --- | --- | --- | --- |
 | `gossamer` | hash | version, buckets, seed, psl: must equal those of every client; `id`: the store's identity (`store`) | store | forever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
-| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must be equal on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds of work, `idle` seconds without work since the start, `door` (JSON: pid, host, folder, files of the process that runs it), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1: a pass of `--refresh`); for a fleet's crawl also `job` (the submitted job), `revision` (how many times it was submitted), `weight`, `ends_as`, `reach:SITE` (JSON, `sites.remote_sites`: data for workers without the site's file), `apart` (groups `SITE+SITE` whose hosts wait for workers with all these files) | crawls | until removed |
+| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must be equal on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds of work, `idle` seconds without work since the start, `door` (JSON: pid, host, folder, files of the process that runs it), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1: a pass of `--refresh`); for a fleet's crawl also `job` (the submitted job), `revision` (how many times it was submitted), `weight`, `precedence`, `ends_as`, `reach:SITE` (JSON, `sites.remote_sites`: data for workers without the site's file), `apart` (groups `SITE+SITE` whose hosts wait for workers with all these files) | crawls | until removed |
 | `gossamer:workers` | hash | worker's name -> its record (JSON, `state.workers`) | the worker | a day after its last heartbeat |
 | `gossamer:orders` | hash | worker's name -> `drain` or `stop` | workers | until the worker is gone |
 | `gossamer:refused` | hash | `WORKER TAB CRAWL`, or `WORKER TAB SITE TAB CRAWL` -> why the worker does no work for the crawl or site | workers | until the worker works for it, or the crawl ends |
@@ -19,7 +19,8 @@ other keys, so the store must allow derived keys within a slot.
 | `gossamer:name:WORKER` | string | token of the process that uses this worker name | the worker | 15 s |
 | `gossamer:slot:LANE:I` | string | token of the process that holds the slot, or `queued ...` | slots | 6 s |
 | `gossamer:lead:WHAT` | string | token of the one process that does this task: `slots`, `end CRAWL` | slots | 6 s |
-| `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
+| `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope; FROM is '' for a host that `gossamer add --as-seeds` brought into scope | crawls | until removed |
+| `gossamer:setup:NAME` | string | setup of a crawl that no fleet runs, without outputs and secrets (`app.job_payload`), for `gossamer add` | stored_setup | until removed |
 | `gossamer:quality:SITE` | list | last good runs of a site, at most 10, newest first (JSON, `model.quality.GoodRun`) | quality | 400 days after the last one |
 | `gossamer:lately:CRAWL` | stream | recent pages of a crawl whose gates are checked while it runs: `w` the process that saw them, `p` their number, `n` (JSON) their counts; at most 100 entries | quality | a day after the last one |
 | `gossamer:told:CRAWL` | set | gates about which a warning was given | quality | an hour after the last one |
@@ -44,6 +45,8 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}@rung:HOST` | string | rung that gets the host's pages (JSON, `politeness.ladder`) | learned_rung | 30 days after the last change |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | store_robots | 48 h |
 | `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Names of heaps are `LANE` or `LANE@REGION`; `LANE+SITE+SITE` for hosts that wait for workers with the files of all these sites; `LANE!` or `LANE!@REGION` for hard hosts | all verbs | while hosts wait |
+| `{b:N}CRAWL:u:HEAP` | zset | the hosts of a ready heap by the level of their next URL, and by time within a level (`host_order.lua`) | all verbs | while hosts wait, if the bucket has had URLs of several levels |
+| `{b:N}CRAWL:rt` | zset | if there were several levels: host -> ms when its next retry is due | settle claim | until then |
 | `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap if that is not `http` (with `?` at the end if requests need regions), `Y` the heap that it is in if that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` 1 if a seed was redirected to it; if hosts have limits (`host_limits.lua`): `B` bytes, `F` ms of its first claim in the crawl's working time | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
 | `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> their number, `cLEVEL` -> number of the last entry brought back | add settle cold_refill | while there are some |
@@ -61,7 +64,7 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle requeue_expired | while claims are open |
 | `{b:N}CRAWL:d:X` | hash | with a depth limit: part of the fingerprint -> minimum depth at which the URL was found, plus 100 once it was visited | add settle | the crawl |
 | `{b:N}CRAWL:a:HOST` | list | `LEVEL TAB LANE TAB HI TAB LO TAB entry`: links to a host outside the scope, kept in case a seed is redirected to it; at most 1,000 | add settle admit_held_links | the crawl |
-| `{b:N}CRAWL:g` | hash | generations of the seen set: `n` their number, `sI` sets (bloom: pages), `cI` URLs in the generation. Cold store: `hot` maximum URLs of a host and level outside it (0: no maximum), `out` URLs in it, `seq` the last number given. `lost`: expected new URLs wrongly taken for known ones so far, in 10^-12 URLs | add settle | the crawl |
+| `{b:N}CRAWL:g` | hash | generations of the seen set: `n` their number, `sI` sets (bloom: pages), `cI` URLs in the generation. Cold store: `hot` maximum URLs of a host and level outside it (0: no maximum), `out` URLs in it, `seq` the last number given. `lost`: expected new URLs wrongly taken for known ones so far, in 10^-12 URLs. `lv`: the level of the first URL, with `*` after it once there were several | add settle | the crawl |
 | `{b:N}CRAWL:s:GEN:X` | set | seen set: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
 | `{b:N}CRAWL:b:NODE` | string | seen set: a page of a filter (`filter_pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
@@ -72,6 +75,7 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | near_duplicates | the crawl |
 | `{b:000}CRAWL:turn` | string | the worker whose turn it is to claim under limits, if there are many buckets | multi_bucket | 5 s |
 | `{b:N}CRAWL:rp` | hash | recent periods of 10 s: number modulo 64 -> `NUMBER,PAGES,REQUESTS`; `at` ms of the last page | settle | the crawl |
+| `{b:N}CRAWL:rl` | hash | the same by the lanes and the region of the worker: `LANES\|REGION\|NUMBER modulo 64` -> `NUMBER,PAGES`; workers of lane `http` without a region are left out | settle | the crawl |
 | `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |
 | `{b:000}@schedules` | set | names of all schedules | edit_schedule | forever |
 | `{b:000}@schedule:NAME` | hash | `spec` (JSON), `rev` the number of its last change, `mark` ms up to which due times are decided, counts `runs failed skipped missed` | edit_schedule due_runs scheduled_run | until removed |
@@ -130,6 +134,11 @@ def anchors(crawl: str) -> str:
     return f"gossamer:anchors:{crawl}"
 
 
+def setup(crawl: str) -> str:
+    """Returns the key of the stored setup of a crawl that no fleet runs."""
+    return f"gossamer:setup:{crawl}"
+
+
 def group(name: str) -> str:
     """Returns the key of a group of hosts, `ip:192.0.2.1` or `domain:example.com`. Each group has its own
     cluster slot."""
@@ -176,10 +185,10 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of such a crawl would
 look like those of hosts."""
 
-_CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|turn:[a-z]+|pl|po)"
+_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

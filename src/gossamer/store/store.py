@@ -24,7 +24,7 @@ BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
 BUCKETS_CLUSTER = 1024
 FOR_EVER = float("inf")
-_FIRST = ("prelude", "breaker", "heap_of_host", "host_state")
+_FIRST = ("prelude", "breaker", "host_order", "heap_of_host", "host_state")
 _TAKING = (
     "prelude",
     "queue",
@@ -49,10 +49,12 @@ _SHARED = {
         "crawl_limits",
         "failover",
         "ready_heaps",
+        "ready_ranks",
+        "claim_order",
         "grant_leases",
     ),
     "free_slots": ("prelude", "landed"),
-    "due_buckets": ("prelude", "ready_heaps"),
+    "due_buckets": ("prelude", "ready_heaps", "ready_ranks"),
     "requeue_expired": ("prelude", "queue"),
     "abandoned_crawls": ("prelude",),
     "dead_letters": ("prelude", "queue", "cold_spill"),

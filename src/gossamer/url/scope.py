@@ -81,7 +81,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             longest=longest,
             today=today or date.today(),
         )
-        return empty._with(seeds)
+        return empty.with_seeds(seeds)
 
     def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None:
         """Returns the reason for refusing a URL found at `depth` (a word of verdict.SKIPS), or None if the
@@ -179,9 +179,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         >>> wider = Scope.of(["https://example.com/"]).re_anchored("https://example.com/", "https://www.example.com/")
         >>> wider.refuse("https://www.example.com/a", "www.example.com", 1)
         """
-        return self if from_url == to_url or to_url in self.seeds else self._with([to_url])
+        return self if from_url == to_url or to_url in self.seeds else self.with_seeds([to_url])
 
-    def _with(self, seeds: Iterable[str]) -> Scope:
+    def with_seeds(self, seeds: Iterable[str]) -> Scope:
         """Returns the scope with additional seeds."""
         seeds = list(seeds)
         hosts = [urls.host(seed) for seed in seeds]

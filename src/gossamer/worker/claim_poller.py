@@ -1,18 +1,25 @@
 """Decides which buckets a worker polls for claims, and when. One call per server returns the buckets in which
 a host is due.
 
-All workers see the same buckets, so each worker visits them in a different order. URLs that other workers add
-become visible at the next poll of all buckets. Changes by this worker's own settles are visible at once.
+Buckets whose first host has the highest rank, which means the most urgent URL, are asked first, and only for
+hosts of that rank. What room is left goes to the next rank. Every 8th claim goes to the bucket whose host is
+due longest, so nothing starves.
+
+All workers see the same buckets, so each worker visits those of a rank in a different order. URLs that other
+workers add become visible at the next poll of all buckets. Changes by this worker's own settles are visible at
+once.
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 import random
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 
 from gossamer.model.interfaces import FrontierVerbs
-from gossamer.model.visit import Claimed
+from gossamer.model.visit import Claimed, ClaimOrder, DueBucket
 from gossamer.worker.capacity import FleetCaps
 from gossamer.worker.landed_visits import LandedVisits
 
@@ -27,6 +34,8 @@ CAPPED_RETRY_S = 0.02
 MIN_CLAIMS_PER_BUCKET = 4
 """Minimum number of claims requested from each of several buckets. A call for one claim costs as much as a
 call for several."""
+MAX_RANKS_PER_ROUND = 4
+"""Maximum number of ranks that a round asks for one after another. The last call takes all other ranks."""
 
 
 class ClaimPoller:
@@ -44,6 +53,10 @@ class ClaimPoller:
         self._capped_until = 0.0
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
         """The monotonic time at which each bucket is due."""
+        self._ranks: dict[int, int] = {}
+        """The rank of the first host in each of these buckets."""
+        self._turns = random.randrange(8)
+        """Number of claims so far, from a random start. Every 8th takes the host that is due longest."""
         self._touched: set[int] = set()
         self._look_at = 0.0
         self._turn = random.sample(range(buckets), buckets)
@@ -99,26 +112,38 @@ class ClaimPoller:
         if self._frontier.patience.away:
             return []
         landed = self._landed.take(want) if self.short else {}
-        asks = self._asks(want, landed)
-        if not asks:
-            return []
-        got = await self._frontier.everywhere.claim(asks, landed)
-        self.short = sum(len(one.claims) for one in got) < want
-        now = time.monotonic()
-        for bucket, _ in asks:  # a bucket that did not answer is polled again in the next round
-            self._due.pop(bucket, None)
-        for one in got:
-            self._put(one, now, dict(asks)[one.bucket])
-        if self._buckets == 1:
-            self._due.setdefault(0, now + TICK_S)
+        got: list[Claimed] = []
+        below, left, asked = math.inf, want, False
+        for turn in range(MAX_RANKS_PER_ROUND):
+            asks, orders, below = self._asks(
+                left, below, () if turn else landed, first=not turn, last=turn == MAX_RANKS_PER_ROUND - 1
+            )
+            if not asks or self._frontier.patience.away:
+                break
+            found = await self._frontier.everywhere.claim(asks, orders, {} if turn else landed)
+            now, asked = time.monotonic(), True
+            for bucket, _ in asks:  # a bucket that did not answer is polled again in the next round
+                self._due.pop(bucket, None)
+            for one in found:
+                self._put(one, now, dict(asks)[one.bucket])
+                left -= len(one.claims)
+                self._turns += len(one.claims)
+            got += found
+            if self._buckets == 1:
+                self._due.setdefault(0, now + TICK_S)
+            if left <= 0 or self._buckets == 1:
+                break
+        if asked:
+            self.short = left > 0
         return got
 
     def _put(self, one: Claimed, now: float, wanted: int) -> None:
-        wait = max((one.next_at - one.now) / 1000, 0.0) if one.next_at >= 0 else None
+        wait = (one.next_at - one.now) / 1000 if one.next_at >= 0 else None
+        self._ranks[one.bucket] = one.rank
         if self._buckets == 1:
             self.waiting = wait is not None or bool(one.limit)
             self._due[0] = now + (
-                min(TICK_S if wait is None else wait, TICK_S) if len(one.claims) < wanted else 0.0
+                min(TICK_S if wait is None else max(wait, 0.0), TICK_S) if len(one.claims) < wanted else 0.0
             )
         elif wait is not None:
             self._due[one.bucket] = now + (max(wait, 0.01) if not one.claims else wait)
@@ -128,9 +153,9 @@ class ClaimPoller:
         if now >= self._look_at:
             self._touched.clear()
             self._look_at = now + POLL_ALL_INTERVAL_S
-            self._due = {
-                bucket: now + wait for bucket, wait in (await self._frontier.everywhere.due()).items()
-            }
+            found = await self._frontier.everywhere.due()
+            self._due, self._ranks = {}, {}
+            self._note(now, found)
             if min(self._due.values(), default=now + QUIET_S) >= self._look_at:
                 self._look_at = now + QUIET_S
             self.waiting = bool(self._due)
@@ -139,20 +164,56 @@ class ClaimPoller:
             found = await self._frontier.everywhere.due(some)
             for bucket in some:
                 self._due.pop(bucket, None)
-            self._due |= {bucket: now + wait for bucket, wait in found.items()}
+            self._note(now, found)
             self.waiting = bool(self._due)
 
-    def _asks(self, want: int, landed: Collection[int]) -> Sequence[tuple[int, int]]:
-        """Returns the buckets of `landed` and those that are due, with the number of claims to request from
-        each."""
+    def _note(self, now: float, found: Mapping[int, DueBucket]) -> None:
+        for bucket, one in found.items():
+            self._due[bucket], self._ranks[bucket] = now + one.wait, one.rank
+
+    def _asks(
+        self, want: int, below: float, landed: Collection[int], *, first: bool, last: bool
+    ) -> tuple[list[tuple[int, int]], dict[int, ClaimOrder], float]:
+        """Returns the buckets to ask with the number of claims to request from each, the order of their
+        hosts, and the rank that was asked for.
+
+        These are the buckets of `landed`, and the due buckets of the highest rank below `below`, or with
+        `last` all of a rank below it. `first`: turns for the host that is due longest are included.
+        """
         now = time.monotonic()
-        due = [bucket for bucket, at in self._due.items() if at <= now and bucket not in landed]
-        if len(due) > 1:
-            due.sort(key=lambda bucket: (self._turn[bucket] - self._next) % self._buckets)
-            due = due[: -(-want // MIN_CLAIMS_PER_BUCKET)]
-            self._next = (self._turn[due[-1]] + 1) % self._buckets
-        due = [*landed, *due][:want]
-        if not due:
-            return []
-        share, more = divmod(want, len(due))
-        return [(bucket, share + (n < more)) for n, bucket in enumerate(due)]
+        due = [
+            bucket
+            for bucket, at in self._due.items()
+            if at <= now and self._rank(bucket) < below and bucket not in landed
+        ]
+        if self._buckets == 1:
+            return ([(0, want)], {0: ClaimOrder(self._turns)}, below) if due or landed else ([], {}, below)
+        share = max(1, want // (len(landed) + len(due))) if landed else 0
+        asks, orders = [(bucket, share) for bucket in landed], dict[int, ClaimOrder]()
+        want -= share * len(landed)
+        if not due or want <= 0:
+            return asks, orders, below
+        top = max(map(self._rank, due))
+        late = list[int]()
+        if first and any(self._rank(bucket) < top for bucket in due):
+            turns = (self._turns + want) // 8 - self._turns // 8
+            late = heapq.nsmallest(turns, due, key=lambda bucket: self._due[bucket])
+        asks += [(bucket, 1) for bucket in late]
+        orders |= {bucket: ClaimOrder(7) for bucket in late}
+        best = [bucket for bucket in due if (last or self._rank(bucket) == top) and bucket not in late]
+        if not best or (want := want - len(late)) <= 0:
+            return asks, orders, below
+        if len(best) > 1:
+            best.sort(key=lambda bucket: (self._turn[bucket] - self._next) % self._buckets)
+            best = best[: -(-want // MIN_CLAIMS_PER_BUCKET)]
+            self._next = (self._turn[best[-1]] + 1) % self._buckets
+        share, more = divmod(want, len(best))
+        turn = self._turns
+        for n, bucket in enumerate(best):
+            asks.append((bucket, share + (n < more)))
+            orders[bucket] = ClaimOrder(turn if first and not late else None, None if last else top)
+            turn += asks[-1][1]
+        return asks, orders, top
+
+    def _rank(self, bucket: int) -> int:
+        return self._ranks.get(bucket, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -91,6 +91,13 @@ class CrawlScope:
         if (source, target) not in self._known and not self._is_open:
             await self._redirects.anchor(self._crawl, source, target)
             await self._grow(source, target)
+
+    def widen(self, seeds: Sequence[str]) -> None:
+        """Adds seeds to the scope of this process only."""
+        self.rules = self.rules.with_seeds(seeds)
+        for seed in seeds:
+            self._seeds.add(urls.host(seed))
+        self.intake.widen(self.rules)
 
     async def release(self) -> None:
         """Stops keeping links for later redirects once all seeds are answered."""

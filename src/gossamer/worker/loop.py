@@ -212,6 +212,8 @@ class Worker:
             if not want:
                 if not offered and not self._asking.short:
                     self.limiter.need_more()
+                if self._asking.next_at > time.monotonic():
+                    self.room.rests(busy)  # no host is due, so other crawls need not wait
                 return ""
             got = await self._asking.claims(want)
             claims = sum(len(one.claims) for one in got)

@@ -43,6 +43,9 @@ FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0
 REPORT_OUTAGE_AFTER_S = 1.0
 """Seconds of an outage before it is reported."""
 
+WAITING = ": waiting for it"
+"""The end of the message that reports an outage."""
+
 Say = Callable[[str, bool], Awaitable[None]]
 """A function that is called with a message and with whether the outage continues."""
 Result = TypeVar("Result")
@@ -98,12 +101,17 @@ class SinkRetry:
         self._pause = min(2 * self._pause, MAX_RETRY_S)
         if not self._told and now - self._since >= REPORT_OUTAGE_AFTER_S:
             self._told = str(error)
-            await self._say(f"{error}: waiting for it", True)
+            await self._say(f"{error}{WAITING}", True)
+
+    def take_over(self, reported: str) -> None:
+        """Records an outage that a process reported which no longer runs, so that its end is reported."""
+        self._told = reported
 
     async def back(self) -> None:
         """Records that the sink answers again, and reports the end of a reported outage."""
         if self._told and self._say is not None:
-            await self._say(f"the output answers again after {time.monotonic() - self._since:.0f} s", False)
+            after = f" after {time.monotonic() - self._since:.0f} s" if self._since else ""
+            await self._say(f"the output answers again{after}", False)
         self._since, self._pause, self._next, self._told = 0.0, FIRST_RETRY_S, 0.0, ""
 
 
@@ -153,18 +161,26 @@ class Outputs:
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
         self._waiting = SinkRetry(say, stop, deadline)
+        self._shipping = SinkRetry(say, stop, deadline)  # a success of another sink does not end its outage
         self._lengths: dict[str, int] = {}
         self._attempts = attempts
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
         self._patiently = _patient(self._waiting, self._thread)
+        self._ship_patiently = _patient(self._shipping, self._thread)
         self.filler = OutputBackfill(frontier, kept, self._patiently, only_pass=only_pass)
 
     @property
     def keeps_items(self) -> bool:
         """Whether a store keeps one row per item with its history."""
         return bool(self._histories)
+
+    def take_over_outage(self, reason: str) -> None:
+        """Takes over an outage that an earlier process reported as the reason of the crawl's state."""
+        if reason.endswith(WAITING):
+            ships = any(isinstance(sink, Ships) for sink in self._all())
+            (self._shipping if ships else self._waiting).take_over(reason)
 
     async def open(self) -> None:
         """Prepares all outputs and cuts the bytes that a killed run left beyond the committed lengths."""
@@ -236,19 +252,19 @@ class Outputs:
         bytes are waiting for it."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
         if not shipped or (
-            self._waiting.is_early and not any(sink.full(self._length(sink)) for sink in shipped)
+            self._shipping.is_early and not any(sink.full(self._length(sink)) for sink in shipped)
         ):
             return
         async with self._held():
             for sink in shipped:
                 if sink.full(self._length(sink)):
-                    await self._patiently(sink.ship, self._length(sink))
+                    await self._ship_patiently(sink.ship, self._length(sink))
                     continue
                 try:
                     await self._in_thread(sink.ship, self._length(sink))
-                    await self._waiting.back()
+                    await self._shipping.back()
                 except SinkAway as error:
-                    await self._waiting.away(error)
+                    await self._shipping.away(error)
 
     def moved(self, moves: Moves) -> None:
         """Records that these lengths are committed."""
@@ -272,7 +288,7 @@ class Outputs:
             for sink in self._all():
                 try:
                     if wait and isinstance(sink, Ships):
-                        await self._patiently(sink.ship, self._length(sink))
+                        await self._ship_patiently(sink.ship, self._length(sink))
                     await (self._patiently if wait else self._in_thread)(sink.close, self._length(sink))
                 except SinkAway as error:
                     away = error

@@ -34,7 +34,7 @@ from gossamer.worker.asset_download import AssetRows, add_references, request_na
 from gossamer.worker.crash_marker import CrashMarker
 from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
 from gossamer.worker.near_duplicates import mark_row
-from gossamer.worker.records import failed_record, format_time, page_record, page_row
+from gossamer.worker.records import failed_record, format_time, given_fields, page_record, page_row
 
 MAX_LINKS = 5000
 """Maximum number of different requests from one page. Further requests are counted as `trap`."""
@@ -430,6 +430,8 @@ class Reader:
             "_version": site.version,
             "_hash": made.content,
         }
+        for name, value in given_fields(claim.request).items():
+            seen[f"_{name}"] = value
         if made.faults:
             counts["rejected"] = counts.get("rejected", 0) + 1
             told = rejected_record(made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Any
 
 from xxhash import xxh3_128_hexdigest
 
@@ -38,6 +39,14 @@ def _second(whole: int) -> str:
     return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+def given_fields(request: Request) -> dict[str, Any]:
+    """Returns the id of a request and the time at which it was added, if the request has them (texts)."""
+    found: dict[str, Any] = {} if request.id is None else {"id": request.id}
+    if request.added_at is not None:
+        found["added_at"] = format_time(request.added_at)
+    return found
+
+
 def page_record(request: Request, page: Page, *, error: str | None = None) -> PageRecord:
     """Returns the record of a page that was not parsed. The parser fills in title, language, links, hash and
     text."""
@@ -59,6 +68,7 @@ def page_record(request: Request, page: Page, *, error: str | None = None) -> Pa
         canonical=None,
         redirects=list(request.hops),
         error=error,
+        **given_fields(request),
     )
 
 
@@ -84,6 +94,7 @@ def failed_record(request: Request, result: Page | Failure | None, error: str, n
         canonical=None,
         redirects=list(request.hops),
         error=error,
+        **given_fields(request),
     )
 
 
@@ -124,6 +135,7 @@ def attempt(
         error=error if page else (error or getattr(result, "reason", None)),
         screenshot=result.screenshot if isinstance(result, Page) else None,
         console=result.console if isinstance(result, Page) else (),
+        **given_fields(claim.request),
     )
 
 
@@ -180,6 +192,8 @@ def raw_row(request: Request, page: Page) -> Row:
         page.rung,
         page.collector,
         page.block,
+        request.id,
+        request.added_at,
     )
     exchange = page.exchange
     if exchange is None:

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 Test = Callable[[Row], bool]
 _WHERE = re.compile(r"\s*([\w.-]+)\s*(!=|<=|>=|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
 _MARKS = ("=", "!", "<", ">", "~")
-_TIMES = ("ts", "fetched_at", "_seen_at")
+_TIMES = ("ts", "fetched_at", "_seen_at", "added_at", "_added_at")
 _URLS = ("url", "_url")
 _TIME = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)([T ]\d\d:\d\d(?::\d\d(?:[.]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?)?", re.ASCII

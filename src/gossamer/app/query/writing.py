@@ -44,7 +44,8 @@ def write(
     rows = iter(rows)
     first = list(islice(rows, 1))
     text, links, compared = (any(name in row for row in first) for name in ("text", "out_links", "group_id"))
-    pages = page_columns(text, links, compared)
+    ids = any(name in row for row in first for name in ("id", "added_at"))
+    pages = page_columns(text, links, compared, ids)
     columns: Columns = {"pages": {"page": pages}, "attempts": attempt_columns(form), "items": items or {}}[
         what
     ]

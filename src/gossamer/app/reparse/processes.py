@@ -168,6 +168,8 @@ def _request(url: str, asked: RequestContext) -> Request:
         body=asked.body,
         use=asked.use,
         carry=asked.carry,
+        id=asked.id,
+        added_at=asked.added_at,
     )
 
 

@@ -2,19 +2,20 @@
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, heaps served (ready_heaps.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, most claims per
 --   host at once, obey robots (1|0), page limit (-1: none), byte limit (-1: none), requests per second of the crawl (0: no cap), width of
---   a gate (most URLs of a host in one claim when many may end without a request), limits of a host (host_limits.lua), run id of the
---   server ('': never changes), then requests that have ended (landed.lua), whose hosts may be claimed again at once.
--- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), then flat claims: token, host, level, kind
---   (page|gate|robots), robots version (for robots: tries so far), pace, delay ms, crawl-delay ms, operator's delay ms or -1, vouchers,
---   trouble ('' or `ms since the first fault (0: breaker closed),failing share in thousandths,! if hard,reason if given up`), entry}.
+--   a gate (most URLs of a host in one claim when many may end without a request), limits of a host (host_limits.lua), order between hosts
+--   (`TURN FLOOR`, see `ready`), run id of the server ('': never changes), then requests that have ended (landed.lua), whose hosts may be
+--   claimed again at once.
+-- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), rank of that host (host_order.lua), then flat claims:
+--   token, host, level, kind (page|gate|robots), robots version (for robots: tries so far), pace, delay ms, crawl-delay ms, operator's delay
+--   ms or -1, vouchers, trouble ('' or `ms since the first fault (0: breaker closed),failing share in thousandths,! if hard,reason if given up`), entry}.
 -- Promise: a host has at most its number of claims at once. While a host has all of them, it has no next start. If the robots.txt of a
 --   host is unknown or expired, only robots.txt is claimed. Every 8th claim of a host comes from its lowest level. After a server change,
---   failover.lua applies.
+--   failover.lua applies. Hosts come in the order of claim_order.lua.
 -- Cost: reads ready hosts only: O(log hosts + k). About 15 us per claim.
 local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
-local out, tat = {now, -1, ''}, nil
-land(15)
+local out, tat = {now, -1, '', 0}, nil
+land(16)
 k, out[3], tat, out[2] = allowance(k, tonumber(ARGV[9]), tonumber(ARGV[10]), rate)
 if k <= 0 then return out end
 
@@ -59,9 +60,9 @@ local function visit(host, hk, hv, free, share)
   return n
 end
 
-local hosts, from = ready(k)
+local hosts, from, ranks = ready(k, ARGV[14])
 local share, claimed = math.ceil(k / math.max(1, #hosts)), 0
-if #hosts > 0 then look_for_change(ARGV[14]) end
+if #hosts > 0 then look_for_change(ARGV[15]) end
 for j, host in ipairs(hosts) do
   if claimed >= k then break end
   local hk = T .. 'h:' .. host
@@ -69,12 +70,12 @@ for j, host in ipairs(hosts) do
   local s = slot(host, {hv[1], hv[2], hv[3], hv[4], hv[9], per_host, hv[16], hv[17], hv[7], hv[8]})
   local n, most = 0, probed(s.t) and 1 or s.m
   if not (s.rb or s.i >= most or math.max(s.n, s.p, s.w) > now or open(s.t)) then
-    n = visit(host, hk, hv, most - s.i, math.min(share, k - claimed))
+    n = visit(host, hk, hv, most - s.i, math.min(ranks and share_of(host, most - s.i, ranks, j, share) or share, k - claimed))
   end
   local heap = arm(host, n > 0)
-  if heap and C .. 'r:' .. heap ~= from[j] then call('ZREM', from[j], host) end
+  if heap and heap ~= from[j] then remove_host(C, from[j], host) end
   claimed = claimed + n
 end
 if rate > 0 then call('HSET', C .. 'n', 'tat', tat + claimed * 1000 / rate) end
-out[2] = next_start()
+out[2], out[4] = next_start()
 return out

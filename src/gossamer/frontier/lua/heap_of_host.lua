@@ -32,7 +32,7 @@ local function heap_of(c, host, y, s)
   if s.t and s.t.hard ~= '' then name = string.gsub(name, '^[^@]*', '%0!', 1) end
   local was = call('HGET', hk, 'Y') or (y and string.gsub(y, '%?$', '') or 'http')
   if was ~= name then
-    call('ZREM', c .. 'r:' .. was, host)
+    remove_host(c, was, host)
     call('HSET', hk, 'Y', name)
     call('SADD', c .. 'hs', (string.gsub(name, '!', '')))
   end

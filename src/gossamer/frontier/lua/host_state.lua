@@ -38,16 +38,20 @@ local function arm(host, changed)
   crawls = crawls or call('SMEMBERS', T .. 'c')
   for _, name in ipairs(crawls) do
     local c = T .. name .. ':'
-    local v = call('HMGET', c .. 'h:' .. host, 'q', 'y')
+    local order = orders[c] or order_of(c)
+    local several = order and order[2]
+    local v = several and call('HMGET', c .. 'h:' .. host, 'q', 'y', 'L') or call('HMGET', c .. 'h:' .. host, 'q', 'y')
+    local levels = v[3]
     local heap, at = 'http', math.max(now, s.n, s.p, s.w)
     if odd or v[2] then heap = heap_of(c, host, v[2], s) end
     if open(s.t) then at = math.max(at, s.t.ends) end
     if num(v[1], 0) <= 0 then
-      local first = call('ZRANGE', c .. 't:' .. host, 0, 0, 'WITHSCORES')[2]
-      at = first and math.max(at, tonumber(first))
+      local first = call('ZRANGE', c .. 't:' .. host, 0, 0, 'WITHSCORES')
+      at, levels = first[2] and math.max(at, tonumber(first[2])), first[1]
     end
     local most = probed(s.t) and 1 or s.m
-    if at and s.i < most and not s.rb then call('ZADD', c .. 'r:' .. heap, at, host) else call('ZREM', c .. 'r:' .. heap, host) end
+    if at and s.i < most and not s.rb then call('ZADD', c .. 'r:' .. heap, at, host) else call('ZREM', c .. 'r:' .. heap, host); at = nil end
+    if several then rank_host(c, heap, host, at, levels) end
     if c == C then mine = heap end
   end
   return mine

@@ -23,6 +23,7 @@ local function enqueue(host, level, entries, front)
   if call(front and 'LPUSH' or 'RPUSH', C .. 'q:' .. host .. ':' .. level, unpack(entries)) == #entries then
     call('HSET', hk, 'L', with_level(call('HGET', hk, 'L'), level))
     began[host] = true
+    level_began(level)
   end
   return call('HINCRBY', hk, 'q', #entries)
 end

@@ -5,12 +5,12 @@
 --   heaps, or `*` for all heaps.
 -- Cost: 1.5 us per heap.
 local served, all = {}, false -- names of the heaps, without `!`
-local heaps -- {the key's suffix after the crawl's prefix, ms that its hosts must have waited}
+local heaps -- {name, ms that its hosts must have waited}
 
 local function serve(name, easy, hard)
   served[name] = true
-  heaps[#heaps + 1] = {'r:' .. name, easy}
-  heaps[#heaps + 1] = {'r:' .. string.gsub(name, '^[^@]*', '%0!', 1), hard}
+  heaps[#heaps + 1] = {name, easy}
+  heaps[#heaps + 1] = {(string.gsub(name, '^[^@]*', '%0!', 1)), hard}
 end
 
 -- Determines the heaps in the bucket C.
@@ -26,13 +26,12 @@ local function look()
   end
 end
 
--- Returns up to k hosts, each with the key of its heap.
-local function ready(k)
-  look()
+-- Returns up to k hosts by the time of their next start, each with the name of its heap.
+local function ready_by_time(k)
   local lists, hosts, from, n = {}, {}, {}, 0
   for _, heap in ipairs(heaps) do
-    local due = call('ZRANGE', C .. heap[1], '-inf', now - heap[2], 'BYSCORE', 'LIMIT', 0, k)
-    if #due > 0 then lists[#lists + 1] = {due, C .. heap[1]}; n = n + #due end
+    local due = call('ZRANGE', C .. 'r:' .. heap[1], '-inf', now - heap[2], 'BYSCORE', 'LIMIT', 0, k)
+    if #due > 0 then lists[#lists + 1] = {due, heap[1]}; n = n + #due end
   end
   if #lists == 1 then
     for j, host in ipairs(lists[1][1]) do hosts[j] = host; from[j] = lists[1][2] end
@@ -47,14 +46,4 @@ local function ready(k)
     depth = depth + 1
   end
   return hosts, from
-end
-
--- Returns the ms when the next host may start, or -1 if no host waits.
-local function next_start()
-  local at = -1
-  for _, heap in ipairs(heaps) do
-    local score = tonumber(call('ZRANGE', C .. heap[1], 0, 0, 'WITHSCORES')[2])
-    if score and (at < 0 or score + heap[2] < at) then at = score + heap[2] end
-  end
-  return at
 end

@@ -61,6 +61,7 @@ local function verdict(action, host, level, entry, j)
   if action == 'r' then
     local again = string.sub(entry, 1, 1) .. string.char(string.byte(entry, 2) + 1) .. string.sub(entry, 3)
     call('ZADD', C .. 't:' .. host, now + wait, level .. '\t' .. again)
+    note_retry(host, now + wait)
     count('retried', 1)
   elseif action == 'x' then
     bury(reason, ARGV[j + 8], host, level, entry)
@@ -82,6 +83,15 @@ local function note_recent(pages, requests)
   if pages > 0 then call('HSET', key, 'at', now) end
 end
 
+-- Adds the pages of workers of one lane and region to the current period. `lane`: `lane|LANES|REGION`.
+local function note_lane(lane, pages)
+  local key, period = C .. 'rl', math.floor(now / 10000)
+  local field = string.sub(lane, 6) .. '|' .. period % 64
+  local p, a = string.match(call('HGET', key, field) or '', '^(%d+),(%d+)$')
+  if tonumber(p) ~= period then a = 0 end
+  call('HSET', key, field, string.format('%.0f,%.0f', period, a + pages))
+end
+
 local function settle(b)
   local tokens, paces, by_token = b.tokens, {}, {}
   touched, refused, backs, closed = {}, {}, {}, 0
@@ -98,6 +108,7 @@ local function settle(b)
     local what = string.match(ARGV[j], '^[^|]*')
     total(ARGV[j], tonumber(ARGV[j + 1]))
     if what == 'requests' or what == 'le' or what == 'seconds' then count(ARGV[j], tonumber(ARGV[j + 1])) end
+    if what == 'lane' and ARGV[j] ~= 'lane|http|' then note_lane(ARGV[j], tonumber(ARGV[j + 1])) end
   end
   for j = b.h1, b.h2, 2 do call('HINCRBY', C .. 'h:' .. ARGV[j], 'B', ARGV[j + 1]) end
   for t, record in ipairs(b.records) do

@@ -1,0 +1,212 @@
+"""The order between hosts: how many of the first pages are urgent ones, counted at the web server, and what the
+order costs the store.
+
+    python benchmarks/order.py [--rounds 3] [--against REVISION] [--only urgent|cost]
+
+`urgent`: 200 urgent and 200 ordinary URLs on 80 hosts (5 of one kind each), answers of 50 ms, 4 visits at once,
+0.2 s from start to start of a host, so that the urgent hosts alone can use all visits. Shown are the urgent ones
+of the first 200 pages, and the page with which 190 of the urgent ones were done, on the embedded store, on a
+server with 64 buckets and on a Cluster of three, by turns with the other revision. If each 8th page is an
+ordinary one, 175 of the first 200 are urgent; the share of low ones goes to the host that is due longest, which
+may be an urgent one, so it may be more.
+
+`cost`: instructions of the store (valgrind, cachegrind) per URL claimed and settled, in batches of 64, and per
+poll of 64 buckets of which four have hosts; in a crawl of one level, and with urgent URLs at every fourth host.
+A run with twice the work less one with once the work, so that neither the start of the server nor the adds
+count. Goal: a crawl of one level costs at most 1.02 times the other revision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+_COUNTED = re.compile(r"I +refs: +([\d,]+)")
+HOSTS, PAGES = 300, 1200
+"""Hosts of the workload of `cost`, and its pages in one part."""
+
+
+@contextmanager
+def source_of(revision: str) -> Iterator[Path]:
+    """The `src` folder of a git revision."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = subprocess.run(
+            ["git", "archive", revision, "src"], cwd=ROOT, check=True, capture_output=True
+        )
+        subprocess.run(["tar", "x", "-C", folder], input=archive.stdout, check=True)
+        yield Path(folder) / "src"
+
+
+async def workload(url: str, levels: int, parts: int, polls: int) -> None:
+    """Adds URLs, claims and settles PAGES of them for each part, and polls 64 buckets."""
+    from gossamer.frontier.frontier_client import Frontier, Policy
+    from gossamer.model.request import make_entry
+    from gossamer.model.verdict import ClaimEnd
+    from gossamer.model.visit import Adds, Settle
+    from gossamer.store.store import connect
+
+    store = connect(url)
+    await store.open(64, "benchmark")
+    frontier = Frontier(store, "c", Policy(delay=0, obey_robots=False))
+    adds: Adds = {}
+    rng = random.Random(1)
+    for n in range(HOSTS):
+        level = 5 if levels > 1 and n // 4 % 4 == 0 else 0
+        group = (n % 4, f"h{n}.example", level, "http", "o", "")
+        flat: list[Any] = []
+        for page in range(20):
+            flat += (*frontier.remainder(rng.getrandbits(64)), make_entry("https", f"/{page}", 2, ""))
+        adds[group] = flat
+    await frontier.add(adds)
+    done = bucket = 0
+    while done < parts * PAGES:
+        bucket = (bucket + 1) % 4
+        got = await frontier.claim(bucket, 64)
+        settles = [Settle(c.token, ClaimEnd.DONE, since=5) for c in got.claims]
+        await frontier.settle(bucket, settles, {"pages": len(settles)}, {})
+        done += len(settles)
+    for _ in range(polls):
+        await frontier.everywhere.due()
+    await store.close()
+
+
+def instructions(source: Path, levels: int, parts: int, polls: int = 0) -> int:
+    """Instructions of a server for that workload by the package in `source`."""
+    from conftest import valkey_binary, wait_for
+
+    with tempfile.TemporaryDirectory(prefix="gt-") as folder:
+        path, log = f"{folder}/v.sock", f"{folder}/valgrind.log"
+        valgrind = [
+            *("valgrind", "--tool=cachegrind", "--cache-sim=no"),
+            *("--cachegrind-out-file=/dev/null", f"--log-file={log}"),
+        ]
+        words = ["--port", "0", "--unixsocket", path, "--dir", folder, "--save", "", "--appendonly", "yes"]
+        words += ["--io-threads", "1", "--hz", "1", "--dynamic-hz", "no"]
+        server = subprocess.Popen([*valgrind, valkey_binary(), *words], stdout=subprocess.DEVNULL)
+        try:
+            wait_for(path, server)
+            call = [sys.executable, __file__, "--work", f"unix://{path}", str(levels), str(parts), str(polls)]
+            subprocess.run(call, env={**os.environ, "PYTHONPATH": str(source)}, check=True)
+        finally:
+            server.terminate()
+            server.wait()
+        found = _COUNTED.search(Path(log).read_text())
+        assert found is not None
+        return int(found[1].replace(",", ""))
+
+
+def cost(against: str, rounds: int) -> None:
+    """Prints instructions per page and per poll of both revisions."""
+    with source_of(against) as old:
+        table: dict[tuple[str, int], tuple[list[float], list[float]]] = {}
+        for _ in range(rounds):
+            for name, source in ((against, old), ("here", ROOT / "src")):
+                for levels in (1, 2):
+                    once = instructions(source, levels, 1)
+                    pages = (instructions(source, levels, 2) - once) / PAGES
+                    polls = (instructions(source, levels, 1, 200) - once) / 200
+                    each = table.setdefault((name, levels), ([], []))
+                    each[0].append(pages)
+                    each[1].append(polls)
+    for levels in (1, 2):
+        for part, what in enumerate(("a page claimed and settled", "a poll of 64 buckets, 4 with hosts")):
+            before, after = (statistics.median(table[name, levels][part]) for name in (against, "here"))
+            print(
+                f"{levels} level{'s' * (levels > 1)}, {what}: {before:,.0f} and {after:,.0f} instructions of "
+                f"the store, {after / before:.3f} times",
+                flush=True,
+            )
+
+
+def crawled(source: Path, where: str) -> tuple[int, int]:
+    """Crawls the list of the test with the package in `source`. Returns how many of the first 200 pages were
+    urgent, and the number of the page with which 190 urgent ones were done."""
+    from e2e.test_order_between_hosts import PLAN
+    from support.cluster import cluster
+    from support.fleet_workers import Server
+    from web import serve
+
+    with ExitStack() as stack:
+        web = stack.enter_context(serve(PLAN))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        store = ""
+        if where == "64 buckets":
+            store = stack.enter_context(Server(folder / "server")).url(0)
+        elif where == "Cluster":
+            store = stack.enter_context(cluster()).url
+        call = [sys.executable, __file__, "--crawl", web.plan.to_json(), web.control, str(folder), store]
+        done = subprocess.run(
+            call, env={**os.environ, "PYTHONPATH": str(source)}, check=True, capture_output=True, text=True
+        )
+        kinds = json.loads(done.stdout.splitlines()[-1])
+    return sum(kinds[:200]), [n for n, urgent in enumerate(kinds, 1) if urgent][189]
+
+
+def one_crawl(plan: str, control: str, folder: str, store: str) -> None:
+    """The crawl of a subprocess. Prints whether each page was urgent."""
+    from e2e.test_order_between_hosts import run
+    from web import Web
+    from web.plan import load
+
+    print(json.dumps(run(Web(load(plan), control, 0), Path(folder), store or None)))
+
+
+def urgent(against: str, rounds: int) -> None:
+    """Prints how soon the urgent pages came, of both revisions."""
+    with source_of(against) as old:
+        for where in ("embedded", "64 buckets", "Cluster"):
+            found: dict[str, list[tuple[int, int]]] = {against: [], "here": []}
+            for _ in range(rounds):
+                for name, source in ((against, old), ("here", ROOT / "src")):
+                    found[name].append(crawled(source, where))
+            for name, each in found.items():
+                first, last = ([one[part] for one in each] for part in (0, 1))
+                print(
+                    f"{where}, {name}: urgent of the first 200 pages {', '.join(map(str, first))}; "
+                    f"190 urgent ones were done with page {', '.join(map(str, last))}",
+                    flush=True,
+                )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--against", default="HEAD")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        url, *numbers = options.work
+        asyncio.run(workload(url, *map(int, numbers)))
+        return
+    if options.crawl:
+        one_crawl(*options.crawl)
+        return
+    print(f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC")
+    if options.only in ("", "urgent"):
+        urgent(options.against, options.rounds)
+    if options.only in ("", "cost"):
+        cost(options.against, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The setup of an existing crawl, for commands that add URLs to the crawl without running it.
+
+A crawl of a fleet has its setup in its record (`job_payload`). Every other crawl stores a copy when it begins,
+without outputs, headers and passwords.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, cast
+
+import msgspec
+
+from gossamer.app import job_payload, targets
+from gossamer.app.job import Job, Setup
+from gossamer.app.seeding import prepare
+from gossamer.config.settings import Settings
+from gossamer.errors import GossamerError, UsageError
+from gossamer.frontier.crawls import Record
+from gossamer.sites.loading import load_all
+from gossamer.sites.remote_sites import SiteReach, reach_of
+from gossamer.state.fleet_crawls import FleetCrawls
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+
+async def store_setup(store: Store, setup: Setup) -> None:
+    """Stores the copy of a crawl that this process runs."""
+    job = Job(targets=[], settings=setup.job.settings, priority=setup.job.priority)
+    reaches = {site.name: reach_of(site) for site in load_all(setup.job.targets, setup.job.args)}
+    bare = msgspec.structs.replace(setup, job=job, credentials={}, lacks=reaches)
+    packed = job_payload.pack_setup(bare)
+    await store.guard(cast(Awaitable[Any], store.client.set(keys.setup(setup.crawl), packed)))
+
+
+async def load_setup(store: Store, record: Record, mine: Settings) -> Setup:
+    """Returns the setup of a crawl for a process that only adds URLs. `mine`: the settings of this process.
+    No site file is loaded: `lacks` has the hosts of all sites. Raises ConfigError for a setup of a newer
+    version, and UsageError for a crawl of an earlier version that stored no setup and cannot be read again."""
+    tasks = FleetCrawls(store)
+    key = keys.setup(record.name)
+    raw = await (tasks.job(record.name) if record.fleet else _read(store, key))
+    setup = _of_targets(record, mine) if raw is None else job_payload.read_setup(raw)
+    reaches = setup.lacks or {}
+    if record.fleet and record.sites:
+        found = await tasks.site_reaches(record.name, [*record.sites])
+        reaches = {
+            site: msgspec.json.decode(reach, type=SiteReach)
+            for site, reach in zip(record.sites, found, strict=True)
+            if reach is not None
+        }
+    settings = msgspec.structs.replace(setup.job.settings, store=mine.store, data=mine.data)
+    job = msgspec.structs.replace(setup.job, targets=[], settings=settings)
+    return msgspec.structs.replace(setup, job=job, store=store.url, lacks=reaches)
+
+
+async def _read(store: Store, key: str) -> bytes | None:
+    found: bytes | None = await store.guard(cast(Awaitable[Any], store.client.get(key)))
+    return found
+
+
+def _of_targets(record: Record, mine: Settings) -> Setup:
+    """Returns the setup of a crawl whose last run was of an earlier version, from its targets."""
+    spec = record.spec
+    settings = msgspec.structs.replace(
+        mine,
+        scope=spec.scope,
+        include=tuple(spec.include),
+        exclude=tuple(spec.exclude),
+        depth=spec.depth,
+        seen=spec.seen,
+        drop_parameters=tuple(spec.drop),
+    )
+    try:
+        kinds = {targets.target_kind(text).kind for text in spec.targets}
+        if not kinds <= {"url", "sitemap", "feed", "site", "list"}:
+            raise UsageError("its targets cannot be read again")
+        setup, _ = prepare(Job(targets=spec.targets, settings=settings, name=record.name))
+        return msgspec.structs.replace(
+            setup, lacks={site.name: reach_of(site) for site in load_all(spec.targets)}
+        )
+    except GossamerError as error:
+        raise UsageError(
+            f"crawl {record.name} was last run by an earlier gossamer ({error}): run its command once more, "
+            "then add URLs"
+        ) from None

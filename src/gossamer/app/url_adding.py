@@ -1,0 +1,378 @@
+"""Adds URLs to an existing crawl: running, paused or ended, of this machine or of a fleet.
+
+Each URL passes the filters of the crawl, as a link does. Batches are added while a lease keeps the crawl from
+finishing. A finished crawl that got new URLs is unfinished again. If the process is killed, the same command
+adds the rest, because the seen set rejects the URLs that were added before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.app.enqueuer import Enqueuer
+from gossamer.app.job import Setup
+from gossamer.app.producer_runner import (
+    CHECK_INTERVAL_S,
+    CROWDED_INTERVAL_S,
+    keep_aside,
+    keep_open,
+    why_no_room,
+)
+from gossamer.app.producers.lines import ListFile, StdinUrls
+from gossamer.app.producers.source import BATCH_URLS, UrlBatch
+from gossamer.app.stored_setup import load_setup
+from gossamer.app.targets import MAX_CARRY_BYTES, Rejected, Target, requests, target_kind
+from gossamer.app.wiring import cold_settings
+from gossamer.config.settings import Settings
+from gossamer.errors import CrawlEnded, GossamerError, InUse, StoreError, UsageError
+from gossamer.frontier.background_task import run_beside
+from gossamer.frontier.cold import run_spiller
+from gossamer.frontier.crawl_lock import is_running
+from gossamer.frontier.crawls import REMOVING, Crawls, Record
+from gossamer.frontier.summary import crawl_counts
+from gossamer.model.request import Request, check_key, split
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.sites.loading import load_all
+from gossamer.state.fleet_crawls import FleetCrawls
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import Store
+from gossamer.worker.link_intake import TakenLinks
+
+MAX_SHOWN = 20
+"""Number of refused URLs, and of rejected lines, that the result names."""
+MAX_NEW_HOSTS = 1000
+"""Number of hosts that one call brings into the scope. Every worker reads them every second."""
+MAX_ID_CHARS = 500
+"""Maximum length of the option `id`."""
+PROGRESS_INTERVAL_S, WATCH_INTERVAL_S, END_INTERVAL_S = 10.0, 0.5, 0.2
+"""Seconds between progress messages, between looks at the state of the crawl, and between looks at a crawl that
+a fleet is ending."""
+REFUSING, STOPPED = ("cancelled", "cancelling", REMOVING), 11
+"""States of a crawl that takes no URLs, and the exit code if it gets into one of them."""
+ENDING_TIMEOUT_S = 60.0
+"""Seconds for which a fleet's crawl that is ending is awaited."""
+ADDED_FROM = ("url", "list", "stdin", "sitemap", "feed")
+"""Kinds of targets from which URLs are added."""
+
+Say = Callable[[str], None]
+
+
+class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of added requests. A value that a request has itself takes precedence."""
+
+    priority: int | None = None
+    """None: the priority of the crawl's seeds."""
+    id: str | None = None
+    use: str | None = None
+    carry: Any = None
+    key: str | None = None
+    again: bool = False
+    """Visits URLs again that the crawl knows."""
+    as_seeds: bool = False
+    """Adds URLs whatever the scope and the patterns are. Their hosts join the scope."""
+
+
+class Added(msgspec.Struct, kw_only=True):
+    """The result of adding URLs to a crawl."""
+
+    crawl: str
+    state: str = ""
+    """The state of the crawl afterwards."""
+    running: bool = False
+    """Whether a process or a fleet works on the crawl, or will when it is resumed."""
+    added: int = 0
+    duplicates: int = 0
+    """URLs that the crawl knew."""
+    refused: dict[str, int] = {}
+    """URLs that a filter of the crawl refused, by reason (docs/glossary.md)."""
+    refused_urls: list[tuple[str, str]] = []
+    """The first refused URLs, each with its reason."""
+    rejected: int = 0
+    """Lines that are not requests."""
+    rejected_lines: list[Rejected] = []
+    """The first of these lines. All of them are in `rejected.jsonl` of the crawl's folder."""
+
+    @property
+    def read(self) -> int:
+        """The number of URLs and lines read."""
+        return self.added + self.duplicates + self.rejected + sum(self.refused.values())
+
+
+async def add_urls(
+    store: Store,
+    settings: Settings,
+    crawl: str,
+    given: Sequence[Target],
+    options: AddOptions,
+    say: Say = lambda _: None,
+    result: Added | None = None,
+) -> Added:
+    """Adds the URLs of targets to a crawl and returns what became of them. `say` receives a progress message
+    every 10 s. `result` is filled as the URLs are added, so that it is right after a cancellation, too.
+    Raises GossamerError."""
+    record = await Crawls(store).need(crawl)
+    refuse_state(record)
+    setup = await load_setup(store, record, settings)
+    check_use(record, options.use)
+    result = result or Added(crawl=crawl)
+    adding = _Adding(store, setup, record, options, say, result)
+    cold, hot = cold_settings(setup.job.settings, crawl)
+    try:
+        async with (
+            keep_open(store, crawl),
+            run_spiller(store, crawl, cold, hot),
+            run_beside(adding.watch()),
+        ):
+            await adding.begin()
+            for target in given:
+                async for batch in batches_of(target):
+                    await adding.add(batch)
+    finally:
+        if cold is not None:
+            await cold.close()
+    await adding.end()
+    return result
+
+
+def added_targets(texts: Iterable[str]) -> list[Target]:
+    """Returns the targets from which URLs are added. Raises UsageError for others."""
+    given = [target_kind(text) for text in texts]
+    for target in given:
+        if target.kind not in ADDED_FROM:
+            raise UsageError(
+                f"{target.text}: add takes URLs, lists (.txt, .jsonl, .gz), sitemap:URL, feed:URL and - for "
+                "stdin; a site file or a database begins a crawl of its own"
+            )
+    if not given:
+        raise UsageError("no URL given: name URLs, a list, or - for stdin")
+    return given
+
+
+def check_options(options: AddOptions, given: Sequence[Target]) -> None:
+    """Raises UsageError for options that no request can have."""
+    if options.priority is not None and not -1_000_000 <= options.priority <= 1_000_000:
+        raise UsageError("the priority must be between -1000000 and 1000000")
+    if options.carry is not None and len(msgspec.json.encode(options.carry)) > MAX_CARRY_BYTES:
+        raise UsageError(f"carry is larger than {MAX_CARRY_BYTES} bytes")
+    if options.id is not None and not 0 < len(options.id) <= MAX_ID_CHARS:
+        raise UsageError(f"an id has 1 to {MAX_ID_CHARS} characters")
+    if options.key is None:
+        return
+    try:
+        check_key(options.key)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if [target.kind for target in given] != ["url"]:
+        raise UsageError("a key names one request: give one URL, or write the keys into JSON lines")
+
+
+def refuse_state(record: Record) -> None:
+    """Raises UsageError or InUse for a crawl that takes no URLs."""
+    if record.state in ("cancelled", "cancelling"):
+        raise UsageError(
+            f"crawl {record.name} is {record.state}, so its queue is dropped: begin it anew with --fresh"
+        )
+    if record.state == REMOVING:
+        raise InUse(f"crawl {record.name} is being removed by gossamer clean")
+
+
+def check_use(record: Record, use: str | None) -> None:
+    """Raises UsageError if no site file of the crawl has the page function `use`. Files that this machine
+    lacks are not checked."""
+    if use is None:
+        return
+    if use.startswith("@"):
+        raise UsageError(f"--use {use}: a page function has no @ in its name")
+    sites: list[LoadedSite] = []
+    if record.sites:
+        try:
+            sites = load_all([text for text in record.spec.targets if target_kind(text).kind == "site"])
+        except GossamerError:  # the workers have the files
+            return
+    names = sorted({one.name for site in sites for one in site.site.functions})
+    if use not in names and (names or not record.sites):
+        known = f"its site files have {', '.join(names)}" if names else "it has no site file"
+        raise UsageError(f"--use {use}: crawl {record.name} has no such page function; {known}")
+
+
+async def batches_of(target: Target) -> AsyncIterator[UrlBatch]:
+    """Yields the URLs of a target in batches of at most BATCH_URLS. A list is read as it is added, and stdin
+    as it arrives."""
+    if target.kind == "list" and target.lines is None:
+        source: ListFile | StdinUrls = ListFile(Path(target.text))
+    elif target.kind == "stdin":
+        source = StdinUrls()
+    else:
+        rejected: list[Rejected] = []
+        found = list(requests(target, rejected))
+        for first in range(0, max(len(found), 1), BATCH_URLS):
+            yield UrlBatch(found[first : first + BATCH_URLS], rejected if not first else [], None)
+        return
+    await source.open(cast(Any, None))  # lists and stdin need no collector
+    try:
+        async for batch in source.batches(None):
+            for first in range(0, max(len(batch.requests), 1), BATCH_URLS):
+                some = batch.requests[first : first + BATCH_URLS]
+                yield UrlBatch(some, batch.rejected if not first else [], None, batch.share)
+    finally:
+        await source.close()
+
+
+class _Adding:
+    """Adds batches to one crawl, and sees to it that somebody takes them up."""
+
+    def __init__(
+        self, store: Store, setup: Setup, record: Record, options: AddOptions, say: Say, result: Added
+    ) -> None:
+        self._store, self._setup, self._record, self._options = store, setup, record, options
+        self._say, self._result = say, result
+        self._adds = Enqueuer(setup, store, "add")
+        self._crawls = Crawls(store)
+        self._priority = setup.job.priority if options.priority is None else options.priority
+        self._beside = "*" if setup.open or setup.spec.scope == "page" else ""
+        self._again = secrets.token_hex(8)
+        self._told = self._looked = time.monotonic()
+        self._hosts: set[str] = set()
+
+    async def begin(self) -> None:
+        """Reads the hosts that joined the scope since the crawl began."""
+        await self._adds.scope.refresh()
+
+    async def watch(self) -> None:
+        """Raises CrawlEnded when the crawl is cancelled or removed, or begins anew."""
+        while True:
+            await asyncio.sleep(WATCH_INTERVAL_S)
+            try:
+                now = await self._crawls.get(self._record.name)
+            except StoreError:  # the next write reports the outage
+                continue
+            if now is None or now.state in REFUSING or now.started_at != self._record.started_at:
+                what = "began anew" if now is not None and now.state not in REFUSING else "was ended"
+                raise CrawlEnded(f"crawl {self._record.name} {what} while URLs were added", STOPPED)
+
+    async def add(self, batch: UrlBatch) -> None:
+        """Adds a batch."""
+        self._reject(batch.rejected)
+        wanted = [self._needs(request) for request in batch.requests]
+        known = await self._known(wanted) if self._options.again else []
+        if self._options.as_seeds:
+            await self._widen(wanted)
+        taken = TakenLinks()
+        for number, request in enumerate(wanted):
+            self._take(request, taken, f"again {self._again}" if known and known[number] else "")
+        new, old, parked = await self._adds.add(taken)
+        self._result.added += new - parked
+        self._result.duplicates += old
+        for reason, n in {**taken.skips, "budget": taken.skips.get("budget", 0) + parked}.items():
+            if n:
+                self._result.refused[reason] = self._result.refused.get(reason, 0) + n
+        if new > parked:
+            await self._reopen()
+        await self._pause()
+
+    async def end(self) -> None:
+        """Waits until a fleet has ended a crawl that is ending, and resumes a finished crawl that has URLs."""
+        deadline = time.monotonic() + ENDING_TIMEOUT_S
+        while (record := await self._crawls.need(self._setup.crawl)).state == "ending":
+            if time.monotonic() > deadline:
+                break
+            await asyncio.sleep(END_INTERVAL_S)
+        if record.state == "finished" and (await crawl_counts(self._store, self._setup.crawl))["open"]:
+            await self._reopen()
+            record = await self._crawls.need(self._setup.crawl)
+        self._result.state = record.state
+        self._result.running = is_running(record, self._setup.job.settings.data)
+
+    async def _reopen(self) -> None:
+        """Makes a finished crawl unfinished. A fleet goes on with it at once."""
+        tasks = FleetCrawls(self._store)
+        if self._record.fleet:
+            await tasks.reopen(self._setup.crawl)
+        else:
+            await tasks.turn(self._setup.crawl, "finished", "stopped", "URLs were added")
+
+    def _needs(self, request: Request) -> Request:
+        """Returns a request with the options that it lacks."""
+        options = self._options
+        return msgspec.structs.replace(
+            request,
+            priority=request.priority or self._priority,
+            id=options.id if request.id is None else request.id,
+            use=options.use if request.use is None else request.use,
+            carry=options.carry if request.carry is None else request.carry,
+            key=options.key if request.key is None else request.key,
+            added_at=round(time.time(), 3) if request.added_at is None else request.added_at,
+        )
+
+    async def _known(self, wanted: list[Request]) -> list[bool]:
+        """Returns for each request whether the crawl knows it."""
+        calls = []
+        for request in wanted:
+            bucket = bucket_of(split(request.url)[1], self._store.buckets)
+            mark = self._adds.frontier.remainder(self._adds.intake.mark(request))
+            calls.append((bucket, (self._setup.crawl, self._adds.frontier.policy.seen, *mark)))
+        replies = await self._store.run_all("is_seen", calls) if calls else []
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise reply
+        return [bool(reply) for reply in replies]
+
+    def _take(self, request: Request, taken: TakenLinks, edition: str) -> None:
+        """Takes one request, and notes a refusal."""
+        if "@" in request.url and urls.split_credentials(request.url)[1] is not None:
+            taken.skip("filter")
+            reason: str | None = "filter"
+        else:
+            flags = "i" if request.use == "@sitemap" else "s" if self._options.as_seeds else ""
+            reason = self._adds.take(request, taken, flags, self._beside, edition)
+        if reason is not None and len(self._result.refused_urls) < MAX_SHOWN:
+            self._result.refused_urls.append((request.url, reason))
+
+    async def _widen(self, wanted: list[Request]) -> None:
+        """Brings seeds into the scope of this process, and their hosts into the scope of all workers."""
+        found = [request.url for request in wanted if request.use != "@sitemap"]
+        scope = self._adds.scope
+        scope.widen(found)
+        if self._setup.open or self._setup.spec.scope == "page":
+            return
+        for url in found:
+            place = url.rpartition("/")[0] if self._setup.spec.scope == "prefix" else urls.host(url)
+            if place in self._hosts:
+                continue
+            self._hosts.add(place)
+            if len(self._hosts) > MAX_NEW_HOSTS:
+                raise UsageError(
+                    f"--as-seeds: more than {MAX_NEW_HOSTS} hosts: begin a crawl of its own with this list"
+                )
+            await self._crawls.anchor(self._setup.crawl, "", url)
+
+    def _reject(self, rejected: list[Rejected]) -> None:
+        if not rejected:
+            return
+        folder = Path(self._setup.job.settings.data) / self._setup.crawl
+        keep_aside(folder, rejected, "ab", again=True)
+        self._result.rejected += len(rejected)
+        self._result.rejected_lines += rejected[: MAX_SHOWN - len(self._result.rejected_lines)]
+
+    async def _pause(self) -> None:
+        """Reports the progress, and waits while the crawl has no room for more URLs. Looks once per second."""
+        if time.monotonic() - self._looked < CHECK_INTERVAL_S:
+            return
+        while True:
+            self._looked = time.monotonic()
+            why = await why_no_room(self._store, self._setup.crawl)
+            if time.monotonic() - self._told >= PROGRESS_INTERVAL_S:
+                self._told = time.monotonic()
+                waits = f"; it waits for room: {why}" if why else ""
+                self._say(f"{self._result.read:,} URLs read, {self._result.added:,} added{waits}")
+            if not why:
+                return
+            await asyncio.sleep(CROWDED_INTERVAL_S)

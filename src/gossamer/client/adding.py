@@ -1,0 +1,50 @@
+"""Adds URLs to an existing crawl for the Python API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from gossamer.client.options import Path, Texts, read_given_settings
+from gossamer.client.targets import Target, read_targets
+from gossamer.errors import UsageError
+from gossamer.sites.script_targets import script_targets
+
+if TYPE_CHECKING:
+    from gossamer.app.url_adding import Added
+
+
+class AddUrlOptions(TypedDict, total=False):
+    """The options of `add`. They have the names of the options of `gossamer add`."""
+
+    priority: int | None
+    id: str | None
+    use: str | None
+    carry: Any
+    key: str | None
+    again: bool
+    as_seeds: bool
+    store: str | None
+    data: Path
+    setting: Mapping[str, Any] | Texts
+
+
+_OF_SETTINGS = ("store", "data", "setting")
+
+
+async def add_to_crawl(crawl: str, targets: Sequence[Target], options: dict[str, Any]) -> Added:
+    """Adds the URLs of targets to a crawl. Raises GossamerError."""
+    from gossamer.app.url_adding import AddOptions, add_urls, added_targets, check_options
+    from gossamer.app.wiring import open_existing_store
+
+    given = {name: value for name, value in options.items() if value is not None}
+    settings = read_given_settings({name: given.pop(name) for name in _OF_SETTINGS if name in given})
+    wanted = AddOptions(**given)
+    names, made = read_targets(targets)
+    if made.sites:
+        raise UsageError("a Site begins a crawl of its own: add takes URLs and lists of URLs")
+    with script_targets(made):
+        read = added_targets(names)
+        check_options(wanted, read)
+        async with open_existing_store(settings) as store:
+            return await add_urls(store, settings, crawl, read, wanted)

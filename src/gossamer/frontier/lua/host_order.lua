@@ -1,0 +1,79 @@
+-- Purpose: the order between hosts: a second order of the hosts of a heap by level, if the crawl has URLs of several
+--   levels. Loaded before heap_of_host.lua.
+-- Promise: `r:HEAP` always has every host that waits. `u:HEAP` has the same hosts by the level of their next
+--   URL, and by time within a level. A host that is missing in `u:HEAP`, or has a wrong place there, is still
+--   claimed by its time, and gets its right place then.
+-- Cost: a crawl of one level reads one field per script call. With several levels, about 1 us more per
+--   change of a host.
+-- The field `lv` of the crawl's `g` holds the level of the bucket's first URL, with `*` after it once the
+-- bucket has had URLs of another level. Ranks stand for levels in a score: score = time - rank * SPAN, with
+-- ranks relative to that first level, so that `u:HEAP` begins as a copy of `r:HEAP`.
+local SPAN = 4398046511104 -- 2^42; 2^11 ranks and 42 bits of ms fit into a double
+
+-- The rank of a level: the level itself up to 256, in steps of 1 % beyond, at most 1023.
+local function rank_of(level)
+  local n = math.abs(level)
+  if n > 256 then n = math.min(256 + math.floor(64 * math.log(n / 256) / math.log(2)), 1023) end
+  return level < 0 and -n or n
+end
+
+local orders = {} -- crawl's prefix -> {rank of the first level, whether there are several levels}; false: not known
+local function order_of(c)
+  if orders[c] == nil then
+    local base, several = string.match(call('HGET', c .. 'g', 'lv') or '', '^(%-?%d+)(%*?)$')
+    orders[c] = base and {rank_of(tonumber(base)), several == '*'} or false
+  end
+  return orders[c]
+end
+
+local function several_levels(c)
+  local order = order_of(c)
+  return order and order[2]
+end
+
+-- Begins the order by level in a bucket. The hosts that wait are taken to have the first level.
+local function begin_order(c, base)
+  local names = call('SMEMBERS', c .. 'hs')
+  names[#names + 1] = 'http'
+  for _, name in ipairs(names) do
+    for _, heap in ipairs({name, (string.gsub(name, '^[^@]*', '%0!', 1))}) do call('COPY', c .. 'r:' .. heap, c .. 'u:' .. heap, 'REPLACE') end
+  end
+  call('HSET', c .. 'g', 'lv', base .. '*')
+  orders[c] = nil
+end
+
+-- Begins the order if it is not known whether the crawl has several levels, because an older version added
+-- its URLs.
+local function adopt_order(c)
+  if not order_of(c) and call('HEXISTS', c .. 'n', 'added') == 1 then begin_order(c, '0') end
+  return order_of(c)
+end
+
+-- A list of this level begins.
+local function level_began(level)
+  local order = adopt_order(C)
+  if not order then
+    call('HSET', C .. 'g', 'lv', level)
+    orders[C] = nil
+  elseif not order[2] and order[1] ~= rank_of(tonumber(level)) then
+    begin_order(C, string.match(call('HGET', C .. 'g', 'lv'), '^%-?%d+'))
+  end
+end
+
+-- A retry of a host will be due: its level may then raise the host's rank (claim.lua).
+local function note_retry(host, due)
+  if several_levels(C) then call('ZADD', C .. 'rt', 'LT', due, host) end
+end
+
+-- Gives a host its place by level in a heap, or removes it (at: nil). levels: text that begins with the level of its
+-- next URL.
+local function rank_host(c, heap, host, at, levels)
+  if not at then call('ZREM', c .. 'u:' .. heap, host); return end
+  local rank = rank_of(tonumber(string.match(levels or '', '^%-?%d+')) or 0) - orders[c][1]
+  call('ZADD', c .. 'u:' .. heap, math.min(at, SPAN - 1) - rank * SPAN, host)
+end
+
+local function remove_host(c, heap, host)
+  call('ZREM', c .. 'r:' .. heap, host)
+  if several_levels(c) then call('ZREM', c .. 'u:' .. heap, host) end
+end

@@ -1,0 +1,79 @@
+"""Urgent URLs are fetched before ordinary ones, also of other hosts: counted at the web server, on the embedded
+store, on a server with 64 buckets and on a Cluster of three. The benchmark `order.py` does that by turns with
+another revision."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.runs import job
+from gossamer.app.runner import crawl
+from support.cluster import cluster
+from support.fleet_workers import Server
+from web import Web, preset, serve
+
+HOSTS, PAGES = 80, 5
+PLAN = preset("tiny", hosts=HOSTS, pages=20, latency=0.05, robots=("allow",), size=2_000, gzip=False)
+AT_ONCE, DELAY = 4, 0.2
+"""Visits at once, and seconds from start to start of a host: 4 visits of 50 ms make 80 pages/s, and 40 urgent
+hosts allow 200, so politeness alone never leaves room for an ordinary host."""
+
+
+def targets(web: Web, rng: random.Random) -> tuple[dict[str, bool], list[str]]:
+    """Five pages of each host, urgent ones of each second host: URL -> whether it is urgent; and the lines of
+    a list of them in any order."""
+    by_host: dict[str, list[str]] = defaultdict(list)
+    for url in sorted(web.plan.must_fetch(sitemaps=False)):
+        by_host[url.split("/")[2]].append(url)
+    urgent = {
+        url: n % 2 == 0 for n, host in enumerate(sorted(by_host)) for url in sorted(by_host[host])[:PAGES]
+    }
+    lines = [json.dumps({"url": url, "priority": 5 if first else 0}) for url, first in urgent.items()]
+    return urgent, rng.sample(lines, len(lines))
+
+
+def kinds(web: Web, urgent: dict[str, bool]) -> list[bool]:
+    """Whether each page was urgent, in the order in which the server was asked for them."""
+    hits = sorted((hit for hit in web.log()), key=lambda hit: hit.start)
+    asked = [f"http://{hit.host}{hit.path}" for hit in hits]
+    return [urgent[url] for url in asked if url in urgent]
+
+
+def run(web: Web, folder: Path, store: str | None, **given: Any) -> list[bool]:
+    """Crawls the list, and returns the kinds of its pages in their order at the server."""
+    urgent, lines = targets(web, random.Random(1))
+    (folder / "list.txt").write_text("\n".join(lines))
+    settings = {"delay": (DELAY, DELAY), "concurrency": AT_ONCE, "scope": "page", "store": store} | given
+    summary = asyncio.run(crawl(job([str(folder / "list.txt")], folder, **settings)))
+    assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
+    return kinds(web, urgent)
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    with serve(PLAN) as web:
+        yield web
+
+
+@pytest.mark.parametrize("where", ["embedded", "64 buckets", "Cluster"])
+def test_urgent_urls_are_fetched_first(web: Web, tmp_path: Path, where: str) -> None:
+    web.reset()
+    with ExitStack() as stack:
+        store = None
+        if where == "64 buckets":
+            store = stack.enter_context(Server(tmp_path / "server")).url(0)
+        elif where == "Cluster":
+            store = stack.enter_context(cluster()).url
+        found = run(web, tmp_path, store)
+    assert len(found) == HOSTS * PAGES
+    assert sum(found[:200]) >= 160, "7 of 8 are 175; claims ahead and the last hosts' delays cost some"
+    assert sum(found) == HOSTS * PAGES // 2
