@@ -23,8 +23,10 @@ LARGER: dict[str, tuple[int, str]] = {
         69,
         "what a connection needs, a line for each argument",
     ),
+    "src/gossamer/app/collector_setup.py::__init__": (64, "what collectors need, each kept under its name"),
+    "src/gossamer/app/wiring.py::__init__": (63, "the parts of a worker, in the order in which they are made"),
     "src/gossamer/model/site.py::__init__": (
-        100,
+        101,
         "the arguments of Site, a line each, are its documentation",
     ),
     "tests/e2e/item_files/test_files.py::test_what_is_refused_is_told_and_no_item_is_lost": (
@@ -35,7 +37,7 @@ LARGER: dict[str, tuple[int, str]] = {
     "tests/worker/worker_parts.py::__init__": (100, "a worker's parts, each replaceable by a test's own"),
     "tests/walls/crawl.py::crawl": (62, "one crawl, told step by step"),
     "src/gossamer/store/embedded.py::Embedded": (
-        27,
+        29,
         "one server's life: found, started, adopted, ended, under one lock",
     ),
     "src/gossamer/sinks/mongodb.py::Mongo": (

@@ -17,6 +17,7 @@ TABLES = ("currencies", "encodings")
 KEPT = {
     "cli/commands.py::TREE": "the commands, each with its module",
     "cli/crawl.py::HELP": "help texts",
+    "cli/crawl.py::METAVARS": "what stands for an option's value in the help",
     "cli/examples.py::EXAMPLES": "examples of the commands",
     "cli/help.py::CRAWL_GROUPS": "the options of a command in groups",
     "cli/crawl.py::OWN": "options of the command",
