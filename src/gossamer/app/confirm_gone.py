@@ -31,8 +31,8 @@ class Gone(NamedTuple):
 
 
 async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False) -> dict[str, Gone]:
-    """Marks the items in each store of the crawl that keeps items. Returns the result by site. Raises
-    UsageError if the crawl is running, and ConfigError if none of its sites is `complete=True` or no
+    """Marks the unseen items as gone in each store of the crawl that keeps items. Returns the result by site.
+    Raises UsageError if the crawl is running, and ConfigError if none of its sites is `complete=True` or no
     output keeps items."""
     folder = Path(settings.data) / crawl
     note = read_manifest(folder)

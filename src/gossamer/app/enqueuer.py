@@ -1,5 +1,5 @@
-"""Adds URLs to the frontier of a crawl: seeds, URLs of producers, known pages of a recrawl. A worker uses the
-same parts for the links of its pages."""
+"""Adds URLs to the frontier of a crawl: seeds, URLs from producers, and known pages of a recrawl. A worker
+uses the same parts for the links of its pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Enqueuer:
     """Adds URLs to the frontier of one crawl: checks the scope, makes the URL canonical, and finds its bucket
     and lane. robots.txt is checked when the URL is claimed.
 
-    `name`: the name under which slow patterns are reported. `heaps`: the ready heaps that a worker of a fleet
+    `name`: names the caller in reports of slow patterns. `heaps`: the ready heaps that a worker of a fleet
     serves.
     """
 
@@ -82,8 +82,8 @@ class Enqueuer:
     def take(
         self, request: Request, taken: TakenLinks, flags: str, beside: str = "", edition: str = ""
     ) -> str | None:
-        """Puts one request into `taken`, as `LinkIntake.request` does. Returns the reason if it is refused,
-        otherwise None."""
+        """Puts one request into `taken`, as `LinkIntake.request` does. Returns None, or the reason if the
+        request is refused."""
         return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
 
     async def add(self, taken: TakenLinks, *, counted: bool = True) -> None:

@@ -1,4 +1,5 @@
-"""Builds the outputs of a crawl from settings: the sinks of rows, the place of files, the rows of links."""
+"""Builds the outputs of a crawl from its settings: the sinks for rows, the store for files, and the function
+that makes rows of links."""
 
 from __future__ import annotations
 
@@ -52,8 +53,9 @@ def make_outputs(
     store: str | None = None,
     kept: KeptRows | None = None,
 ) -> Outputs:
-    """Returns the sinks of a job: files and tables. `aside`: the file for rejected items. `store`: the
-    identity of the store, None to close outputs that other processes wrote. `kept`: the crawl's kept rows."""
+    """Returns the sinks of a job, which write to files and tables. `aside`: the file for rejected items.
+    `store`: the identity of the store. None if the outputs are opened only to close what other processes
+    wrote. `kept`: the crawl's kept rows."""
     job = setup.job
     pages = {
         "page": columns.page_columns(
@@ -101,7 +103,8 @@ def make_outputs(
 
 
 def append_log(setup: Setup, store: str) -> AppendLog:
-    """Returns the log of a crawl's appends. `store`: the identity of the store."""
+    """Returns the log in which a crawl records its appends to output files. `store`: the identity of the
+    store."""
     path = log_path(Path(setup.job.settings.data) / setup.crawl, setup.segment)
     return AppendLog(path, setup.owner, store, fresh=setup.job.fresh, finished=lambda: setup.finished)
 
@@ -134,7 +137,7 @@ def item_columns(items: Iterable[type], compared: bool = False) -> columns.Colum
 def duplicate_marker(
     settings: Settings, sites: Sequence[LoadedSite], store: Store, crawl: str
 ) -> DuplicateMarker | None:
-    """Returns the marker of near-duplicate pages and items, if they are compared."""
+    """Returns the object that marks near-duplicate pages and items, or None if they are not compared."""
     _, _, most = settings.duplicates.partition("?most=")
     return (
         DuplicateMarker(NearDuplicateIndex(store, crawl, int(most or DEFAULT_MAX_GROUPS)))
@@ -146,7 +149,7 @@ def duplicate_marker(
 def link_rows(
     setup: Setup, key: Callable[[str], str]
 ) -> Callable[[Page, Request, Document], list[Row]] | None:
-    """Returns the function that makes the rows of a page's links, or None if no output takes them. `key`:
+    """Returns the function that creates rows for a page's links, or None if no output stores them. `key`:
     returns the canonical form of a URL."""
     job = setup.job
     return (
@@ -157,7 +160,8 @@ def link_rows(
 def open_file_store(
     setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event
 ) -> AssetDownloads | None:
-    """Returns the store of a crawl's files, or None if they are not wanted. Raises UsageError, ConfigError."""
+    """Returns the object that downloads and stores the files of a crawl's items, or None if no item needs it.
+    Raises UsageError, ConfigError."""
     job = setup.job
     if not reader.fetches:
         return None

@@ -1,5 +1,5 @@
-"""Builds the unlocker rung from settings: the provider, its key from the environment, and the credits that
-all workers share."""
+"""Builds the unlocker rung from settings: the provider, its API key, and the credits that all workers
+share."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.store import Store
 
 SETTLE_MARGIN_S = 5.0
-"""Seconds after a call's own timeout at which its credits are no longer settled."""
+"""Seconds after a call's own timeout from which on its credits can no longer be settled."""
 
 
 def chosen_of(settings: Settings) -> ChosenUnlocker:
-    """Returns the unlocker of the settings. Raises ConfigError."""
+    """Returns the unlocker that the settings name. Raises ConfigError."""
     if settings.unlocker is None:
         raise ConfigError(
             "the unlocker rung needs the setting unlocker, as in -s unlocker=zenrows (docs/unlockers.md)"
@@ -32,7 +32,7 @@ def chosen_of(settings: Settings) -> ChosenUnlocker:
 
 
 def key_of(settings: Settings, one: ChosenUnlocker) -> Secret:
-    """Returns the unlocker's key. Raises ConfigError."""
+    """Returns the unlocker's API key. Raises ConfigError."""
     if settings.unlocker_key is not None:
         return secret("unlocker_key", settings.unlocker_key)
     if one.provider.keyless:
@@ -44,13 +44,13 @@ def key_of(settings: Settings, one: ChosenUnlocker) -> Secret:
 
 
 def check_unlocker(settings: Settings) -> None:
-    """Raises ConfigError for a crawl that uses the rung without a provider or key."""
+    """Raises ConfigError if a crawl uses the unlocker rung but has no provider or key."""
     if "unlocker" in settings.ladder:
         key_of(settings, chosen_of(settings))
 
 
 def credits_of(settings: Settings, crawl: str, store: Store, one: ChosenUnlocker) -> Credits:
-    """Returns the credits of a crawl at its unlocker."""
+    """Returns the object that accounts for the credits that a crawl spends on its unlocker."""
     bounds = CreditLimits(one.at_once, settings.credits_daily, settings.credits)
     return Credits(store, crawl, one.provider.name, bounds, one.timeout + SETTLE_MARGIN_S)
 
@@ -63,9 +63,9 @@ def unlocker(
     wanted: Callable[[str], str] = lambda _: "",
     alone: bool = True,
 ) -> UnlockerCollector:
-    """Returns the collector of the rung. `wanted`: returns the unlocker options of a host's site. `alone`:
-    whether it is the crawl's only rung. Raises
-    ConfigError without a provider or key, or for an unknown provider."""
+    """Returns the collector of the unlocker rung. `wanted`: returns the unlocker options of a host's site.
+    `alone`: whether the unlocker is the crawl's only rung. Raises ConfigError if the provider or key is
+    missing, or if the provider is unknown."""
     one = chosen_of(settings)
     key = key_of(settings, one)
     wire = 3 * settings.max_size + (1 << 20)  # a body may arrive as base64 in JSON

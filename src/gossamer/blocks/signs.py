@@ -1,5 +1,5 @@
-"""Marks in the code and the addresses of captchas, of notices of smaller vendors, and of missing pages. Each
-mark is bytes in lower case."""
+"""Marks in the code and the URLs of captchas, of notices of smaller vendors, and of missing pages. Each mark
+is bytes in lower case."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CODE = re.compile(
     rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
     rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
 )
-"""Each mark that is searched in pages with a good status contains one match of this pattern, so most pages
-are rejected in one pass. Each alternative begins with a byte that is rare in pages."""
+"""Every mark that counts on pages with a good status contains a match of this pattern. One search with it
+therefore shows that most pages contain no mark. Each alternative begins with a byte that is rare in pages."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
-"""Each page with a captcha contains one of these."""
+"""Every page with a captcha contains one of these."""
 WIDGETS = (
     (
         "turnstile",
@@ -173,7 +173,7 @@ ASKED = re.compile(
     r"|session|user|admin|wp-login|register|signup|sign-up)\b"
 )
 BOX = re.compile(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
-"""An element that is named after a captcha."""
+"""An element whose class or id contains "captcha"."""
 PICTURE = re.compile(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
 TO_CAPTCHA = re.compile(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
 INPUT = re.compile(

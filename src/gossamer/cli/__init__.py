@@ -14,7 +14,7 @@ def main() -> None:
     import gc
     import sys
 
-    gc.disable()  # imported objects are not garbage; a crawl enables collection again (`interpreter.settle_in`)
+    gc.disable()  # imported objects are not garbage; a crawl enables it again (`process_tuning.settle_in`)
 
     from gossamer.cli.printing import prepare_streams
 
