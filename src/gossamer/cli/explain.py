@@ -476,8 +476,8 @@ class Explainer:
         ]
 
     async def _robots(self, url: str, user_agent: str) -> GateVerdict:
-        """Returns the verdict of the robots.txt that the frontier stores. The rule is the line that decided,
-        with its number."""
+        """Returns the verdict of the robots.txt that the frontier stores. The verdict's rule is the line of
+        the file that decided, with its number."""
         from gossamer.frontier.frontier_client import Frontier
         from gossamer.model.request import split
         from gossamer.politeness import robots_access
@@ -513,6 +513,6 @@ class Explainer:
         return GateVerdict("robots.txt", "pass" if robots.allows(agent, url) else "robots", line)
 
     def _lawless(self, host: str) -> str:
-        """Formats the names of the sites on a host that ignore its robots.txt."""
+        """Formats the names of the site files for a host that ignore its robots.txt."""
         own = [one for one in self._sites if not one.site.robots and (one.default or one.site.claims(host))]
         return "site " + ", ".join(one.name for one in own)

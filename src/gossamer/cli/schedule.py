@@ -106,15 +106,15 @@ CLOCK: dict[str, tuple[str, str, str]] = {
     "overlap": ("--overlap", "WHAT", "When due while the last run is still open: skip (default) or queue."),
 }
 NOT_HERE = ("name", "fresh", "resume", "refresh", "known", "json", "quiet", "output", "overwrite")
-"""Options of `crawl` that do not apply to a schedule or are read separately."""
+"""Options of `crawl` that do not apply to a schedule, or that `schedule add` reads separately."""
 PATHS = ("cache", "archive", "ca_file")
 
 OUTPUTS, KEPT = ("pages", "attempts", "graph"), ("files", "text", "links", "archive", "sitemaps", "priority")
 
 
 def signature() -> inspect.Signature:
-    """Returns the signature of `add`: NAME, CRON, TARGET..., the options of the clock, and the options of
-    `crawl`."""
+    """Returns the signature of `add`: NAME, CRON, TARGET..., the options about the time of runs, and the
+    options of `crawl`."""
     name, cron = Argument(metavar="NAME"), Argument(metavar="CRON")
     found = [
         _word("name", Annotated[str, name], inspect.Parameter.empty),
@@ -310,7 +310,7 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
         if words[name] not in (None, False, []):
             options[name] = words[name]
     for name in ("data", "store"):
-        options.pop(name, None)  # the scheduler uses its own
+        options.pop(name, None)  # the scheduler uses its own data folder and store
     for name in PATHS:
         if name in options:
             options[name] = os.path.abspath(options[name])
@@ -336,7 +336,7 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
 
 
 def _path(spec: str) -> str:
-    """Returns an output with an absolute path."""
+    """Returns an output (in the form of `-o`) with its path made absolute."""
     return (
         spec if spec == "-" or "://" in spec else os.path.abspath(spec) + ("/" if spec.endswith("/") else "")
     )
