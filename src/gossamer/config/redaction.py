@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
 
-_REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # names the place of a secret, is not a secret itself
+_REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # a reference to a secret is not a secret itself
 # a URL with placeholders, as in gossamer's own hints
 _FORM = rf"(?!(?:(?-i:USER(?::PASSWORD)?@HOST)|[\w.-]*:{_REFERENCE}@)[^\s@]*(?:\s|$))"
 _USERINFO = re.compile(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
@@ -57,11 +57,12 @@ Secrets shorter than `_BARE` are masked only as whole words."""
 _forms: dict[str, None] = {}
 """The registered secrets in all their encodings. Used as an ordered set."""
 _known: list[re.Pattern[str]] = []
-"""The pattern that matches all of `_forms`, at most one entry. It is compiled at first use."""
+"""A list of at most one entry: the pattern that matches all of `_forms`, compiled at first use."""
 
 
 def register(*secrets: str) -> None:
-    """Registers values to be masked in all output: in plain form, percent-encoded, escaped, and in base64."""
+    """Registers values so that they are masked in all output, in plain, percent-encoded, escaped and base64
+    form."""
     for secret in secrets:
         if len(secret) < _SHORT or MASK in secret or secret in _forms or len(_forms) >= _MAX_SECRETS:
             continue
@@ -82,8 +83,8 @@ def register(*secrets: str) -> None:
 
 
 def register_in(text: str) -> None:
-    """Registers the secrets in a URL, an option or a setting: passwords, and values of parameters with a
-    secret-like name."""
+    """Registers the secrets in the text of a URL, an option or a setting. Secrets are passwords, and values
+    of parameters with a secret-like name."""
     for found in _CREDENTIALS.finditer(text):
         user, colon, password = found[1].partition(":")
         for one in (password, unquote(password)) if colon else (user, unquote(user)):
@@ -220,7 +221,7 @@ def mask_head(head: bytes) -> bytes:
 
 
 class Secret:
-    """A secret value that prints as `***`. Only `reveal()` returns the value. It is not a `str` on purpose,
+    """A secret value that prints as `***`. Only `reveal()` returns the value. It is deliberately not a `str`,
     so that joining or encoding it by mistake raises an error instead of leaking the secret.
 
     >>> key = Secret("abc")
@@ -285,7 +286,7 @@ def mask_logs() -> None:
         record = make(*given, **more)
         try:
             record.msg, record.args = mask(record.getMessage()), ()
-        except (TypeError, ValueError):  # the arguments do not fit the message: logging reports it
+        except (TypeError, ValueError):  # if the arguments do not fit the message, logging reports it
             return record
         if record.exc_info:
             record.exc_text = mask(logging.Formatter().formatException(record.exc_info))

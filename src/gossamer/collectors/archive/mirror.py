@@ -1,5 +1,5 @@
 """Replays the files of a mirrored site. A URL is mapped to possible file names, which are opened inside the
-folder. Symbolic links are not followed out of the folder."""
+folder. Symbolic links are not followed."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class ObjectArchive:
                     line = _line(text)
                     if (
                         line.status != 304
-                    ):  # the page was unchanged, so the response stored earlier counts
+                    ):  # the page was unchanged, so the response that was stored earlier counts
                         self._places[answer_key(line.url, line.asked.method, line.asked.body)] = (number, at)
                 except msgspec.DecodeError as error:
                     if not told:
