@@ -1,11 +1,11 @@
-"""Limits the claims of a process. The limit is lower when memory is scarce or the CPU cannot keep up."""
+"""Limits the claims of a process. The limit falls when memory is scarce or the CPU cannot keep up."""
 
 from __future__ import annotations
 
 from gossamer.config.resources import free_memory_share, resident_memory
 
 MAX_LOOP_DELAY_S = 0.5
-"""Seconds by which the event loop may be late before the process claims less."""
+"""The delay of the event loop in seconds above which the process claims less."""
 
 
 def allowed_claims(most: int, *, used: int, limit: int, free: float, pace: float) -> int:
@@ -30,7 +30,7 @@ class ProcessLoad:
         self._now = most
 
     def late(self, seconds: float) -> None:
-        """Records by how many seconds the event loop woke late. Also checks the memory."""
+        """Records how many seconds late the event loop woke up. Also checks the memory."""
         self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
         self._now = allowed_claims(
             self.most, used=resident_memory(), limit=self.limit, free=free_memory_share(), pace=self.pace
