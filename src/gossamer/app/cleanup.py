@@ -60,7 +60,7 @@ class Cleaned(msgspec.Struct, frozen=True):
 
 
 def _locks(scene: CleanupScene, known: set[str]) -> Iterator[Path]:
-    """Yields the locks of crawls that are not in the store."""
+    """Yields the lock files of crawls that are not in the store."""
     data = Path(scene.settings.data)
     for path in [path for name in ("lock", "output*.lock", "held-*") for path in data.glob(f"*/{name}")]:
         if path.parent.name not in known and path.parent.name != "store":

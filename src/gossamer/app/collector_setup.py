@@ -368,7 +368,7 @@ def chromium(
 
 
 def check_browsers(where: str, names: Iterable[str]) -> None:
-    """Checks names of browsers. Raises ConfigError for an unknown one."""
+    """Checks names of browsers. Raises ConfigError if a browser is unknown."""
     for name in names:
         try:
             browsers_named(name)

@@ -95,8 +95,8 @@ class Enqueuer:
 
 
 def policy(settings: Settings, heaps: tuple[str, ...] | None = None) -> Policy:
-    """Returns the policy of the frontier for these settings. `heaps`: the heaps that a worker of a fleet
-    serves."""
+    """Returns the limits and other rules that the frontier must follow, from the settings. `heaps`: the heaps
+    that a worker of a fleet serves."""
     delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
     first = min([30.0, *settings.retries[:1]]) if settings.retries else 1.0
     return Policy(
@@ -124,7 +124,7 @@ def _report(name: str, line: str) -> None:
 
 
 def url_filters(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) -> Scope:  # noqa: A002 - as in Setup
-    """Returns the pure URL filters of a crawl."""
+    """Returns the filters of a crawl that need only the URL."""
     rules = Scope.of(
         seeds,
         spec.scope,
@@ -137,8 +137,8 @@ def url_filters(spec: Spec, settings: Settings, seeds: list[str], open: bool = F
 
 
 def canonical_url_function(spec: Spec) -> Callable[[str], str]:
-    """Returns the function that makes a URL in fetch form canonical, without the parameters that the user
-    declares irrelevant."""
+    """Returns the function that converts a URL in fetch form to canonical form. It also removes the query
+    parameters that the user declares irrelevant."""
     if not spec.drop:
         return urls.key
     drop = urls.DEFAULT_DROP | spec.drop

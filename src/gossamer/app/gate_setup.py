@@ -274,7 +274,7 @@ async def _set_fates(store: Store, crawl: str, fates: Fates) -> None:
 
 
 def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
-    """Marks the items of a site that a run did not see as gone, or prints why they are not marked."""
+    """Marks as gone the items of a site that a run did not see, or prints why they are not marked."""
     unseen, stored = history.missing(seen.site, seen.run, seen.at)
     why = seen.doubt
     if not why and too_many(unseen, stored, seen.share):

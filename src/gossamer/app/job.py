@@ -1,5 +1,5 @@
-"""A crawl's input (`Job`), and the input prepared for all workers of the crawl (`Setup`). Both travel as
-JSON."""
+"""A crawl's input (`Job`), and the input prepared for all workers of the crawl (`Setup`). Both are passed to
+other processes as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class JobOutput(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """The complete input of a crawl. It travels to worker processes as JSON."""
+    """The complete input of a crawl. It is passed to worker processes as JSON."""
 
     targets: list[str]
     settings: Settings

@@ -43,8 +43,8 @@ COOKIE_CHECK_PAUSES_S = 0.0, 0.1, 0.3, 0.6
 
 
 class Holding(msgspec.Struct):
-    """An account in the state that this worker last saw. `bound`: its proxy. `stale`: the store does not have
-    its latest state."""
+    """An account in the state that this worker last saw. `bound`: the proxy that its log-in is bound to.
+    `stale`: whether the store does not have its latest state."""
 
     member: AccountIdentity
     version: int
@@ -242,7 +242,7 @@ class SiteAccounts:
 
 
 class LoginSetup:
-    """The accounts of all sites of a crawl. No account is logged in before `open`."""
+    """The accounts of all sites of a crawl. `open` must be called before the first log-in."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[Any], store: Store, ways: CrawlRungs, proxies: Proxies | None

@@ -2,7 +2,7 @@
 
 Their URLs are added in batches, whether or not workers are running, and the crawl does not end before its
 producers. A producer's position is stored after its batch is in the frontier. After a kill, therefore, at
-most one batch is added again, and the seen-set rejects its URLs. Producers wait while more than
+most one batch is added again, and the seen set rejects its URLs. Producers wait while more than
 MAX_PENDING_URLS URLs are pending, or while the store's memory is nearly used up.
 """
 
@@ -83,7 +83,8 @@ class Feeder:
         again: bool,
         warn: Say = say_nothing,
     ) -> None:
-        """`again`: the URLs may have been added before. Then known URLs do not count as duplicates."""
+        """`again`: whether the URLs may have been added before. If so, known URLs do not count as
+        duplicates."""
         self._adds, self.source, self._say, self._again, self._warn = adds, source, say, again, warn
         self._store, self._crawl, self._priority = store, setup.crawl, setup.job.priority
         self._folder = Path(setup.job.settings.data) / setup.crawl

@@ -1,5 +1,5 @@
 """`gossamer doctor --repair`: repairs the store of a data folder, and rebuilds lost crawls from their outputs
-or from the rows that they keep. A page that has a row is done. Such a page is put into the seen-set and
+or from the rows that they keep. A page that has a row is done. Such a page is put into the seen set and
 requested once more, without writing a second row, because only the page itself contains the links that were
 found but not yet followed. See docs/decisions/0036.
 """
@@ -268,7 +268,8 @@ def _frontier(settings: Settings, store: Store, known: CrawlFile) -> Frontier:
 async def _enter(
     store: Store, frontier: Frontier, known: CrawlFile, done: dict[str, DonePage], say: Say
 ) -> None:
-    """Puts the finished pages into the seen set, and into the queue so that their links are read again."""
+    """Puts the pages that are done into the seen set, and also into the queue, so that their links are read
+    again."""
     bucket = partial(bucket_of, buckets=store.buckets)
     pages = list(done.values())
     hosts = {

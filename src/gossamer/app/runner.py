@@ -102,7 +102,8 @@ class ExtraReceivers(msgspec.Struct):
     """The only URL to visit. The targets only decide how its page is read."""
     use: str | None = None
     carry: Any = None
-    """With `only`: the page function that reads the page, and the value that its request carries."""
+    """If `only` is set: the page function that reads its page (`use`), and the value that its request carries
+    (`carry`)."""
     worked: Callable[[Setup, Store], Awaitable[None]] | None = None
     """Called when the workers are done, before the end of the crawl is recorded."""
     attach_pages: bool = False

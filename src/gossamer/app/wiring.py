@@ -558,8 +558,8 @@ def complete_attempts(spec: str | None, region: str) -> Callable[[Visit], None]:
 
 
 def host_treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:
-    """Returns how a host is treated. The settings of its sites take precedence, but `--retries none` and
-    `--ignore-robots` apply to all sites."""
+    """Returns the rules that apply to requests to a host. The settings of its sites take precedence, but
+    `--retries none` and `--ignore-robots` apply to all sites."""
     delay = needs.pace.delay
     usual = None if settings.delay is None else Delay(*settings.delay)
     return HostTreatment(

@@ -300,7 +300,8 @@ def block_by_status(page: Answer) -> Block | None:
 
 
 def block_by_emptiness(page: Answer) -> Block | None:
-    """Detects an empty page, or the default page of a web server, if the URL is not a site's front page."""
+    """Detects an empty page. Also detects the default page of a web server, unless the URL is a site's front
+    page."""
     if page.status not in (200, 202, 203):
         return None
     if len(page.low) < 4096 and not page.text and not SHOWN.search(page.low):

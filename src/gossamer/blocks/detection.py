@@ -52,7 +52,7 @@ _HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
 """The numbers of bytes at the start and the end of a page with a good status. Detectors examine such a page
 only if these bytes contain a typical word of block pages."""
 MAX_NOTICE_CHARS = 400
-"""A page with more visible characters is not a notice because of its words alone: its title or its URL must
+"""A page with more visible characters is not a notice because of its words alone: its title, URL or code must
 show it too. The limit is twice as high for a page that asks for a password."""
 MAX_NOTICE_BYTES = 24 << 10
 """The size in bytes above which a page with a usual title is not a notice."""

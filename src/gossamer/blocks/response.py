@@ -41,10 +41,10 @@ class Block(msgspec.Struct, frozen=True):
     """A block page: its vendor, its kind (what it demands), and the signs by which it was recognized."""
 
     vendor: str
-    """cloudflare datadome akamai perimeterx imperva aws-waf cloudfront distil kasada recaptcha hcaptcha
-    turnstile anubis generic"""
+    """One of cloudflare, datadome, akamai, perimeterx, imperva, aws-waf, cloudfront, distil, kasada,
+    recaptcha, hcaptcha, turnstile, anubis, generic."""
     kind: str
-    """challenge captcha denied rate-limit login empty decoy"""
+    """One of challenge, captcha, denied, rate-limit, login, empty, decoy."""
     signs: tuple[str, ...] = ()
     """The signs that decided, such as `status 403`, `header cf-mitigated: challenge`, `page: cf_chl_opt`,
     `text: ...`, `title: ...`, `url: ...`."""
@@ -135,9 +135,9 @@ class Answer:
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
-        """Returns the marks (in lower case) that occur in the page's code. On a page with a good status,
-        marks in visible text do not count, because the page may be an article about blocks. Marks in JSON and
-        other code always count."""
+        """Returns those of the given marks (strings of block pages, in lower case) that occur in the page's
+        code. On a page with a good status, marks in visible text do not count, because the page may be an
+        article about blocks. Marks in JSON and other code always count."""
         return marks_in_code(self, marks) if self.may_have_marks else ()
 
     def decode(self, raw: bytes) -> str:

@@ -1,5 +1,5 @@
-"""Marks in the code and the URLs of captchas, of notices of smaller vendors, and of missing pages. Each mark
-is bytes in lower case."""
+"""Marks: strings by which the code and the URLs of captchas, of notices of smaller vendors, and of missing
+pages are recognized. Each mark is bytes in lower case."""
 
 from __future__ import annotations
 

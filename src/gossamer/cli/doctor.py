@@ -500,7 +500,8 @@ async def check_waste(settings: Settings, store: Store) -> list[Finding]:
 
 
 async def check_servers(store: Store) -> list[Finding]:
-    """Checks the response time, the clock, and the reply to INFO of each server of a store that answers."""
+    """Checks the response time, the clock and the reply to INFO of each server of a store. The store must be
+    reachable."""
     findings: list[Finding] = []
     servers = store.client.servers
     all_of_them = await servers.all()

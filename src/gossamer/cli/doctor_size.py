@@ -23,7 +23,7 @@ WORKER_CPU = 0.85e-3
 STORE_CPU = 0.16e-3
 """CPU seconds of the store per page."""
 SEEN = {"default": 4.7, "exact": 9.3, "bloom": 3.0}
-"""Bytes of store memory per known URL, by kind of seen-set, measured just after the seen-set has grown."""
+"""Bytes of store memory per known URL, by kind of seen set, measured just after the seen set has grown."""
 PENDING_URL_BYTES = 64.0
 """Bytes of store memory per pending URL, without its path and its referrer's path."""
 URL_PATHS_BYTES = 84.0

@@ -26,8 +26,8 @@ connections when it is used again."""
 
 
 class ImpersonatedCollector:
-    """Collects pages with the TLS and HTTP/2 fingerprint of each guise's browser. `options`: those of
-    `HttpCollector`. Raises ConfigError if curl_cffi is missing."""
+    """Collects pages with the TLS and HTTP/2 fingerprint of the browser that the request's guise (its browser
+    identity) names. `options`: those of `HttpCollector`. Raises ConfigError if curl_cffi is missing."""
 
     name = "impersonated"
 
@@ -42,8 +42,8 @@ class ImpersonatedCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetches one URL with the guise's fingerprint. Redirects are not followed. Raises ValueError if the
-        guise is missing, which is a bug."""
+        """Fetches one URL with the fingerprint of the guise's browser. Redirects are not followed. Raises
+        ValueError if the guise is missing, which is a bug."""
         if guise is None or not guise.target:
             raise ValueError("the impersonated rung needs a guise with a browser")
         pool = await self._pool(guise)

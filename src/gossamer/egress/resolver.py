@@ -62,7 +62,7 @@ class Resolver:
       exactly that host and port is allowed, even if its address is forbidden.
     - `lookup`: replaces getaddrinfo in tests.
     - `ttl`: seconds for which an answer is cached. `patience`: seconds within which a name server must
-    answer.
+      answer.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Reads a Kafka topic: URLs or JSON lines as values, with any key. Needs the extra `kafka`.
 
 Offsets are committed after the URLs were added. If a message arrives again after a kill or a rebalance, the
-seen-set rejects its URL. Malformed messages are rejected with their offset. A topic has no end, so the crawl
+seen set rejects its URL. Malformed messages are rejected with their offset. A topic has no end, so the crawl
 runs until it is stopped.
 """
 
@@ -24,8 +24,8 @@ POLL_TIMEOUT_MS = 500
 
 
 class KafkaUrls:
-    """The producer for a topic, The producer for a topic, `kafka://HOST:PORT/TOPIC?group=GROUP`. Several
-    brokers are separated by commas."""
+    """The producer for a topic, `kafka://HOST:PORT/TOPIC?group=GROUP`. Several brokers are separated by
+    commas."""
 
     beside = "*"
 
@@ -97,7 +97,7 @@ class KafkaUrls:
             if ends:
                 await self._consumer.commit(ends)
         except (CommitFailedError, IllegalStateError):
-            pass  # the messages arrive again, and the seen-set rejects them
+            pass  # the messages arrive again, and the seen set rejects them
         except KafkaError as error:
             raise StoreError(
                 f"the Kafka broker {self.brokers} does not accept the offsets: {error}; run it again"

@@ -10,7 +10,8 @@ from gossamer.app.targets import Target
 
 
 def is_producer_target(target: Target) -> bool:
-    """Returns whether a producer reads the target during the crawl, instead of it being read at once."""
+    """Returns whether a producer reads the target during the crawl. Other targets are read before the crawl
+    begins."""
     if target.lines is not None:
         return False
     if target.kind == "list":

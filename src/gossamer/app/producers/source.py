@@ -24,7 +24,7 @@ class UrlBatch(NamedTuple):
     position: Any
     share: float | None = None
     editions: tuple[str, ...] = ()
-    """For each request, a text that makes the seen-set accept a URL again that was requested before. '' means
+    """For each request, a text that makes the seen set accept a URL again that was requested before. '' means
     that a known URL is rejected."""
     trouble: str = ""
     """A message about a source that could not be read just now, or ''."""
@@ -36,7 +36,7 @@ class UrlProducer(Protocol):
     name: str
     """The name under which the producer's position is stored."""
     beside: str
-    """`*`: all URLs of the producer are seeds. A host: a URL is a seed if links on pages of that host to it
+    """`*`: all URLs of the producer are seeds. A host: a URL is a seed if a link to it on a page of that host
     would be in scope."""
 
     async def open(self, collector: Collector) -> None:

@@ -33,8 +33,8 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class SqlUrls:
-    """The producer for the target The producer for the target `DATABASE QUERY`: the database's URL, then the
-    query. The URL may contain references to secrets: `${env:NAME}`, `${file:PATH}`."""
+    """The producer for the target `DATABASE QUERY`: the database's URL, then the query. The URL may contain
+    references to secrets: `${env:NAME}`, `${file:PATH}`."""
 
     beside = "*"
 

@@ -154,7 +154,7 @@ def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, floa
 
 
 def _edition(entry: SitemapEntry, seen: dict[int, float]) -> str:
-    """Returns the edition of an entry, or '' if the entry is new. The edition makes the seen-set accept the
+    """Returns the edition of an entry, or '' if the entry is new. The edition makes the seen set accept the
     URL of a changed entry again."""
     return str(_moment(entry)) if _mark(entry) in seen else ""
 

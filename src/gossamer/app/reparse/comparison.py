@@ -196,7 +196,7 @@ def _at(file: BinaryIO, place: ItemPosition) -> dict[str, Any]:
 
 
 def _own(item: dict[str, Any]) -> dict[str, Any]:
-    """Returns the site's own fields, without the fields about when and where the item was seen."""
+    """Returns the item's own fields, without the fields about when and where it was seen."""
     return {name: value for name, value in item.items() if not name.startswith("_")}
 
 
