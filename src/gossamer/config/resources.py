@@ -10,14 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 MAX_DESCRIPTORS = 65_536
-"""The value to which the soft limit of open files is raised at most."""
+"""The maximum to which the soft limit of open files is raised."""
 RESERVED = 24
 """Descriptors that are not used for visits: files, the store, DNS look-ups and child processes need them."""
 PER_VISIT = 2
 """Descriptors per visit: one for its connection, and one for a kept connection or a DNS look-up."""
 SCARCE_BYTES, SCARCE_SHARE = 48 << 20, 0.03
-"""The minimum free address space in bytes, and the minimum free share of the memory. If either is not
-available, memory counts as short."""
+"""The minimum free address space in bytes, and the minimum free share of the memory. If less of either is
+free, memory counts as short."""
 CGROUPS = Path("/sys/fs/cgroup")
 
 

@@ -1,5 +1,5 @@
-"""The fleet. Celery keeps worker processes alive and assigns them slices of crawling time. The frontier
-decides which URLs are crawled.
+"""The fleet. Celery keeps worker processes alive and assigns them slices of crawling time. A slot is the
+right to run one slice at a time (`state.slots`). The frontier decides which URLs are crawled.
 
 `brokers` parses broker URLs and checks brokers, and `rabbitmq_tls` connects to RabbitMQ over TLS.
 `slice_process` runs slices in a worker's process, on the crawls in `active_crawls`. `fair_share` divides the

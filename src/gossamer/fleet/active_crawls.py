@@ -59,7 +59,7 @@ class ActiveCrawl:
 
 
 class ActiveCrawls:
-    """The crawls that this process works on. Only caches and connections remain between slices."""
+    """The crawls that this process works on. Between slices, it keeps only caches and connections."""
 
     def __init__(self, me: WorkerProcess, store: Store, halt: asyncio.Event) -> None:
         self.me, self._own = me, secrets.token_hex(6)

@@ -2,8 +2,8 @@
 `celery -A gossamer.fleet worker -Q http -n w1@%h`.
 
 A message names a slot. The process that takes the slot crawls for one slice (60 s). Messages are acknowledged
-early, results are not stored, and there is no soft time limit. None of these is needed, because leases and
-the keeper recover the work of every process that dies. A hard time limit kills a process whose slice hangs.
+early, because leases and the keeper recover the work of every process that dies. For the same reason, results
+are not stored and there is no soft time limit. A hard time limit kills a process whose slice hangs.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def _log(**_: Any) -> None:
     own = settings()
     if logs.started() is None:
         logs.start_logs(own.log_format or "text", own.log_level)
-    if own.log_level != "debug":  # slices are no events
+    if own.log_level != "debug":  # a slice is not worth a log record
         for name in ("celery.worker.strategy", "celery.app.trace"):
             logging.getLogger(name).setLevel(logging.WARNING)
 

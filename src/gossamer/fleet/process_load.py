@@ -22,7 +22,7 @@ def allowed_claims(most: int, *, used: int, limit: int, free: float, pace: float
 
 
 class ProcessLoad:
-    """The memory and the pace of this process, measured from time to time."""
+    """Measures the memory and the pace of this process from time to time, and limits its claims."""
 
     def __init__(self, most: int, limit: int) -> None:
         """`most` is the maximum number of claims. The process is replaced above `limit` bytes of memory."""

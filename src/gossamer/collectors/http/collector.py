@@ -404,7 +404,7 @@ class HttpCollector:
         return Failure(reason, detail, now, elapsed, final=final, sent=False, collector=self.name)
 
     def _short(self, what: str, now: float) -> Failure:
-        """Returns the failure for a shortage of a resource of this process. No request was made, and the host
+        """Returns the failure for a shortage of a resource in this process. No request was made, and the host
         is not at fault."""
         self._multi.keep_fewer()
         return Failure(

@@ -72,8 +72,7 @@ def _deflate(body: bytes, most: int) -> bytes:
             out: bytes = undo.decompress(body, most)
         except BROKEN:
             continue
-        # plain bytes may look like raw deflate, so the stream must be complete or its output longer than its
-        # input
+        # two plain bytes may look like raw deflate, so it must be complete or yield more bytes than it has
         return out if undo.eof or len(out) >= (min(most, len(body)) if window == RAW else 1) else body
     return bytes(_pieces(body, ZLIB, most) or _pieces(body, RAW, most)) or body
 
