@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 if not sys.flags.safe_path:
-    # a site file in the current folder may have the name of a module that gossamer imports
+    # otherwise a site file in the current folder could hide a module of the same name that gossamer imports
     del sys.path[0]
 
 from gossamer.cli import main

@@ -67,8 +67,9 @@ def crawl(*targets: Target, **options: Unpack[CrawlOptions]) -> Crawl:
 
 def run(*targets: Target, output: Output = (), **options: Unpack[CrawlOptions]) -> RunResult:
     """Runs a crawl like `gossamer crawl`, writes into `output`, and returns the summary. An unfinished crawl
-    is resumed. Works in a notebook, too: the crawl has a thread and a loop of its own. Ctrl-C stops the crawl
-    within two seconds, and what it found is kept. Raises GossamerError, also if the crawl came to nothing.
+    is resumed. Works in a notebook too, because the crawl has its own thread and event loop. Ctrl-C stops the
+    crawl within two seconds, and what it found is kept. Raises GossamerError, also if the crawl came to
+    nothing.
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
@@ -113,8 +114,8 @@ async def add_async(crawl: str, *urls: Target, **options: Unpack[AddUrlOptions])
 
 
 def fetch(url: str, **options: Unpack[PageOptions]) -> CrawledPage:
-    """Fetches one page, with robots.txt, limits and guards as in a crawl, without retries. A page with an error
-    status such as 404 is returned. Raises FetchFailed if no page came.
+    """Fetches one page. robots.txt, limits and guards apply as in a crawl, but there are no retries. A page
+    with an error status such as 404 is returned. Raises FetchFailed if no page was received.
 
     >>> gossamer.fetch("https://example.com").css("h1::text").get()  # doctest: +SKIP
     'Example Domain'

@@ -1,5 +1,5 @@
-"""The tree of exceptions. Exceptions of other libraries are mapped where they enter gossamer, and each
-message says what to do.
+"""The tree of exceptions. Exceptions of other libraries are converted where gossamer calls these libraries,
+and each message says what the user can do.
 
 Expected outcomes of a visit, such as a refused connection or a status 500, are not exceptions. They are
 `Failure` and `Verdict` values.
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class GossamerError(Exception):
-    """A problem that the user must know about. It has a one-line message and the exit code of the command
-    (docs/commands.md)."""
+    """A problem that the user must know about. It has a one-line message, and the exit code that a command
+    returns for it (docs/commands.md)."""
 
     exit_code = 1
     summary: Summary | None = None
@@ -55,8 +55,8 @@ class StoreError(GossamerError):
 
 
 class StoreChanged(StoreError):
-    """The store was emptied or replaced by another one during the run. Everything that the process has cached
-    about it is invalid."""
+    """The store was emptied or replaced by another store during the run. Everything that the process has
+    cached about the store is invalid."""
 
 
 class CrawlEnded(GossamerError):
@@ -68,11 +68,12 @@ class CrawlEnded(GossamerError):
 
 
 class StoreDamaged(StoreError):
-    """The files of an embedded store are damaged. The server would start with fewer keys than it had."""
+    """The files of an embedded store are damaged. A server that started with them would have fewer keys than
+    before."""
 
 
 class Away(StoreError):
-    """The store does not answer, or cannot take writes, at the moment. It may recover without any action."""
+    """At the moment, the store does not answer or accepts no writes. It may recover without any action."""
 
 
 class StoreFull(StoreError):
@@ -87,7 +88,7 @@ class ColdError(GossamerError):
 
 
 class CrawlFailed(GossamerError):
-    """No page succeeded, or an unlocker fails repeatedly. Trying again later could help."""
+    """No page was fetched successfully, or an unlocker fails repeatedly. Trying again later may help."""
 
     exit_code = 9
 
@@ -99,8 +100,8 @@ class CrawlStopped(GossamerError):
 
 
 class NothingFound(GossamerError):
-    """A crawl came to nothing, and the reason is certain: robots.txt disallows everything, no page could be
-    parsed, or every item was rejected."""
+    """A crawl found no page or no item, and the reason is certain: robots.txt disallows everything, no page
+    could be parsed, or every item was rejected."""
 
     exit_code = 5
 
@@ -144,25 +145,25 @@ class SinkError(GossamerError):
 
 
 class SinkAway(SinkError):
-    """A database or another remote sink does not answer, or cannot take rows, at the moment. It may recover
+    """At the moment, a database or another remote sink does not answer or accepts no rows. It may recover
     without any action."""
 
 
 class DeliveryError(GossamerError):
-    """A receiver of alerts did not take a notification."""
+    """A receiver of alerts did not accept a notification."""
 
     exit_code = 9
 
 
 class NoProxyLeft(GossamerError):
-    """None of the configured proxies works. Nothing is sent, because a crawl with proxies never connects
+    """None of the configured proxies works. No request is sent, because a crawl with proxies never connects
     directly."""
 
     exit_code = 21
 
 
 class GateNotMet(GossamerError):
-    """The quality gate of `--fail-on` is not met."""
+    """A quality gate (`--fail-on`) is not met."""
 
     exit_code = 30
 
@@ -181,7 +182,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 _NOT_LOADED = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
-"""Matches the message of the dynamic linker when there is too little memory to load a shared library."""
+"""Matches the dynamic linker's message when there is not enough memory to load a shared library."""
 
 
 def own_limit(error: BaseException | None) -> str:
@@ -221,8 +222,8 @@ def of_data(folder: object, error: OSError, option: str = "--data") -> GossamerE
 
 
 class Stale(Exception):
-    """The worker lost the leases of these claims to another worker. Nothing was settled. `tokens` are the
-    tokens of the lost claims."""
+    """Another worker has taken over the leases of some claims. No claim was settled. `tokens` are the tokens
+    of the lost claims."""
 
     def __init__(self, tokens: list[int]) -> None:
         super().__init__(f"{len(tokens)} claims are no longer ours")
@@ -230,8 +231,8 @@ class Stale(Exception):
 
 
 class Moved(SinkError):
-    """The committed length of a file differs from the length that this process expected. Nothing was settled.
-    `file` is the path, `length` the committed length in bytes."""
+    """The committed length of a file differs from the length that this process expected. No claim was
+    settled. `file` is the path, `length` the committed length in bytes."""
 
     def __init__(self, file: str, length: int) -> None:
         super().__init__(

@@ -1,1 +1,2 @@
-"""What can be done with a crawl: wire a worker, run, submit, try, reparse, query, clean up."""
+"""The use cases of a crawl, such as run, submit, try, reparse, query and clean up, and the wiring of a
+worker."""

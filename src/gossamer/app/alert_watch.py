@@ -1,5 +1,5 @@
-"""Watches a store and sends notifications of alerts. It runs beside a crawl, in the scheduler and in the exporter
-of metrics; of several, one has the lead."""
+"""Watches a store and sends notifications of alerts. It runs beside a crawl, in the scheduler and in the
+exporter of metrics. If several run, only the one that holds the lead is active."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from gossamer.state.slots import Slots
 from gossamer.store.store import Store
 
 FIRST_RETRY_S, MAX_RETRY_S = 5.0, 600.0
-"""Seconds before the first retry of a delivery, and the longest time between two. The time doubles."""
+"""Seconds before the first retry of a delivery, and the maximum between two retries. The time doubles after
+each retry."""
 _STORE_DOWN = next(rule for rule in RULES if rule.name == "GossamerStoreDown")
 
 
 class AlertWatch:
-    """Evaluates the rules and delivers what changed."""
+    """Evaluates the alert rules and sends notifications of alerts whose state changed."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
         """Raises ConfigError if the setting `alerts` or the file of rules is not valid."""
@@ -99,8 +100,8 @@ class AlertWatch:
             log_event(event, alert=after.rule, text=after.text, severity=after.severity, **dict(after.labels))
 
     def _deliver_due(self, receiver: Receiver, mutes: dict[str, float], now: float) -> None:
-        """Begins a delivery, unless one is in progress, the receiver failed a moment ago, or more alerts may
-        join the group."""
+        """Begins a delivery, unless one is in progress, the receiver's retry is not due yet, or more alerts
+        may still join the group."""
         task = self._tasks.get(receiver.name)
         if (task is not None and not task.done()) or time.monotonic() < self._retry.get(
             receiver.name, (0.0, 0.0)
@@ -128,7 +129,7 @@ class AlertWatch:
         try:
             if over <= 0:
                 await receiver.send(alerts, 0)
-            elif over == 1:  # the last one of the day says that there are more
+            elif over == 1:  # the last notification of the day says that there are more
                 await receiver.send(alerts, 1)
         except DeliveryError as error:
             pause = min(2 * self._retry.get(receiver.name, (0.0, FIRST_RETRY_S / 2))[1], MAX_RETRY_S)
@@ -153,7 +154,7 @@ class AlertWatch:
             await self._save(changed)
 
     async def _note_store(self, down: bool) -> None:
-        """Sends the alert about the store itself, which cannot be kept there."""
+        """Sends the alert that the store is down. The store itself cannot hold this alert."""
         rule = next((one for one in self.rules.rules if one.name == _STORE_DOWN.name), _STORE_DOWN)
         names, before = [one.name for one in self._receivers], self._down
         if not rule.enabled or (before is None and not down):
@@ -169,7 +170,7 @@ class AlertWatch:
 
 
 def _changed(alert: Alert) -> float:
-    """Returns when the alert got the state that is unsent."""
+    """Returns when the alert entered its current state, which has not been sent yet."""
     return alert.sent if alert.state == "firing" and alert.knows else alert.since
 
 

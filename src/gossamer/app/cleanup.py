@@ -1,5 +1,5 @@
-"""Cleanup: which data is removed at which age, in the store and in the data folder. It runs by command, or
-every hour in the scheduler. Entry points may add parts, for example leftovers in the broker."""
+"""Removes old data from the store and the data folder, each kind at its own age. Cleanup runs on demand, or
+hourly in the scheduler. Entry points may add parts, for example leftovers in the broker."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ HOUR, DAY = 3600.0, 86_400.0
 
 
 class CleanupScene(NamedTuple):
-    """The store and folders on which a part works."""
+    """The store and the folders that one part of a cleanup works on."""
 
     settings: Settings
     store: Store
     broom: Cleaner
     crawl: str | None
     asked: bool = False
-    """Whether the user named the parts."""
+    """Whether the user named the parts to clean."""
 
 
 class CleanupKind(NamedTuple):
@@ -51,7 +51,7 @@ class CleanupKind(NamedTuple):
 
 
 class Cleaned(msgspec.Struct, frozen=True):
-    """The result of one part."""
+    """The result of one part of a cleanup."""
 
     part: str
     what: str
@@ -60,7 +60,7 @@ class Cleaned(msgspec.Struct, frozen=True):
 
 
 def _locks(scene: CleanupScene, known: set[str]) -> Iterator[Path]:
-    """Yields the locks of crawls that are not in the store."""
+    """Yields the lock files of crawls that are not in the store."""
     data = Path(scene.settings.data)
     for path in [path for name in ("lock", "output*.lock", "held-*") for path in data.glob(f"*/{name}")]:
         if path.parent.name not in known and path.parent.name != "store":
@@ -168,8 +168,9 @@ async def clean(
     dry: bool = False,
     more: Mapping[str, CleanupKind] = {},
 ) -> list[Cleaned]:
-    """Cleans up. `older` replaces the age of each part. `crawl` limits the cleanup to one crawl; its dead
-    letters are removed whatever its state. `more`: further parts, which run first."""
+    """Removes old data. `older` replaces the age at which each part is removed. `crawl` limits the cleanup to
+    one crawl; its dead letters are removed whatever its state. `more`: additional parts, which are cleaned
+    first."""
     parts = {**more, **PARTS}
     for name in what or ():
         if name not in parts:
@@ -195,7 +196,7 @@ async def clean(
 
 
 class Hourly:
-    """Hourly cleanup by the leading scheduler, measured on the store's clock."""
+    """Cleans up hourly in the leading scheduler. The hour is measured on the store's clock."""
 
     def __init__(
         self, settings: Settings, store: Store, say: Callable[..., None], more: Mapping[str, CleanupKind] = {}
@@ -204,7 +205,8 @@ class Hourly:
         self._next = 0.0
 
     async def __call__(self, now: float) -> None:
-        """Cleans if an hour has passed since the last time. The first time is an hour from now."""
+        """Cleans up if an hour has passed since the last cleanup. The very first cleanup comes after an
+        hour."""
         if now < self._next:
             return
         key = f"{keys.tag(0)}@cleaned"
@@ -223,7 +225,7 @@ class Hourly:
 
 
 def _hold(settings: Settings, name: str) -> contextlib.AbstractContextManager[Any]:
-    """Returns the lock of a crawl that ran on this machine."""
+    """Returns a context that holds the crawl's folder lock, if the crawl ran on this machine."""
     folder = Path(settings.data) / name
     return hold_lock(folder, name) if (folder / "lock").exists() else contextlib.nullcontext()
 
@@ -238,7 +240,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _remove(paths: list[Path], scene: CleanupScene, age: float) -> Removed:
-    """Removes files that have reached that age, and folders that become empty."""
+    """Removes files that are at least `age` seconds old, and folders that become empty."""
     count, size = 0, 0
     for path in paths:
         with contextlib.suppress(OSError):

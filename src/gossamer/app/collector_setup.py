@@ -1,5 +1,5 @@
-"""Builds the collectors of a crawl from its settings: for each rung a collector behind the egress guard, and
-the identity for its requests."""
+"""Builds the collectors of a crawl from its settings: for each rung of the ladder, a collector behind the
+egress guard and the identity of its requests."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
 
 class Lender(LendsProxies, Protocol):
-    """Lends proxies and returns their countries (`proxies.proxy_rotation`)."""
+    """The part of `proxies.proxy_rotation` that lends proxies and returns their countries."""
 
     def country(self, url: str) -> str: ...
 
 
 class Identities:
-    """The identities of a crawl's rungs, for the parts that end a session."""
+    """The identities of a crawl's rungs. It lets other parts end the sessions at a domain."""
 
     def __init__(self) -> None:
         self._all: list[LendsIdentity] = []
@@ -57,20 +57,19 @@ class Identities:
         self._all.append(identity)
 
     def forget(self, domain: str) -> None:
-        """Ends the sessions at a registered domain."""
+        """Ends all identities' sessions at a registered domain."""
         for identity in self._all:
             identity.forget(domain)
 
 
 class CollectorSetup:
-    """The rungs of a crawl. `pages(request)` and `robots(request)` return the rung of a request.
-
-    This is the rung that the request names, otherwise the cheapest rung of its site's ladder, otherwise the
-    cheapest of the crawl's ladder. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: makes
-    the collector of the unlocker rung from the options of a host's site; its second argument is whether this
-    is the crawl's only rung. `others`: other workers have a browser, so it may be missing here. `identities`:
-    receives the identity of each rung. Raises ConfigError if a site or the crawl needs what is not installed,
-    or names an unknown browser.
+    """The rungs of a crawl. `pages(request)` and `robots(request)` return the rung of a request. This is the
+    rung that the request names, otherwise the cheapest rung of its site's ladder, otherwise the cheapest rung
+    of the crawl's ladder. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: creates the
+    collector of the unlocker rung. Its arguments are a function that returns the options of a host's site,
+    and whether this is the crawl's only rung. `others`: whether other workers have a browser, so that it may
+    be missing here. `identities`: receives the identity of each rung. Raises ConfigError if a site or the
+    crawl needs what is not installed, or names an unknown browser.
     """
 
     name = "rungs"
@@ -114,7 +113,7 @@ class CollectorSetup:
         self.disguised = any(IMPERSONATED in ladder for ladder in ladders)
         self._of_host = lru_cache(10_000)(lambda host: ladder_of(needs(host), self._settings))
         self.given: Given = self._plain.given
-        """Returns the headers of a request that the user configured."""
+        """A function that returns the headers that the user configured for a request."""
         self.held = {
             one.site.name: login_rungs(
                 one.site.name,
@@ -147,7 +146,7 @@ class CollectorSetup:
         return self._rung(self.ladder(request)[0], False)
 
     def ladder(self, request: Request) -> tuple[str, ...]:
-        """Returns the rungs on which a request may be made, the cheapest first."""
+        """Returns the rungs that may fetch a request, cheapest first."""
         if self._own and self._own_collector(request) is not None:
             return (PLAIN,)
         found = (request.rung,) if request.rung in RUNGS else self._of_host(split(request.url)[1])
@@ -156,7 +155,7 @@ class CollectorSetup:
         return rungs_for_small_requests(found) if request.use == FILE else found
 
     def free(self, request: Request) -> tuple[str, ...]:
-        """Returns the rungs on which robots.txt may be fetched."""
+        """Returns the rungs that may fetch a robots.txt."""
         return rungs_for_small_requests(self.ladder(request))
 
     def robots(self, request: Request) -> Rung:
@@ -165,18 +164,19 @@ class CollectorSetup:
 
     @property
     def spent(self) -> bool:
-        """Whether the crawl uses only an unlocker and the credits for it are used up."""
+        """Whether the crawl uses only an unlocker whose credits are used up."""
         return self._alone and any(one.spent for one in self._unlocked)
 
     @property
     def longest(self) -> float:
-        """Returns the maximum number of seconds of a request."""
+        """The maximum number of seconds that a request may take."""
         return max([self._settings.timeout, *(one.timeout for one in self._unlocked)])
 
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetches a URL that is not a page of the crawl but was named by the user, such as a watched list."""
+        """Fetches a URL that the user named but that is not a page of the crawl, such as a watched
+        sitemap."""
         rung = self.pages(request)
         if rung.name == BROWSER:
             rung = self._rung(self.free(request)[0], False)
@@ -196,11 +196,11 @@ class CollectorSetup:
             await rung.collector.close()
 
     def _own_collector(self, request: Request) -> Site | None:
-        """Returns the site whose own collector fetches a page, or None."""
+        """Returns the site whose own collector fetches the request, or None."""
         return None if request.use == FILE else self._needs(split(request.url)[1]).collector
 
     def _site_rung(self, site: Site) -> Rung:
-        """Returns the rung of a site's own collector. It has the identity of the plain rung."""
+        """Returns the rung of a site's own collector. It uses the identity of the plain rung."""
         if (rung := self._rungs.get((f"site {site.name}", False))) is None:
             from gossamer.collectors.site_collector import SiteCollector
 
@@ -255,7 +255,7 @@ class CollectorSetup:
                 identity = sessions(
                     self._settings, self._needs, self._sites, self._seed, given, self._of_host
                 )
-            proxies = None if name == UNLOCKER else self._proxies  # the unlocker's API is called directly
+            proxies = None if name == UNLOCKER else self._proxies  # its API is called without a proxy
             self._identities.add(identity)
             elsewhere = self._others and name == BROWSER and isinstance(made, Missing)
             prepare = None if robots else self._prepare
@@ -301,7 +301,7 @@ def order_rungs(ladder: Iterable[str]) -> tuple[str, ...]:
 
 
 def rungs_for_small_requests(ladder: Iterable[str]) -> tuple[str, ...]:
-    """Returns the rungs for requests other than pages. The browser and the unlocker are not among them."""
+    """Returns the rungs for requests other than pages: all except the browser and the unlocker."""
     return tuple(rung for rung in ladder if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
 
 
@@ -313,7 +313,7 @@ def ladder_of(needs: host_rules.HostNeeds, settings: Settings) -> tuple[str, ...
 
 def login_rungs(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
     """Returns the rungs on which a site's accounts are logged in. At most one of them is an HTTP rung,
-    because a log-in belongs to one identity and the browser shows this identity too. Raises ConfigError."""
+    because a log-in belongs to one identity, which the browser presents too. Raises ConfigError."""
     rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (
         BROWSER in ladder
     )
@@ -373,7 +373,8 @@ def chromium(
     folder: Path | None = None,
     proxies: Lender | None = None,
 ) -> Collector:
-    """Returns the collector of the browser rung. It has gossamer's own user agent unless `disguised` is true."""
+    """Returns the collector of the browser rung. It sends gossamer's own user agent unless `disguised` is
+    true."""
     from gossamer.collectors.browser.collector import BrowserCollector
     from gossamer.collectors.browser.fingerprint import BrowserFingerprint
     from gossamer.identity.browsers import BROWSERS
@@ -459,8 +460,8 @@ def make_collector(
 
 
 def cached(made: Collector, settings: Settings, given: Given | None, kind: str = "") -> Collector:
-    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind` separates
-    responses of the browser from others."""
+    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind` keeps cached
+    responses of the browser apart from others."""
     if not settings.cache:
         return made
     from gossamer.collectors.http_cache import CacheCollector

@@ -1,4 +1,4 @@
-"""`gossamer items CRAWL --confirm-gone`: marks the items that the crawl's last run did not see as gone. This
+"""`gossamer items CRAWL --confirm-gone`: marks as gone all items that the crawl's last run did not see. This
 is for runs that did not mark such items themselves."""
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from gossamer.worker.records import format_time
 
 
 class Gone(NamedTuple):
-    """The result for one site: how many items were marked or would be marked, and how many stored items are
-    not gone."""
+    """The result for one site. `gone`: how many items were marked or would be marked. `stored`: how many
+    stored items are not gone."""
 
     gone: int
     stored: int
 
 
 async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False) -> dict[str, Gone]:
-    """Marks the items in each store of the crawl that keeps items. Returns the result by site. Raises
-    UsageError if the crawl is running, and ConfigError if none of its sites is `complete=True` or no
+    """Marks the unseen items as gone in each store of the crawl that keeps items. Returns the result by site.
+    Raises UsageError if the crawl is running, and ConfigError if none of its sites is `complete=True` or no
     output keeps items."""
     folder = Path(settings.data) / crawl
     note = read_manifest(folder)

@@ -36,7 +36,8 @@ NAME = "try"
 
 
 class Trial(msgspec.Struct):
-    """The result: the page (None if none was received), rows as sinks would keep them, and each request."""
+    """The result of a dry run: the page (None if none was received), the rows as sinks would store them, and
+    a record of each request."""
 
     summary: Summary
     page: Page | None
@@ -52,7 +53,7 @@ class Trial(msgspec.Struct):
     disallowed: RobotsLine | None = None
     """The robots.txt line that disallows the URL."""
     closed_origin: str = ""
-    """The reason why nothing of the URL's origin may be fetched, or '' if pages may be fetched."""
+    """The reason why no page of the URL's origin may be fetched, or '' if pages may be fetched."""
     sites: list[LoadedSite] = []
 
 
@@ -80,8 +81,8 @@ class RowsInMemory:
 
 
 class RobotsReader:
-    """Reads the robots.txt rules of a trial from its store, before the store is removed. `url`: the URL at
-    the end of the redirects so far. `rules`: the rules of that URL's origin."""
+    """Reads the robots.txt rules that a dry run used from its temporary store, before the store is removed.
+    `url`: the URL at the end of the redirects so far. `rules`: the rules of that URL's origin."""
 
     def __init__(self, settings: Settings, sites: list[LoadedSite]) -> None:
         self._settings, self._sites, self.url = settings, sites, ""
@@ -112,15 +113,15 @@ class RobotsReader:
 
 
 def agent_of(settings: Settings) -> str:
-    """Returns the product token that is compared with the groups of a robots.txt."""
+    """Returns the product token that is compared with the user agents of a robots.txt."""
     return settings.agent.partition("/")[0].strip()
 
 
 async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None) -> Trial:
     """Visits one URL and its redirects. robots.txt, limits and guards apply as in a crawl, but there are no
-    retries. The site files among the job's targets read the page; their seeds are not visited. `use`: the
-    page function that reads the page. `carry`: the value that the request carries. Raises UsageError if no
-    site has the function."""
+    retries. The page is read by the site files among the job's targets. Their seeds are not visited. `use`:
+    the page function that reads the page. `carry`: the value that the request carries. Raises UsageError if
+    no site has the function `use`."""
     kept, pages, sites = RowsInMemory(), [], load_all(job.targets, job.args)
     _check_function(sites, use)
     robots = RobotsReader(job.settings, sites)

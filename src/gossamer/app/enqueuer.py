@@ -1,5 +1,5 @@
-"""Adds URLs to the frontier of a crawl: seeds, URLs of producers, known pages of a recrawl. A worker uses the
-same parts for the links of its pages."""
+"""Adds URLs to the frontier of a crawl: seeds, URLs from producers, and known pages of a recrawl. A worker
+uses the same parts for the links of its pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Enqueuer:
     """Adds URLs to the frontier of one crawl: checks the scope, makes the URL canonical, and finds its bucket
     and lane. robots.txt is checked when the URL is claimed.
 
-    `name`: the name under which slow patterns are reported. `heaps`: the ready heaps that a worker of a fleet
+    `name`: names the caller in reports of slow patterns. `heaps`: the ready heaps that a worker of a fleet
     serves.
     """
 
@@ -82,8 +82,8 @@ class Enqueuer:
     def take(
         self, request: Request, taken: TakenLinks, flags: str, beside: str = "", edition: str = ""
     ) -> str | None:
-        """Puts one request into `taken`, as `LinkIntake.request` does. Returns the reason if it is refused,
-        otherwise None."""
+        """Puts one request into `taken`, as `LinkIntake.request` does. Returns None, or the reason if the
+        request is refused."""
         return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
 
     def seed_form(self, request: Request) -> Request:
@@ -113,8 +113,8 @@ def seed_form(request: Request, sites: Sequence[site_files.LoadedSite], settings
 
 
 def policy(settings: Settings, heaps: tuple[str, ...] | None = None) -> Policy:
-    """Returns the policy of the frontier for these settings. `heaps`: the heaps that a worker of a fleet
-    serves."""
+    """Returns the limits and other rules that the frontier must follow, from the settings. `heaps`: the heaps
+    that a worker of a fleet serves."""
     delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
     first = min([30.0, *settings.retries[:1]]) if settings.retries else 1.0
     return Policy(
@@ -142,7 +142,7 @@ def _report(name: str, line: str) -> None:
 
 
 def url_filters(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) -> Scope:  # noqa: A002 - as in Setup
-    """Returns the pure URL filters of a crawl."""
+    """Returns the filters of a crawl that need only the URL."""
     rules = Scope.of(
         seeds,
         spec.scope,
@@ -155,8 +155,8 @@ def url_filters(spec: Spec, settings: Settings, seeds: list[str], open: bool = F
 
 
 def canonical_url_function(spec: Spec) -> Callable[[str], str]:
-    """Returns the function that makes a URL in fetch form canonical, without the parameters that the user
-    declares irrelevant."""
+    """Returns the function that converts a URL in fetch form to canonical form. It also removes the query
+    parameters that the user declares irrelevant."""
     if not spec.drop:
         return urls.key
     drop = urls.DEFAULT_DROP | spec.drop

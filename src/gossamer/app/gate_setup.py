@@ -1,5 +1,5 @@
-"""Builds the quality gates of a crawl in one worker: what is measured while it runs, and what happens if a
-gate is not met."""
+"""Builds the quality gates of a crawl in one worker: measures the crawl while it runs, and acts if a gate is
+not met."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from gossamer.worker.records import format_time
 
 STATES = {"pause": "paused", "stop": "stopping"}
 STOPPED_BY_SITE = "site "
-"""The beginning of the reason of a crawl that a page function or a step ended."""
+"""The prefix of the stored reason if a page function or a step stopped the crawl."""
 MAX_REASONS = 5
-"""The number of different reasons for held items that are reported."""
+"""The maximum number of different reasons for rejecting held items that are printed."""
 REPORT_INTERVAL_S = 1.0
-"""Seconds after which a process reports the pages that it read, however few."""
+"""Seconds after which a process reports the pages that it has read, even if they are few."""
 
 
 class RunJudge:
-    """Tests the gates against the last pages of all processes of the crawl. `paused` is set when no more
-    visits may begin, before the store has the new state."""
+    """Tests the gates against the most recent pages of all processes of the crawl. `paused`: an event that is
+    set as soon as no more visits may begin, even before the store holds the new state."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[LoadedSite], store: Store, paused: asyncio.Event
@@ -68,7 +68,7 @@ class RunJudge:
 
     @property
     def watched(self) -> frozenset[str]:
-        """The fields whose coverage a gate tests."""
+        """The fields whose coverage at least one gate tests."""
         return frozenset(
             name.rpartition(".")[2] for some in self._gates.values() for one in some for name in one.fields
         )
@@ -81,7 +81,7 @@ class RunJudge:
             await self._lately.begin()
 
     def saw(self, visit: Visit) -> None:
-        """Records the end of a visit. Stops the crawl if the visit asks for it."""
+        """Counts a finished visit. Stops the crawl if a page function or a step requested it."""
         if visit.stop and not self._tripped:
             self._pending, self._tripped = ("stop", f"{STOPPED_BY_SITE}{visit.stop}"), True
             self._hold.set()
@@ -93,19 +93,19 @@ class RunJudge:
                 self._news.set()
 
     async def keep(self) -> None:
-        """Reads the page counts of all processes whenever this process has read more pages. Runs until it is
-        canceled."""
+        """Tests the gates whenever this process has read more pages, with the page counts of all processes.
+        Runs until it is cancelled."""
         while self._window or self._counting:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(REPORT_INTERVAL_S):
                     await self._news.wait()
             self._news.clear()
-            with contextlib.suppress(GossamerError):  # the store is away; the next round reports the pages
+            with contextlib.suppress(GossamerError):  # store unreachable; the next round reports the pages
                 await self._look()
                 await self._look_at_counts()
 
     async def _look_at_counts(self) -> None:
-        """Tests the gates that name counts of the whole crawl. Each acts once."""
+        """Tests the gates on counts of the whole crawl. Each gate acts at most once."""
         left = [one for one in self._counting if one.text not in self._told]
         if not left or self._paused:
             return
@@ -136,7 +136,7 @@ class RunJudge:
             raise
         if any(part.pages == 0 for part in parts):
             self._paused = True
-        if self._paused:  # pages that are still arriving were read before the pause
+        if self._paused:  # pages that are still reported were read before the pause
             return
         for trip in self._window.saw(parts):
             if trip.gate.action != "warn":
@@ -147,7 +147,8 @@ class RunJudge:
         await self._act()
 
     async def _act(self) -> None:
-        """Carries out a gate's action. Only the first process does so, and reports the action."""
+        """Carries out the pending action of a gate. Of all processes, only the first one does so and reports
+        the action."""
         if self._pending is None:
             return
         from gossamer.state.fleet_crawls import FleetCrawls
@@ -158,13 +159,13 @@ class RunJudge:
         if first:
             go_on = f"; mend the site file, then: gossamer resume {crawl}" if action == "pause" else ""
             self._say(f"{STATES[action]}: {reason}{go_on}")
-            # also for crawls that look again only after somebody resumed them
+            # also pauses processes that look again only after a user has resumed the crawl
             if action == "pause":
                 await self._lately.share(SitePart(self._me, 0, {}))
 
     async def state(self, state: str) -> str:
-        """Returns the crawl's state after the gates' actions. `mended`: whether the crawl continues with
-        another version of a site file."""
+        """Carries out pending actions of gates and returns the crawl's state. Returns "mended" if a site file
+        was changed during a pause, so that the crawl continues with the new version."""
         if self._tripped:
             self._tripped = False
             await self._act()
@@ -183,14 +184,15 @@ class RunJudge:
 
 
 def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[QualityGate]]:
-    """Returns the gates of a crawl by site name. The gates of the command are under "". Raises UsageError."""
+    """Returns the gates of a crawl by site name. Gates from the command line have the name "". Raises
+    UsageError."""
     found = {"": [parse(text) for text in texts]}
     found |= {site.name: [parse(text) for text in site.site.gates] for site in sites}
     return {name: some for name, some in found.items() if some}
 
 
 def missed_gates(job: Job, of: Summary) -> list[str]:
-    """Returns the gates of a job and of its sites that the crawl does not meet."""
+    """Returns the gates that the crawl does not meet, among those of its job and of its sites."""
     return unmet_gates(gates(job.gates, site_files.load_all(job.targets, job.args)), of)
 
 
@@ -204,7 +206,7 @@ def unmet_gates(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
 
 
 async def store_site_results(setup: Setup, store: Store, of: Summary) -> None:
-    """Stores the results of the sites of a finished crawl if all its gates are met."""
+    """Stores the results of a finished crawl's sites as good runs, if all its gates are met."""
     if of.state != "finished" or not of.sites:
         return
     known = gates(setup.job.gates, site_files.load_all(setup.job.targets, setup.job.args))
@@ -224,7 +226,8 @@ async def store_mended_sites(setup: Setup, store: Store) -> None:
 
 
 async def usual_fields_of_sites(store: Store, sites: Sequence[LoadedSite]) -> Usual:
-    """Returns the usual fields of the sites' kinds in their last good runs. Raises StoreError."""
+    """Returns the fields that items of each kind usually had in the sites' last good runs. Raises
+    StoreError."""
     keys = {
         item.__name__.lower(): str(getattr(item, "item_key", None) or "")
         for site in sites
@@ -235,14 +238,15 @@ async def usual_fields_of_sites(store: Store, sites: Sequence[LoadedSite]) -> Us
 
 
 Each = Callable[[Callable[[HistorySink], None]], Awaitable[None]]
-"""Calls a function with each store that keeps items."""
+"""A callable that runs a given function with each store that keeps items."""
 
 
 async def conclude_run(
     setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool
 ) -> None:
-    """Concludes a run for the stores that keep items (docs/absence.md). Judges the held rows. Marks items
-    that a `whole` run did not see as gone, if that is certain. Counts the results."""
+    """Concludes a run for the stores that keep items (docs/absence.md). If the run was `whole`, writes or
+    rejects the rows that were held back because they lack usual values, and marks unseen items as gone if
+    that is certain. Then counts new, changed and gone items."""
     if not sites:
         return
     record = await Crawls(store).need(setup.crawl)
@@ -253,14 +257,14 @@ async def conclude_run(
             await each(partial(_mark_gone, setup.crawl, seen))
     found: list[Fates] = []
     await each(lambda history: found.append(history.fates([site.name for site in sites], since)))
-    if found:  # several stores have the same items, so the first one counts
+    if found:  # all stores have the same items, so the counts of the first one suffice
         await _set_fates(store, setup.crawl, found[0])
 
 
 async def gone_counted(
     setup: Setup, store: Store, sites: Sequence[str], tables: Sequence[HistorySink], since: float
 ) -> None:
-    """Counts the results again after more items were marked as gone."""
+    """Counts new, changed and gone items again, after more items were marked as gone."""
     await _set_fates(store, setup.crawl, await asyncio.to_thread(tables[0].fates, sites, format_time(since)))
 
 
@@ -273,7 +277,7 @@ async def _set_fates(store: Store, crawl: str, fates: Fates) -> None:
 
 
 def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
-    """Marks the items of a site that a run did not see, or reports why not."""
+    """Marks as gone the items of a site that a run did not see, or prints why they are not marked."""
     unseen, stored = history.missing(seen.site, seen.run, seen.at)
     why = seen.doubt
     if not why and too_many(unseen, stored, seen.share):
@@ -288,12 +292,14 @@ def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
 
 
 async def hold_rows(held: HeldRows, rows: Sequence[Row]) -> None:
-    """Holds rows until the run is judged. Raises StoreError."""
+    """Holds back item rows that lack usual values, until the end of the run decides about them. Raises
+    StoreError."""
     await held.push([msgspec.msgpack.encode(pack_row(row)) for row in rows])
 
 
 async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each) -> None:
-    """Writes the held rows if the run is as usual. Otherwise rejects them with the reasons."""
+    """Writes the rows that were held back if the missing values are plausible for this run. Rejects the
+    others with the reasons."""
     held = HeldRows(store, setup.crawl)
     if not (packed := await held.load()):
         return
@@ -322,7 +328,7 @@ def _keep(path: Path, rejected: Sequence[tuple[Row, str]]) -> None:
 
 
 async def _set_counts(store: Store, crawl: str, counts: dict[str, int]) -> None:
-    """Sets counts that are known at the end of a run."""
+    """Sets counts of the crawl that are known only at the end of a run."""
     await store.guard(
         cast(Awaitable[Any], store.client.hset(f"{tag(0)}{crawl}:n", mapping=cast(Any, counts)))
     )
@@ -333,9 +339,9 @@ def _say(crawl: str, line: str) -> None:
 
 
 async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[CompleteSite]:
-    """Returns the sites with `complete=True` of a crawl that has nothing left to do. Each has the reason why
-    the run did not see all of the site, if there is one. Returns no sites if the crawl covers only a part:
-    if it has filters or a depth, or skipped unchanged pages."""
+    """Returns the sites with `complete=True` of a crawl whose queue is empty. If the run may not have seen
+    the whole site, its entry contains the reason. Returns no sites if the crawl covers only parts of its
+    sites, because it has filters or a maximum depth, or skips unchanged pages."""
     spec = setup.spec
     sites = [site for site in sites if site.site.complete]
     if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:

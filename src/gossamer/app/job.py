@@ -1,5 +1,5 @@
-"""A crawl's input (`Job`), and the input prepared for all workers of the crawl (`Setup`). Both travel as
-JSON."""
+"""A crawl's input (`Job`), and the input prepared for all workers of the crawl (`Setup`). Both are passed to
+other processes as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from gossamer.sites.remote_sites import SiteReach
 
 
 class JobOutput(msgspec.Struct, frozen=True):
-    """One `-o` or `-O` option. With `sites`: an output that these sites name for their own items."""
+    """One `-o` or `-O` option. If `sites` is not empty, it is an output that these sites name for their own
+    items."""
 
     spec: str
     overwrite: bool = False
@@ -23,16 +24,16 @@ class JobOutput(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """The complete input of a crawl. It travels to worker processes as JSON."""
+    """The complete input of a crawl. It is passed to worker processes as JSON."""
 
     targets: list[str]
     settings: Settings
     outputs: list[JobOutput] = []
     pages: str | None = None
     attempts: str | None = None
-    """The output of requests, in the form of -o."""
+    """The output for the attempts log (one row per request), in the form of -o."""
     graph: str | None = None
-    """The output of the links of pages, in the form of -o."""
+    """The output for the links of pages, in the form of -o."""
     files: str | None = None
     """Where files of items are stored: a folder, an object store, or `off`. None: in the crawl's folder."""
     name: str | None = None
@@ -49,7 +50,7 @@ class Job(msgspec.Struct, kw_only=True):
     priority: int = 0
     sitemaps: bool = False
     watch: float | None = None
-    """Seconds between reads of the sitemaps and feeds among the targets. None: read once."""
+    """Seconds between two reads of the sitemaps and feeds among the targets. None: they are read once."""
     gates: list[str] = []
     """The conditions given with `--fail-on`."""
     archive: str | None = None
@@ -66,9 +67,10 @@ class Setup(msgspec.Struct, kw_only=True):
     owner: str = ""
     """Identifies this crawl uniquely: its name and start time."""
     finished: bool = True
-    """Whether the crawl has finished when its outputs are closed. False: its run was stopped."""
+    """Whether the crawl is finished when its outputs are closed. False if the run was stopped."""
     seeds: list[str]
-    """The seeds' URLs that define the scope: one per host (scope host, domain, any) or each (page, prefix).
+    """The seed URLs that define the scope: one per host for the scopes host, domain and any; all for page and
+    prefix.
     """
     allowed: list[str]
     """Private hosts that the user gave as seeds."""
@@ -77,15 +79,17 @@ class Setup(msgspec.Struct, kw_only=True):
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     lacks: dict[str, SiteReach] | None = None
-    """For a fleet's worker: the sites whose files it lacks in these versions. None: it has all."""
+    """For a fleet's worker: the sites whose files it does not have in the crawl's versions. None: it has all
+    files."""
     alone: bool = True
     segment: str = ""
-    """For a fleet's worker: the part of the outputs that this process alone writes."""
+    """For a fleet's worker: names the parts of the outputs that only this process writes."""
     open: bool = False
-    """Whether producers give seeds that are not known beforehand. If so, the scope of a page's links is the
-    page's own host (or domain)."""
+    """Whether producers supply seeds that are not known in advance. If so, links are in scope if they stay on
+    the host (or domain) of their page."""
     deadline: float | None = None
-    """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
+    """When `--time-limit` is reached, as a time of the monotonic clock, which all processes of a machine
+    share."""
     verbose: bool = False
     """Whether each visit is reported by a line on stderr."""
     ids: bool = False
@@ -94,14 +98,15 @@ class Setup(msgspec.Struct, kw_only=True):
 
     @property
     def keeps_rows(self) -> bool:
-        """Returns whether the crawl keeps all rows in its folder (`sinks.rows_in_data_folder`). It does so only with
+        """Whether the crawl keeps all rows in its folder (`sinks.rows_in_data_folder`). It does so only with
         the embedded store. With a shared store, several machines may work on the crawl."""
         embedded = self.job.settings.store is None and self.store.startswith("unix://")
         return embedded and not self.segment and self.job.settings.keep is not None
 
     @property
     def known_at(self) -> Path | None:
-        """The folder with the crawl's records of its known pages. None on a fleet that has no shared folder."""
+        """The folder with the crawl's records of its known pages. None for a fleet that has no shared
+        folder."""
         if self.job.known is None and self.segment:
             return None
         return Path(self.job.known or self.job.settings.data) / self.crawl

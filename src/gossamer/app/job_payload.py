@@ -1,5 +1,5 @@
-"""The message with which a submitted crawl travels through the store to the workers, and the outputs that
-many workers write."""
+"""Encodes a submitted crawl as the message that workers read from the store. Also checks outputs that several
+workers write, and divides them into parts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from gossamer.sinks.sink_url import AWAY, bare_secret, kind_of, needs_journal, p
 
 VERSION = 1
 SEALED = "sealed"
-"""Listed in `uses` if headers are sealed. A version that cannot open them would run the crawl without its
-headers."""
+"""Listed in `uses` if headers are encrypted. Otherwise a version that cannot decrypt them would run the crawl
+without its headers."""
 SEGMENT = re.compile(r"part-([0-9a-f]{12})(?=[./]|\Z)")
 
 
@@ -36,8 +36,8 @@ class Stored(msgspec.Struct):
     version: int
     setup: Setup
     uses: list[str] = []
-    """What was configured beyond the defaults, for example `settings.limit`. A version for which one of these
-    is unknown cannot run the crawl."""
+    """The names of all options that differ from their defaults, for example `settings.limit`. A version of
+    gossamer that does not know one of these options cannot run the crawl."""
     sealed: bytes = b""
     """The headers and passwords that the user typed, encrypted if there is a key."""
 
@@ -116,7 +116,8 @@ def unpack_setup(
 
 
 def read_outputs(raw: bytes) -> Job:
-    """Returns the job of a stored setup as it was submitted, for its outputs. Raises ConfigError."""
+    """Returns the job of a stored setup as it was submitted, with the outputs that the user gave. Raises
+    ConfigError."""
     return _read(raw).setup.job
 
 
@@ -126,7 +127,7 @@ def read_setup(raw: bytes) -> Setup:
 
 
 def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:
-    """Returns the setup with its sealed parts decrypted."""
+    """Returns the setup with its encrypted parts decrypted."""
     setup = stored.setup
     if stored.sealed:
         try:
@@ -142,8 +143,8 @@ def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:
 
 
 def _read(raw: bytes) -> Stored:
-    """Decodes a stored job. Raises ConfigError for another format, and for settings that this version does
-    not know."""
+    """Decodes a stored job. Raises ConfigError if it has another format or contains settings that this
+    version does not know."""
     stored = json.loads(raw)
     if (version := stored.get("version")) != VERSION:
         raise ConfigError(
@@ -176,8 +177,8 @@ def _uses(setup: Setup) -> list[str]:
 
 
 def local_path(target: str, folder: str) -> Path | None:
-    """Returns the path of a site file or folder on this machine: the same name in the worker's folder of
-    sites."""
+    """Returns the path of a site file or folder on this machine: the entry of the same name in the worker's
+    folder of sites."""
     path = Path(target)
     for found in (Path(folder) / path, Path(folder) / path.name):
         if found.exists():
@@ -187,7 +188,7 @@ def local_path(target: str, folder: str) -> Path | None:
 
 
 def check_shareable(specs: list[str]) -> None:
-    """Raises UsageError for outputs that the workers of a fleet cannot write together."""
+    """Raises UsageError for outputs that several workers of a fleet cannot write."""
     for spec in specs:
         if spec == "-" or spec.startswith("-:"):
             raise UsageError(
@@ -219,8 +220,8 @@ def check_shareable(specs: list[str]) -> None:
 
 
 def folder_of(spec: str) -> tuple[str | None, str]:
-    """Returns the folder that an output names, and its format: `out/`, `out/:csv`, `out.parquet`. The folder
-    is None for a single file.
+    """Returns the folder that an output such as `out/`, `out/:csv` or `out.parquet` names, and its format.
+    The folder is None if the output is a single file.
 
     >>> folder_of("out/:csv"), folder_of("out.jsonl")
     (('out', 'csv'), (None, 'jsonl'))
@@ -239,7 +240,7 @@ def folder_of(spec: str) -> tuple[str | None, str]:
 
 
 def part_of_output(spec: str, segment: str) -> str:
-    """Returns the part of a shared output that one process writes."""
+    """Returns the output (in the form of `-o`) to which one process writes its part of a shared output."""
     if kind_of(spec):
         return re.sub(r"(?<=[?&])journal=([^&]*?)/?(?=&|$)", rf"journal=\1/part-{segment}", spec)
     folder, form = folder_of(spec)
@@ -253,13 +254,13 @@ def part_of_output(spec: str, segment: str) -> str:
 
 
 def segment_name(process: str, crawl: str) -> str:
-    """Returns the name of the output parts that a process writes for a crawl. Several crawls may share a
-    folder."""
+    """Returns the name of the output parts that a process writes for a crawl. The name depends on the crawl
+    too, because several crawls may share a folder."""
     return xxh3_64_hexdigest(f"{process} {crawl}".encode())[:12]
 
 
 def committed_segments(paths: list[str]) -> set[str]:
-    """Returns the names of the processes that wrote the parts among these committed paths."""
+    """Returns the segment names of all parts among these committed paths."""
     return {found[1] for path in paths if (found := SEGMENT.search(path))}
 
 

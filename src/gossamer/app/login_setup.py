@@ -1,5 +1,5 @@
-"""Builds the accounts of sites in one worker: resolves their secrets, and keeps log-ins in the store, each
-bound to one identity and proxy."""
+"""Builds the accounts of sites in one worker: resolves their secrets, and keeps their log-ins in the store.
+Each log-in is bound to one identity and proxy."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 IMPERSONATED, BROWSER = "impersonated", "browser"
 MAX_TRIES = 5
 COOKIE_CHECK_PAUSES_S = 0.0, 0.1, 0.3, 0.6
-"""Seconds before each check for cookies that another response changed."""
+"""Seconds to wait before each check for cookies that another response may have changed."""
 
 
 class Holding(msgspec.Struct):
-    """An account in the state that this worker last saw. `bound`: its proxy. `stale`: the store does not have
-    its latest state."""
+    """An account in the state that this worker last saw. `bound`: the proxy that its log-in is bound to.
+    `stale`: whether the store does not have its latest state."""
 
     member: AccountIdentity
     version: int
@@ -56,9 +56,9 @@ class Holding(msgspec.Struct):
 
 
 class SiteAccounts:
-    """The accounts of one site. `rungs`: the rungs of its pages; the log-in happens on the first one. `made`:
-    returns the identity for an account and a version, before the log-in. `lent`: returns a rung with the
-    account's identity."""
+    """The accounts of one site. `rungs`: the rungs that fetch its pages; the log-in happens on the first one.
+    `made`: creates the identity for a version of an account, before the log-in. `lent`: returns a rung that
+    uses the account's identity."""
 
     def __init__(
         self,
@@ -124,19 +124,19 @@ class SiteAccounts:
                 held = await self._proxies.hold(host, holding.bound) if holding.bound else None
             if holding is None or bool(holding.bound) != (held is not None):
                 await self._logins.lost(self.site, turn.name, turn.version, sure=True)
-                continue  # it was logged in with another identity
+                continue  # the account was logged in with another identity
             return Seat(account, self._lent(rung, holding.member, held), turn.version, proof=holding.proof)
 
     def on(self, seat: Seat, rung: Rung) -> Seat:
-        """Returns the same account on another of its rungs."""
+        """Returns the seat of the same account on another of the site's rungs."""
         return seat._replace(rung=self._lent(rung, _member(seat), seat.rung.proxies))
 
     async def renew(self, seat: Seat) -> None:
-        """Renews the lease of a log-in in progress."""
+        """Renews the lease that protects a log-in in progress."""
         await self._logins.renew(self.site, seat.account.name, seat.token)
 
     async def entered(self, seat: Seat, headers: dict[str, str], proof: str) -> Seat | None:
-        """Stores a completed log-in. Returns None if another worker took the log-in over meanwhile."""
+        """Stores a completed log-in. Returns None if another worker has taken over the log-in meanwhile."""
         member, name = _member(seat), seat.account.name
         member.headers, member.news = headers, []
         bound = seat.rung.proxies.bound if isinstance(seat.rung.proxies, StickyProxy) else ""
@@ -148,7 +148,7 @@ class SiteAccounts:
         return seat._replace(version=version, token="", proof=proof)
 
     async def failed(self, seat: Seat, *, waits: bool) -> None:
-        """Records a failed log-in, which may be tried again (after a while if `waits`)."""
+        """Records a failed log-in, which may be tried again: at once, or after a while if `waits` is true."""
         await self._logins.failed(self.site, seat.account.name, seat.token, waits=waits)
 
     async def refused(self, seat: Seat, why: str) -> None:
@@ -159,7 +159,8 @@ class SiteAccounts:
             print(f"gossamer: site {self.site}: the log-in as {name} was refused: {why}", file=sys.stderr)
 
     async def keep(self, seat: Seat) -> None:
-        """Stores the cookies that responses set, one write after another. A failed write is repeated later."""
+        """Stores the cookies that responses have set. Writes for one account run one at a time. A failed
+        write is repeated later."""
         name, member = seat.account.name, _member(seat)
         if (holding := self._holdings.get(name)) is None or holding.member is not member:
             return
@@ -178,8 +179,8 @@ class SiteAccounts:
                 member.load(self._seal.open(kept, f"{self.site}/{name}"))
 
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
-        """Returns whether another response changed the cookies since they were sent. Waits a little if
-        responses have done so before."""
+        """Returns whether another response has changed the cookies since `sent` was sent. If responses have
+        changed cookies before, waits a little for such a change."""
         for wait in COOKIE_CHECK_PAUSES_S:
             await asyncio.sleep(wait)
             version, revision, kept = await self._logins.state(self.site, seat.account.name)
@@ -193,11 +194,11 @@ class SiteAccounts:
         return False
 
     async def lost(self, seat: Seat) -> bool:
-        """Ends a session. Returns False if another log-in would not help."""
+        """Ends an account's session. Returns False if another log-in would not help."""
         return await self._logins.lost(self.site, seat.account.name, seat.version)
 
     async def helped(self, seat: Seat) -> None:
-        """Records that another log-in helped."""
+        """Records that logging in again solved the problem."""
         await self._logins.helped(self.site, seat.account.name)
 
     async def alone(self, host: str) -> None:
@@ -217,8 +218,8 @@ class SiteAccounts:
         )
 
     def _taken(self, name: str, version: int, revision: int, kept: bytes) -> Holding | None:
-        """Returns the account as stored now. None if it was logged in on another rung or with another
-        browser."""
+        """Returns the account in the state that the store holds now. Returns None if it was logged in on
+        another rung or with another browser."""
         held = self._holdings.get(name)
         if not kept:
             return held
@@ -241,7 +242,7 @@ class SiteAccounts:
 
 
 class LoginSetup:
-    """The accounts of all sites of a crawl. No account is logged in before `open`."""
+    """The accounts of all sites of a crawl. `open` must be called before the first log-in."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[Any], store: Store, ways: CrawlRungs, proxies: Proxies | None
@@ -287,7 +288,7 @@ class LoginSetup:
     def members(
         self, worker: str, gate: RobotsGate, treat: Callable[[str], HostTreatment] | None
     ) -> LoggedInFetcher | None:
-        """Returns the fetcher for pages behind log-ins. None if no site has accounts."""
+        """Returns the fetcher for pages that need a log-in, or None if no site has accounts."""
         if not self._clubs:
             return None
         entering = LoginRunner(self._crawl, worker, gate, urls.parse, urls.registered_domain)
@@ -297,7 +298,7 @@ class LoginSetup:
         return LoggedInFetcher(self._crawl, worker, self.of, entering, blocks, urls.parse, self._rung)
 
     async def open(self) -> None:
-        """Opens the accounts of each site, once. Raises ConfigError for a missing secret or key."""
+        """Opens the accounts of all sites. Raises ConfigError for a missing secret or key."""
         if self._clubs:
             seal = self._seal()
             for club in self._clubs.values():

@@ -1,4 +1,5 @@
-"""Builds a crawl's way to the web from settings: the egress guard, the proxies, and the rungs behind them."""
+"""Builds a crawl's network access from its settings: the egress guard, the proxies, and the rungs that use
+them."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class Network:
-    """How one process reaches the web for a crawl. `others`: other workers have the browser, so it may be
-    missing here. Raises ConfigError or NoProxyLeft if a part cannot be built."""
+    """How one process reaches the web for a crawl. `others`: whether other workers have the browser, so that
+    it may be missing here. Raises ConfigError or NoProxyLeft if a part cannot be built."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[LoadedSite], store: Store, *, others: bool = False
@@ -49,7 +50,7 @@ class Network:
 
     async def close(self) -> None:
         """Closes all connections, even if closing one of them fails."""
-        async with contextlib.AsyncExitStack() as last:  # the last entry is closed first
+        async with contextlib.AsyncExitStack() as last:  # an exit stack closes its last entry first
             last.push_async_callback(self.resolver.close)
             if self.proxies is not None:
                 last.push_async_callback(self.proxies.upkeep.close)

@@ -1,4 +1,4 @@
-"""Judges the summary of a crawl that ended: whether it failed, and why."""
+"""Decides from the summary of an ended crawl whether it failed, and why."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ RETRYABLE = {
     "proxy": "see gossamer doctor, or give other proxies",
     "robots-unreachable": "see whether the server is up and its robots.txt can be read",
 }
-"""Errors that may disappear if the crawl is tried again later, with advice."""
+"""Errors that may disappear if the crawl is run again later, each with advice."""
 
 
 def error_of(job: Job, summary: Summary) -> GossamerError | None:
-    """Returns the error for a crawl that ended without what it was started for, with its summary. Returns None
-    if it succeeded, or if somebody stopped it. The exit code of the error is that of `gossamer crawl`."""
+    """Returns the error for a crawl that ended without reaching its purpose. The error contains the summary.
+    Returns None if the crawl succeeded, or if a user stopped it. The exit code of the error is that of
+    `gossamer crawl`."""
     error = _error_of(job, summary)
     if error is not None:
         error.summary = summary
@@ -69,8 +70,8 @@ def _error_of(job: Job, summary: Summary) -> GossamerError | None:
 
 
 def came_to_nothing(summary: Summary) -> str:
-    """Returns why a finished crawl has no page or no item, or '' if it has some, or if the cause is not
-    certain."""
+    """Returns the reason why a finished crawl has no page or no item. Returns '' if it has some, or if the
+    cause is not certain."""
     robots = summary.skipped.get("robots", 0)
     if not summary.pages and robots and robots == summary.found - summary.redirected:
         return (

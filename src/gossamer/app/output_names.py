@@ -40,8 +40,8 @@ def with_names(job: Job, crawl: str, sites: Sequence[str]) -> Job:
 
 
 def fill(spec: str, values: dict[str, str]) -> str:
-    """Returns an output with its names filled in. `{{` and `}}` are braces. The parameters of a URL stay,
-    because they have names of their own. Raises UsageError for another name.
+    """Returns an output with its names filled in. `{{` and `}}` are braces. The parameters of a URL are not
+    changed, because braces have their own meaning there. Raises UsageError for any other name.
 
     >>> fill("{crawl}-{date}.jsonl", {"crawl": "books", "date": "2026-11-24"})
     'books-2026-11-24.jsonl'

@@ -1,6 +1,6 @@
 """Previews what a crawl would do with one page: which function reads it, which requests follow, and which links
-are left out and why. Used by `try` and `shell`. It decides with the crawl's own scope and robots.txt, does no
-I/O and adds nothing to a frontier."""
+are left out and why. Used by `try` and `shell`. The decisions come from the crawl's own scope and robots.txt.
+The preview does no I/O and adds nothing to a frontier."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from gossamer.worker.reader import MAX_LINKS
 from gossamer.worker.route_links import RouteFollower
 
 NOT_YIELDED, NOT_SELECTED = "not yielded", "not selected"
-"""Reasons why a link is not followed, besides those of `verdict.SKIPS`: the page function does not yield it, or
-`follow=` does not select it."""
+"""Reasons why a link is not followed, in addition to those of `verdict.SKIPS`: the page function does not
+yield the link, or `follow=` does not select it."""
 
 
 class RobotsRules(NamedTuple):
     """The robots.txt of one origin. `file`: its URL. `robots`: its rules, None if everything or nothing is
-    allowed. `closed`: the reason why nothing of the origin may be fetched, or None."""
+    allowed. `closed`: the reason why no page of the origin may be fetched, or None."""
 
     file: str
     agent: str
@@ -50,8 +50,8 @@ class RobotsRules(NamedTuple):
 
 
 class RobotsLine(msgspec.Struct):
-    """The robots.txt line that disallows a URL. `group`: the user agent of the group that applies. `line`: the
-    number, from 1. `rule`: the line as written."""
+    """The robots.txt line that disallows a URL. `group`: the user agent of the group that applies. `line`:
+    the line number, starting at 1. `rule`: the line as written."""
 
     url: str
     file: str
@@ -65,19 +65,21 @@ class RobotsLine(msgspec.Struct):
 
 
 class FoundLink(msgspec.Struct, kw_only=True):
-    """A link of the page, or a request that its function yields, with the crawl's decision."""
+    """A link of the page, or a request that the page function yields, and whether the crawl would follow
+    it."""
 
     url: str
     followed: bool = True
     reason: str = ""
-    """A word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED. '' if the link is followed."""
+    """Why the link is not followed: a word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED. '' if it is
+    followed."""
     rule: str = ""
-    """The rule that decided."""
+    """The rule that led to this decision."""
 
 
 class YieldedRequest(FoundLink, kw_only=True):
-    """A request that a page function yields. `read_by`: the name of the function that will read its page, ''
-    if there is none."""
+    """A request that a page function yields. `read_by`: the name of the function that will read the requested
+    page, '' if there is none."""
 
     method: str = "GET"
     use: str | None = None
@@ -86,25 +88,27 @@ class YieldedRequest(FoundLink, kw_only=True):
 
 
 class PagePreview(msgspec.Struct):
-    """What a crawl would do with a page. `site` and `file` are '' if no site file takes the page."""
+    """What a crawl would do with a page. `site` and `file` name the site that reads the page, and are '' if
+    no site file does."""
 
     site: str = ""
     file: str = ""
     function: str = ""
     """The page function that reads the page, '' if none does."""
     error: str = ""
-    """The error of the page function."""
+    """The error that the page function raised, '' if none."""
     requests: list[YieldedRequest] = []
     links: list[FoundLink] = []
     """The links of the page, each URL once."""
     empty_without_scripts: bool = False
     too_costly: bool = False
-    """Whether the page is so large that only a crawl's separate process may read it. There are no links then."""
+    """Whether the page is so costly that only a crawl's separate reading process may read it. If so, there
+    are no links."""
 
 
 def crawl_scope(job: Job, sites: Sequence[LoadedSite], request: Request) -> Scope:
-    """Returns the scope of a crawl of these sites: of their seeds and hosts, or of the request's URL if there
-    are none. A redirect of a seed widens it."""
+    """Returns the scope of a crawl of these sites. It covers their seeds and hosts, or the request's URL if
+    there are none. If a seed redirects, the scope also covers the redirect's target."""
     settings = job.settings
     seeds = [seed_form(seed, sites, job.settings) for site in sites for seed in site.requests()]
     given, _ = strip_credentials(seeds, 0)
@@ -135,7 +139,7 @@ def preview(
     job: Job, sites: Sequence[LoadedSite], claim: Claim, page: Page, rules: RobotsRules | None
 ) -> PagePreview:
     """Returns the preview of a fetched page. `rules`: the robots.txt of the page's origin, None if it is not
-    obeyed. The page function runs once, and what it prints is dropped."""
+    obeyed. The page function runs once, and its printed output is discarded."""
     found = PagePreview(empty_without_scripts=needs_rendering(page.status, page.headers, page.body, page.url))
     if is_html(page.content_type) and cost_of(page.body).is_costly:
         found.too_costly = True
@@ -172,7 +176,7 @@ def preview(
 def _requests(
     yielded: list[Request], sites: Sequence[LoadedSite], decide: Callable[[Request], FoundLink]
 ) -> list[YieldedRequest]:
-    """Returns the requests that a page function yielded, each once. Each has the crawl's decision and the
+    """Returns the distinct requests that a page function yielded, each with the crawl's decision and the
     function that will read its page."""
     found = []
     for number, one in enumerate({(one.method, one.url, one.body): one for one in yielded}.values()):
@@ -212,7 +216,8 @@ def _skipped(url: str, reason: str, rule: str) -> FoundLink:
 
 
 def _decider(scope: Scope, claim: Claim, rules: RobotsRules | None) -> Callable[[Request], FoundLink]:
-    """Returns the function that decides about a request by scope, then by robots.txt, as a crawl does."""
+    """Returns the function that decides whether a request is followed: by scope, then by robots.txt, as in a
+    crawl."""
 
     def decide(request: Request) -> FoundLink:
         url, host = request.url, urls.host(request.url)
@@ -230,8 +235,8 @@ def _decider(scope: Scope, claim: Claim, rules: RobotsRules | None) -> Callable[
 def _unfollowed(
     site: LoadedSite | None, parsed: PageResult, document: html.Document, gathered: set[str]
 ) -> Callable[[Link], FoundLink | None]:
-    """Returns a function that decides about links that the page function does not yield. The function returns
-    the reason why a link is not followed. It returns None if scope and robots.txt decide about the link."""
+    """Returns a function for links that the page function does not yield. For each, that function returns the
+    reason why the link is not followed, or None if scope and robots.txt decide about it."""
     follow = None if site is None else site.site.follow
     base = document.base
     grown = {base.resolve(href) for href in growing(base.url, hrefs(document)[0])}

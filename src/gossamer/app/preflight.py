@@ -1,5 +1,5 @@
-"""Checks before a crawl drops or overwrites anything: whether its parts can be built and its files
-written."""
+"""Checks that a crawl's parts can be built and its files can be written, before the crawl drops or overwrites
+anything."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ HERE = ("jsonl", "json", "csv", "sqlite", "parquet", "xlsx", *WHOLE)
 
 
 async def rehearse(setup: Setup, store: Store) -> None:
-    """Raises the errors that would otherwise end the crawl after its earlier state is dropped (UsageError,
-    ConfigError, SinkError). Changes nothing."""
+    """Raises early the errors that would otherwise abort the crawl after its earlier state is dropped
+    (UsageError, ConfigError, SinkError). Changes nothing."""
     for path, parts in output_paths(setup.job):
         check_output(path, parts)
         refuse_inputs_as_outputs(path, setup.job.targets)
@@ -36,7 +36,7 @@ async def rehearse(setup: Setup, store: Store) -> None:
 
 
 async def check_parts(setup: Setup, store: Store) -> None:
-    """Builds the crawl's ways to the web, its log-ins, its gates and its outputs, and closes them again. Raises
+    """Builds the crawl's network access, log-ins, gates and outputs, and closes them again. Raises
     ConfigError or UsageError for a part that cannot be built."""
     sites = Enqueuer(setup, store).sites
     network = Network(setup, sites, store)
@@ -69,8 +69,8 @@ def output_files(job: Job) -> list[str]:
 
 
 async def refuse_shared_outputs(setup: Setup, store: Store) -> None:
-    """Raises UsageError if another crawl of this store writes one of the job's files, because they would cut
-    each other's rows."""
+    """Raises UsageError if another crawl of this store is writing one of the job's files, because each crawl
+    would truncate rows of the other."""
     wanted = _whole(setup.job)
     for name in await running_writers(store, wanted) if wanted else ():
         record = await Crawls(store).get(name)
@@ -80,20 +80,20 @@ async def refuse_shared_outputs(setup: Setup, store: Store) -> None:
 
 
 def _whole(job: Job) -> dict[str, str]:
-    """Returns the outputs that no other crawl may write, by absolute path. Several crawls may write one
-    SQLite file, but none may empty the file while another writes it."""
+    """Returns the outputs that no other crawl may write, by absolute path. Several crawls may write to one
+    SQLite file, but no crawl may empty it while another writes."""
     emptied = {parse(output.spec).path for output in job.outputs if output.overwrite}
     found = [path for path, form in map(parse, output_values(job)) if form != "sqlite" or path in emptied]
     return {os.path.realpath(path): path for path in found}
 
 
 def output_values(job: Job) -> list[str]:
-    """Returns the values of `-o` and the similar options."""
+    """Returns the values of `-o` and of the other options that name an output."""
     return [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
 
 
 def refuse_inputs_as_outputs(path: str, targets: Sequence[str]) -> None:
-    """Raises UsageError if an output is an input of the crawl: a list, a site file."""
+    """Raises UsageError if an output is also an input of the crawl, such as a list or a site file."""
     for target in filter(os.path.exists, targets) if os.path.isfile(path) else ():
         inside = path.endswith(".py") and Path(path).resolve().is_relative_to(Path(target).resolve())
         if inside or os.path.samefile(path, target):

@@ -1,4 +1,4 @@
-"""Configures the interpreter of a gossamer process. A program that only imports gossamer is not changed."""
+"""Configures the interpreter of a gossamer process. A program that only imports gossamer is not affected."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ KEPT_HEAP_BYTES, MIN_MAPPED_BYTES = 16 << 20, 4 << 20
 def settle_in() -> None:
     """Tunes garbage collection and malloc. Call it after all imports.
 
-    The imported objects are not garbage, and pages create few reference cycles. Python's collector scans all
+    Imported objects never become garbage, and pages create few reference cycles. Python's collector scans all
     young objects after 700 allocations, and a page makes thousands. With higher thresholds a crawl needs a
     tenth less CPU.
 
     The memory of a page's tree and texts is kept for the next page. Returning it to the system after each
-    page and taking it again would cost 30 page faults a page. Arrow uses this memory too: a fresh pool of its
-    own would have to be cleared, which costs as much as writing a Parquet file.
+    page and taking it again would cost 30 page faults a page. Arrow also allocates from malloc. Its own pool
+    would take fresh memory, and clearing that costs as much as writing a Parquet file.
     """
     raise_descriptor_limit()
     logging.getLogger("asyncio").addFilter(_broken)
@@ -47,12 +47,12 @@ _handlers: dict[int, int] = {}
 
 
 def end_at_next(*signals: int) -> None:
-    """Lets the kernel end the process at the second of these signals, unless Python handled the first one by
-    then.
+    """Lets the kernel terminate the process at the second of these signals, unless Python has handled the
+    first one by then.
 
-    A C function that holds the interpreter (`re` does) also keeps Python's handlers from running. Therefore
-    this function installs a handler that the kernel replaces with the default action as soon as it is called.
-    A Python handler that runs calls this function again. Only glibc supports this.
+    While a C function such as `re` holds the interpreter, Python's signal handlers cannot run. Therefore this
+    function installs a handler that the kernel replaces with the default action as soon as it is called. When
+    a Python handler runs, it must call this function again. Only glibc supports this.
     """
     install = getattr(ctypes.CDLL(None), "sysv_signal", None)
     if install is None:
@@ -66,8 +66,8 @@ def end_at_next(*signals: int) -> None:
 
 
 def end_after_parent() -> None:
-    """Lets the kernel end the process 12 s after its parent, even if a C function holds the interpreter.
-    Linux only."""
+    """Lets the kernel terminate the process 12 s after its parent has died, even if a C function holds the
+    interpreter. Linux only."""
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "prctl"):
         return
@@ -78,6 +78,6 @@ def end_after_parent() -> None:
 
 
 def _broken(record: logging.LogRecord) -> bool:
-    """Returns whether a log record is useful. A broken TLS connection is not: its caller already reports it,
-    and uvloop only adds a traceback."""
+    """Returns whether a log record is useful. The record of a broken TLS connection is not, because the
+    caller already reports the error and uvloop only adds a traceback."""
     return not record.getMessage().startswith("Fatal error on SSL protocol")

@@ -1,9 +1,9 @@
 """Runs producers.
 
-Their URLs are added in batches while workers run, or without workers, and the crawl does not end before its
-producers. A producer's position is stored after its batch is in the frontier. A kill therefore offers at most
-one batch again, and the seen set rejects its URLs. Producers wait while more than MAX_PENDING_URLS URLs are
-pending, or while the store's memory is nearly used up.
+Their URLs are added in batches, whether or not workers are running, and the crawl does not end before its
+producers. A producer's position is stored after its batch is in the frontier. After a kill, therefore, at
+most one batch is added again, and the seen set rejects its URLs. Producers wait while more than
+MAX_PENDING_URLS URLs are pending, or while the store's memory is nearly used up.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ from gossamer.worker.link_intake import TakenLinks
 MAX_PENDING_URLS = 20_000_000
 """Pending URLs of a crawl above which producers wait."""
 MAX_OUTBOX_URLS = 500_000
-"""URLs on their way to the cold store above which producers wait."""
+"""URLs waiting to be moved to the cold store above which producers wait."""
 MAX_MEMORY_SHARE = 0.8
 """The share of the store's `maxmemory` above which producers wait."""
 LEASE_MS, RENEW_INTERVAL_S = 30_000, 8.0
-"""Milliseconds of a lease, and seconds between renewals."""
+"""Duration of a lease in milliseconds, and seconds between its renewals."""
 SEARCHED_TAIL_BYTES = 16 << 20
-"""The number of bytes of rejected lines that are searched for repetitions."""
+"""The number of bytes at the end of the file of rejected lines that are searched for repetitions."""
 MAX_OUTAGE_S = 60.0
-"""Seconds for which the store may be away."""
+"""The maximum number of seconds for which the store may be unreachable."""
 ADDED_TO = ("running", "paused")
 """States of a crawl to which URLs may be added."""
 ENDS_WITH = {"limited": 0, "ending": 0, "finished": 0, "failed": 9}
@@ -98,7 +98,8 @@ class Feeder:
         self._trouble = ""
 
     async def run(self) -> None:
-        """Runs to the producer's end, if it has one. If it is interrupted, reports how far it came."""
+        """Adds URLs until the producer ends, if it has an end. If interrupted, reports how many URLs were
+        added."""
         try:
             await self._to_end()
         except asyncio.CancelledError:
@@ -140,12 +141,12 @@ class Feeder:
         await self._adds.add(taken)
 
     async def keep(self, position: Any, done: bool) -> None:
-        """Stores the position."""
+        """Stores the producer's position, and whether the producer is done."""
         value = json.dumps({"at": position, "done": done})
         await self._do(self._store.client.hset(positions_key(self._crawl), self.source.name, value))
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Retries a step while the store is away because it restarts or a replica takes over."""
+        """Retries a step while the store is unreachable because it restarts or a replica takes over."""
         deadline = time.monotonic() + MAX_OUTAGE_S
         while True:
             try:
@@ -319,7 +320,7 @@ async def _leased(
     name: str,
     revisits: RevisitLoop | None,
 ) -> None:
-    """Runs all producers to their ends under a lease."""
+    """Runs all producers until they end, under a lease that is renewed meanwhile."""
     crawl = setup.crawl
     tasks = [asyncio.create_task(_renewed(store, crawl, name))]
     if revisits is not None:
@@ -362,7 +363,8 @@ async def _hold(store: Store, crawl: str, name: str) -> None:
 
 
 def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:
-    """Writes rejected seed lines to a file of the crawl. `again`: they may have been written before."""
+    """Writes rejected seed lines to a file of the crawl. `again`: whether the lines may have been written
+    before."""
     try:
         make_folder(folder)
         lines = [msgspec.json.encode(line) + b"\n" for line in rejected]
@@ -376,7 +378,7 @@ def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, agai
 
 
 def _last(path: Path) -> set[bytes]:
-    """Returns the last lines of a file, as many as a batch may have."""
+    """Returns the last lines of a file, at least as many as one batch may contain."""
     with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - SEARCHED_TAIL_BYTES))
         return set(file)

@@ -1,5 +1,5 @@
-"""Builds the proxies of a crawl in one worker: reads the lists, checks that they suit the sites, and adds
-health checks, which go through the egress guard."""
+"""Builds the proxies of a crawl in one worker: reads the proxy lists, checks that they contain a proxy for
+each site's needs, and adds health checks, which go through the egress guard."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ CHECK_TIMEOUT_S = 10.0
 
 
 class ProxyFiles(NamedTuple):
-    """The proxies of all lists, and the rejected lines: file, line, reason."""
+    """The proxies of all lists, and the rejected lines, each as file, line and reason."""
 
     proxies: list[Proxy]
     bad: list[tuple[str, int, str]]
 
 
 def read_proxy_lists(settings: Settings) -> ProxyFiles:
-    """Reads the lists. Raises ConfigError, and NoProxyLeft if no line is a proxy."""
+    """Reads the proxy lists. Raises ConfigError, and NoProxyLeft if no line is a valid proxy."""
     found: dict[str, Proxy] = {}
     bad: list[tuple[str, int, str]] = []
     for path in settings.proxies:
@@ -69,8 +69,8 @@ def make_proxies(
     store: Store,
     forget: Callable[[str], None],
 ) -> Proxies | None:
-    """Returns the proxies of a crawl. None if neither the crawl nor a site uses proxies. Raises ConfigError,
-    NoProxyLeft."""
+    """Returns the proxies of a crawl, or None if neither the crawl nor a site uses proxies. Raises
+    ConfigError, NoProxyLeft."""
     settings = setup.job.settings
     wishes = {one.site.name: one.site.proxies for one in sites if one.site.proxies is not None}
     if setup.job.archive is not None or not (settings.proxies or wishes):
@@ -97,7 +97,7 @@ def make_proxies(
 
 
 def check_proxies_suit(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
-    """Raises ConfigError if no proxy of the lists suits a site."""
+    """Raises ConfigError if no proxy in the lists meets a site's requirements."""
     providers = sorted({one.provider for one in found} - {""})
     for provider in wish.providers:
         if provider not in providers:
@@ -130,7 +130,7 @@ class ProxyCheck:
         )
 
     async def seconds(self, place: int) -> float | None:
-        """Returns the seconds that the check took, None if it failed."""
+        """Checks a proxy. Returns the seconds that the check took, or None if it failed."""
         proxy = self._pool.proxies[place]
         country = Wanted().country(proxy)
         url = proxy.url(country, "check")

@@ -1,5 +1,5 @@
-"""A pass that revisits the known URLs of a crawl: when it may begin, and how its requests enter the
-frontier."""
+"""A pass revisits the known URLs of a crawl. This module decides whether a pass may begin, and adds its
+requests to the frontier."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PROGRESS_INTERVAL_S = 10.0
 
 
 async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool:
-    """Returns whether a pass of `--refresh` begins, and prepares its log. A pass that has begun is continued.
-    A crawl that starts over without `--refresh` forgets its known pages. Raises UsageError if URLs still
-    wait or no page is known."""
+    """Returns whether a new pass of `--refresh` begins, and merges the logs of known pages for it. Returns
+    False if an earlier pass is to be continued. If a crawl starts over without `--refresh`, its known pages
+    are deleted. Raises UsageError if URLs are still pending or no page is known."""
     job, folder = setup.job, setup.known_at
     assert folder is not None, "only processes of a fleet have none"
     try:
@@ -75,8 +75,8 @@ def _from_table(folder: Path) -> None:
 async def visit_again(
     setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Adds the known URLs to the frontier. Adding them again after a kill changes nothing. `say` receives
-    progress messages."""
+    """Adds the known URLs to the frontier. If a kill interrupts this, the URLs can be added again without
+    effect. `say` receives progress messages."""
     if not record.refreshing or record.seeded:
         return
     adds = Enqueuer(setup, store)

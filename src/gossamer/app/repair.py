@@ -1,8 +1,7 @@
-"""`gossamer doctor --repair`: repairs the store of a data folder, and rebuilds crawls that the store lost
-from their outputs or from the rows that they keep.
-
-A page that has a row is done. It is put into the seen set and requested once more without a second row,
-because only the page itself contains the links that were found but not yet followed. See docs/decisions/0036.
+"""`gossamer doctor --repair`: repairs the store of a data folder, and rebuilds lost crawls from their outputs
+or from the rows that they keep. A page that has a row is done. Such a page is put into the seen set and
+requested once more, without writing a second row, because only the page itself contains the links that were
+found but not yet followed. See docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -57,12 +56,13 @@ Say = Callable[[str], None]
 
 
 class CrawlFile(msgspec.Struct):
-    """The description of a crawl that its folder keeps in case the store is lost."""
+    """The description of a crawl that is kept in the crawl's folder in case the store is lost."""
 
     name: str
     spec: Spec
     outputs: list[str]
-    """The crawl's outputs. Outputs that are not files are masked, because a repair writes only to files."""
+    """The crawl's outputs. In outputs that are not files, secrets are masked. A repair does not need them,
+    because it writes only to files."""
     sites: dict[str, str] = {}
     plain: bool = True
     """Whether the outputs contain only page records: no items, no links, no whole responses."""
@@ -73,16 +73,16 @@ class CrawlFile(msgspec.Struct):
 
 
 class DonePage(NamedTuple):
-    """A page that has a row."""
+    """A page that is done, because it has a row."""
 
     url: str
     depth: int
     status: int | None
     error: str | None
     items: int = 1
-    """Rows that the page gave besides its record, or 1 for its record."""
+    """The number of the page's items, or 1 if the crawl has no site files."""
     needs: dict[str, Any] | None = None
-    """The other fields of its request: method, body, page function, ..."""
+    """The other fields of the page's request, such as method, body and page function."""
 
 
 def read_crawl_file(folder: Path) -> CrawlFile | None:
@@ -94,7 +94,7 @@ def read_crawl_file(folder: Path) -> CrawlFile | None:
 
 
 def begin_date(job: Job, known: CrawlFile | None) -> str:
-    """Returns the day on which the crawl began, or its pass (`--refresh`), as YYYY-MM-DD in UTC."""
+    """Returns the day on which the crawl or its pass (`--refresh`) began, as YYYY-MM-DD in UTC."""
     continued = known is not None and not job.fresh and not (job.refresh and known.finished)
     return known.date if known is not None and continued and known.date else _today()
 
@@ -104,15 +104,15 @@ def _today() -> str:
 
 
 def write_crawl_file(setup: Setup, date: str, *, finished: bool = False) -> None:
-    """Writes the file with what a repair must know about the crawl into the crawl's folder. `date`: the day on
-    which the crawl or its pass began."""
+    """Writes the description that a repair needs into the crawl's folder. `date`: the day on which the crawl
+    or its pass began."""
     job = setup.job
     outputs = [mask(one.spec) if "://" in one.spec else one.spec for one in job.outputs]
     more = [one for one in (job.pages, job.attempts, job.graph) if one is not None]
     plain = not (setup.sites or more or job.refresh)
     folder = Path(job.settings.data) / setup.crawl
     new = folder / f"{NAME}.new"
-    # the crawl itself does not need this file, and it reports problems with the folder
+    # the crawl itself does not need this file, and reports problems with the folder elsewhere
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         new.unlink(missing_ok=True)
@@ -267,12 +267,13 @@ def _frontier(settings: Settings, store: Store, known: CrawlFile) -> Frontier:
 async def _enter(
     store: Store, frontier: Frontier, known: CrawlFile, done: dict[str, DonePage], say: Say
 ) -> None:
-    """Puts the finished pages into the seen set, and into the queue so that their links are read again."""
+    """Puts the pages that are done into the seen set, and also into the queue, so that their links are read
+    again."""
     bucket = partial(bucket_of, buckets=store.buckets)
     pages = list(done.values())
     hosts = {
         f"{origin(page.url)}/" for page in pages
-    }  # these hosts were already requested, so their ports are open
+    }  # these origins were already requested, so their ports are allowed
     taker = LinkIntake(
         Scope.of(hosts, "any"),
         seed=store.seed,
@@ -298,7 +299,7 @@ async def _enter(
 
 
 def _counts(page: DonePage) -> dict[str, int]:
-    """Returns what a page adds to the crawl's counts."""
+    """Returns how much a page adds to each of the crawl's counts."""
     error = {f"err:{page.error}": 1} if page.error else {}
     if page.status is None:
         return {"found": 1, "failed": 1, **error}
@@ -308,8 +309,8 @@ def _counts(page: DonePage) -> dict[str, int]:
 async def _commit(
     frontier: Frontier, folder: Path, record: Record, store: Store, outputs: dict[str, str]
 ) -> None:
-    """Commits the current length of each output and marks the output as written by this crawl. `outputs`:
-    maps the store's name for an output to its path."""
+    """Commits the current length of each output, and marks the output file as written by this crawl.
+    `outputs` maps the name that the store uses for an output to its path."""
     owner = f"{record.name}@{record.started_at}"
     log = AppendLog(log_path(folder), owner, store.identity)
     for name, path in outputs.items():
@@ -344,8 +345,8 @@ def _upserts(spec: str) -> bool:
 
 
 def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, DonePage]:
-    """Returns the pages that have a row in every output. Rows that another output lacks are moved to another
-    file, and their pages are visited again."""
+    """Returns the pages that have a row in every output. If a page's row is missing in some output, its rows
+    in the other outputs are moved to another file, and the page is visited again."""
     canonical = canonical_url_function(known.spec)
     rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
     common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen
@@ -373,7 +374,7 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
 
 
 def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
-    """Returns the pages that have a record among the rows that a crawl keeps."""
+    """Returns the pages whose records are among the rows that a crawl keeps."""
     canonical = canonical_url_function(known.spec)
     records: dict[str, tuple[PageRecord, dict[str, Any] | None]] = {}
     items: dict[str, set[tuple[str, str]]] = {}
@@ -398,8 +399,8 @@ def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
 
 
 def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
-    """Writes the rows of a repaired output of page records as the rows that the crawl keeps. If no output has
-    all values of a record, removes the kept rows and returns False."""
+    """Replaces the rows that the crawl keeps by the rows of a repaired output of page records. If no output
+    contains all values of a record, removes the kept rows and returns False."""
     path = next((one for one in tables if one.endswith(".jsonl")), None)
     if path is None:
         remove_kept(kept.parent, "a repair rebuilt the crawl from a CSV")
@@ -422,8 +423,8 @@ def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
 
 
 def _remove(path: str, ends: set[int], say: Say) -> None:
-    """Rewrites an output without the rows that end at `ends`. These rows are kept in a file next to it. A
-    kill during the rewrite loses nothing."""
+    """Rewrites an output without the rows that end at the offsets `ends`. These rows are moved to a file next
+    to the output. A kill during the rewrite loses nothing."""
     aside, new = f"{path}.removed-{_now()}", f"{path}.repaired-{_now()}"
     starts = _starts(path, ends)
     at = 0
@@ -442,8 +443,8 @@ def _remove(path: str, ends: set[int], say: Say) -> None:
 
 
 def _starts(path: str, ends: set[int]) -> dict[int, int]:
-    """Returns where the rows that end at `ends` begin. In JSON lines a row begins with its line, in CSV after
-    the previous row."""
+    """Returns the start offsets of the rows that end at the offsets `ends`. In JSON lines a row starts with
+    its line. In CSV a row starts where the previous row ends."""
     if parse(path).format == "csv":
         starts, before = {}, _head_end(path)
         for _, end in _rows(path):
@@ -458,13 +459,14 @@ def _starts(path: str, ends: set[int]) -> dict[int, int]:
 
 
 def _head_end(path: str) -> int:
-    """Returns the offset after the line with the column names of a CSV file."""
+    """Returns the offset of the first row of a CSV file, after the line with the column names."""
     with open(path, "rb") as file:
         return len(file.readline())
 
 
 def _whole_tail(path: str, keep: int) -> bool:
-    """Returns whether the lines after the last page's row are of another kind. Such lines stay."""
+    """Returns whether the lines after the last page's row are complete rows of another kind. Such lines are
+    not cut off."""
     with open(path, "rb") as file:
         file.seek(keep)
         tail = file.read()
@@ -484,7 +486,8 @@ def _cut(path: str, keep: int, say: Say) -> None:
 
 
 def _rows(path: str) -> Iterator[tuple[DonePage, int]]:
-    """Yields the page rows of an output, each with the offset after it. A broken row at the end is left out."""
+    """Yields the page rows of an output, each with its end offset. An incomplete row at the end is left
+    out."""
     end = 0
     if parse(path).format == "csv":
         yield from _csv_rows(path)
@@ -540,7 +543,7 @@ def _set_log_aside(folder: Path) -> None:
 
 
 def _move_rows_aside(spec: str, say: Say) -> None:
-    """Keeps the files of an output under another name, so that the crawl writes new ones."""
+    """Renames the files of an output, so that the crawl writes new files."""
     path, form = parse(spec)
     if form not in ("jsonl", "csv", "parquet", "warc", "objects") or path.partition("://")[0] in AWAY:
         return

@@ -1,5 +1,5 @@
-"""The rows that the crawls of a data folder keep: outputs that are added later are filled with them, and
-`--keep` bounds their size."""
+"""Manages the rows that the crawls of a data folder keep. Outputs that are added later are filled with these
+rows, and `--keep` limits their size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from gossamer.worker.backfill_outputs import PASS
 
 
 def note_kept(setup: Setup) -> None:
-    """Records in the folder of a resumed crawl if a run of the crawl did not keep its rows."""
+    """If a run of a resumed crawl did not keep its rows, records in the crawl's folder that the kept rows are
+    incomplete."""
     folder = Path(setup.job.settings.data) / setup.crawl
     if setup.keeps_rows and not (folder / NAME).exists() and not (folder / INCOMPLETE).exists():
         mark_incomplete(folder, "the rows of its first runs were not kept")
@@ -40,8 +41,9 @@ def note_kept(setup: Setup) -> None:
 
 
 async def reached_rows(frontier: Frontier) -> dict[str, int]:
-    """Returns for each output of a crawl the offset in the kept rows that the output reached before a pass
-    begins. Under PASS is the offset at which the pass begins. Returns {} if no rows are kept."""
+    """Called before a pass begins. Returns for each output of a crawl how far the kept rows have been written
+    to it, as an offset. The key PASS maps to the offset at which the pass begins. Returns {} if no rows are
+    kept."""
     lengths = await frontier.all_lengths()
     if (end := lengths.pop(TARGET, None)) is None:
         return {}
@@ -49,7 +51,7 @@ async def reached_rows(frontier: Frontier) -> dict[str, int]:
 
 
 async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[[str], None]) -> None:
-    """Fills the outputs that are new to a finished crawl with the rows that the crawl kept."""
+    """Fills outputs that were added to a finished crawl with the rows that the crawl kept."""
     if not {*output_values(setup.job)} - {*record.outputs, "-"}:
         return
     folder = Path(setup.job.settings.data) / setup.crawl
@@ -73,7 +75,8 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
 
 
 async def bound_kept(setup: Setup, store: Store) -> None:
-    """Removes the kept rows of the oldest finished crawls of the data folder, until all fit into `--keep`."""
+    """Removes the kept rows of the oldest finished crawls of the data folder, until the remaining ones fit
+    into `--keep`."""
     keep, data = setup.job.settings.keep, Path(setup.job.settings.data)
     if not setup.keeps_rows or keep is None:
         return

@@ -68,8 +68,8 @@ class Live(msgspec.Struct):
     """The state of a running crawl for a progress display.
 
     `rate`, `bytes_rate`, `items_rate`: pages, bytes and items per second in the last 10 s. `left`: the
-    seconds that are left. It is None while they cannot be known, because the crawl still finds URLs or all
-    URLs wait for a retry. `silent`: a host and its error while there is no page yet.
+    estimated seconds until the end. None while no estimate is possible, because the crawl still discovers
+    URLs or all URLs wait for a retry. `silent`: a host and its error, as long as the crawl has no page yet.
     """
 
     summary: Summary
@@ -84,16 +84,17 @@ class Live(msgspec.Struct):
     bytes_rate: float = 0.0
     items_rate: float = 0.0
     limit: int | None = None
-    """Maximum number of pages."""
+    """The crawl's maximum number of pages."""
 
 
 Watch = Callable[[Live], None]
 UPDATE_INTERVAL_S, RATE_UPDATES = 0.5, 21
-"""Seconds between two updates of a watcher, and the number of updates over which the rate is measured."""
+"""Seconds between two updates of the progress display, and the number of updates over which rates are
+measured."""
 
 
 class ExtraReceivers(msgspec.Struct):
-    """Additional receivers of a caller in the same process. With taps, the crawl runs in this process."""
+    """Additional receivers of rows, pages and messages, for a caller in the same process."""
 
     tables: list[Any] = []
     """Additional sinks."""
@@ -103,17 +104,19 @@ class ExtraReceivers(msgspec.Struct):
     """The only URL to visit. The targets only decide how its page is read."""
     use: str | None = None
     carry: Any = None
-    """With `only`: the page function that reads the page, and the value that its request carries."""
+    """If `only` is set: the page function that reads its page (`use`), and the value that its request carries
+    (`carry`)."""
     worked: Callable[[Setup, Store], Awaitable[None]] | None = None
-    """Called when the work is done, before the crawl ends."""
+    """Called when the workers are done, before the end of the crawl is recorded."""
     attach_pages: bool = False
     """Whether each row for `tables` has its page (`Row.page`)."""
     warn: Callable[[str], None] = say_nothing
-    """Called with what a producer cannot read, once per problem."""
+    """Called with warnings, for example about a source that a producer cannot read. Each problem is reported
+    once."""
     verbose: bool = False
     """Whether `say` is called with a line for each visit (`app.verbose_output`)."""
     say: Callable[[str], None] = write_stderr
-    """Called with these lines, and with all that worker processes write to stderr."""
+    """Called with the lines of `verbose`, and with everything that worker processes write to stderr."""
 
 
 async def crawl(
@@ -122,7 +125,7 @@ async def crawl(
     stop: asyncio.Event | None = None,
     taps: ExtraReceivers | None = None,
 ) -> Summary:
-    """Runs a crawl to its end, or until `stop` is set (then it ends within 10 s). Returns its summary. Raises
+    """Runs a crawl until it ends. If `stop` is set, the crawl stops within 10 s. Returns its summary. Raises
     GossamerError."""
     taps, stop = taps or ExtraReceivers(), stop or asyncio.Event()
     check_unlocker(job.settings)
@@ -158,11 +161,11 @@ async def crawl(
             error = _in_data(place, raised)
             if error is None:
                 raise
-            if record is None:  # the crawl belongs to another process, or must stay unchanged
+            if record is None:  # the crawl belongs to another process, or must not be changed
                 raise
-            if isinstance(error, StoreChanged):  # nothing of this crawl may go into another store
+            if isinstance(error, StoreChanged):  # nothing of this crawl may be written to another store
                 raise
-            with contextlib.suppress(StoreError):  # the error being raised is the outage itself
+            with contextlib.suppress(StoreError):  # the error to raise already reports the outage
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
                 error.summary = await CrawlStatistics(store).summary(setup.crawl)
             raise error from (None if error is raised else raised)
@@ -175,13 +178,13 @@ async def crawl(
 
 
 class DataFolder:
-    """The identity of a crawl's folder when the crawl began."""
+    """Detects that a crawl's folder was removed or replaced since the crawl began."""
 
     def __init__(self, folder: Path, embedded: Embedded | None) -> None:
         self.folder, self._embedded, self._was = folder, embedded, folder.stat()
 
     def lost(self) -> ConfigError | None:
-        """Returns the error for a folder that was removed or replaced, or None."""
+        """Returns an error if the folder was removed or replaced, otherwise None."""
         if self._embedded is not None and (lost := self._embedded.lost()) is not None:
             return lost
         with contextlib.suppress(OSError):
@@ -200,8 +203,8 @@ class DataFolder:
 
 
 def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerError | None:
-    """Returns the error to end with. A removed data folder explains all other errors. Returns None for an
-    OSError about something else."""
+    """Returns the error that the crawl should raise. If the data folder was removed, this is the cause of all
+    other errors. Returns None for an OSError that is not about a file in the data folder."""
     if (lost := place.lost()) is not None:
         return lost
     if isinstance(raised, GossamerError):
@@ -218,7 +221,8 @@ def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerErro
 async def begin(
     setup: Setup, store: Store, job: Job, state: str = "running"
 ) -> tuple[Record, Summary | None]:
-    """Creates or resumes the crawl in this state. Returns the summary if the crawl was already finished."""
+    """Creates or resumes the crawl in the given state. Also returns the summary if the crawl was already
+    finished."""
     crawls = Crawls(store)
     known = await crawls.get(setup.crawl)
     if known is not None and known.fleet and known.state in UNDER_WAY and (job.fresh or state == "running"):
@@ -273,8 +277,8 @@ async def begin(
 
 
 async def everybody_died(setup: Setup, store: Store) -> None:
-    """Requeues all leases at once, because the folder's lock proves that no process of the crawl lives.
-    Blames the pages that were being read."""
+    """Requeues all leased URLs at once, because the folder's lock proves that no other process of these
+    crawls is alive. Blames the pages that were being read when a process died."""
     for crawl in await Crawls(store).names():
         frontier = Frontier(store, crawl, policy(setup.job.settings))
         last = last_read(Path(setup.job.settings.data) / crawl)
@@ -309,10 +313,10 @@ class CrawlRun:
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = CrawlStatistics(store)
         self._looks: deque[tuple[float, Summary]] = deque(maxlen=RATE_UPDATES)
-        """The summaries of the last updates, each with its time."""
+        """The summaries of the most recent updates, each with its time."""
 
     async def work(self) -> str:
-        """Works until the crawl ends and returns the outcome."""
+        """Runs the workers until the crawl ends and returns the outcome."""
         settings = self.setup.job.settings
         tracing = start_traces(settings.traces, settings.trace_sample)
         watching = asyncio.create_task(self._watch())
@@ -344,7 +348,8 @@ class CrawlRun:
         return outcome == "finished" and (await crawl_counts(self.store, self.setup.crawl))["open"] > 0
 
     async def _while_there(self) -> str:
-        """Works while the data folder is in place. Raises ConfigError when it is removed."""
+        """Runs the workers as long as the data folder exists. Raises ConfigError when the folder is
+        removed."""
         work, watching = asyncio.create_task(self._together()), asyncio.create_task(self._place.until_lost())
         try:
             await asyncio.wait((work, watching), return_when=asyncio.FIRST_COMPLETED)
@@ -355,8 +360,7 @@ class CrawlRun:
             await asyncio.gather(work, watching, return_exceptions=True)
 
     async def _together(self) -> str:
-        """Runs this process as one of the workers, with the others as child processes. Returns their
-        outcome."""
+        """Runs one worker in this process and the others in child processes. Returns their common outcome."""
         bench = CrawlWorker(
             self.setup,
             self.store,
@@ -380,7 +384,7 @@ class CrawlRun:
             whole = set(outcomes) == {"finished"}
             await conclude_run(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
             self.setup.finished = set(outcomes) <= {"finished", "cancelled"}
-            await bench.outputs.finish(wait=True)  # rows so far become readable, even if the run will go on
+            await bench.outputs.finish(wait=True)  # makes the rows so far readable, even if the run continues
         finally:
             for task in tasks:
                 task.cancel()
@@ -410,7 +414,7 @@ class CrawlRun:
             await asyncio.sleep(UPDATE_INTERVAL_S)
 
     async def _log_events(self) -> None:
-        """Logs what only the store shows, if this process has a log."""
+        """Logs events that can only be observed in the store, if this process writes a log."""
         if logs.started() is None:
             return
         from gossamer.observability.store_events import StoreEvents
@@ -461,8 +465,9 @@ class CrawlRun:
         )
 
     def _left(self, summary: Summary, *, known: bool) -> float | None:
-        """Returns the seconds until the queue is empty or a limit is reached, at the pace so far. `known`:
-        whether enough URLs are found and some may be fetched now."""
+        """Returns the estimated seconds until the queue is empty or a limit is reached, at the pace so far.
+        `known`: whether an estimate is possible, because enough URLs are known and some of them may be
+        fetched now."""
         left, limit = None, self.setup.job.settings.limit
         if known and summary.pages_per_second and summary.pages > 20:
             todo = summary.pending if limit is None else min(summary.pending, max(0, limit - summary.pages))
@@ -474,7 +479,7 @@ class CrawlRun:
 
 
 def _last_to_end(host: HostLine) -> tuple[float, int]:
-    """Returns the sort key of a host: the host that needs the longest time at its pace comes first."""
+    """Returns the sort key of a host. Hosts that need the longest time at their pace come first."""
     return -host.waiting * (host.delay or 0.0), -host.waiting
 
 

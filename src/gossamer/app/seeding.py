@@ -1,5 +1,5 @@
-"""Adds seeds to the frontier: reads targets, matches them with sites, adds them in batches. Lines that are
-not requests are rejected."""
+"""Reads the targets of a crawl and adds their seeds to the frontier in batches. Lines that are not valid
+requests are rejected."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ BATCH_SEEDS = 5000
 
 
 class Targets(msgspec.Struct):
-    """The content of the targets: seeds already read, and producers that give seeds while the crawl runs
-    (`producer_runner`)."""
+    """The content of the targets: seeds that were read at once, and producers that supply seeds while the
+    crawl runs (`producer_runner`)."""
 
     seeds: list[Request]
     sources: list[UrlProducer] = []
 
 
 def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
-    """Reads the targets. Returns what every worker shares, and the seeds (or the one seed `only`). Raises
-    UsageError, ConfigError."""
+    """Reads the targets. Returns the setup that all workers share, and the seeds (or only the seed `only`).
+    Raises UsageError, ConfigError."""
     if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
     read = [targets.target_kind(text) for text in job.targets]
@@ -52,7 +52,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     if only is None:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name
-    check_name(name)  # before the first folder of that name is made
+    check_name(name)  # before the first folder of that name is created
     if any("{" in spec for spec in output_values(job)):
         from gossamer.app.output_names import with_names
 
@@ -120,7 +120,8 @@ def in_seed_form(
 def strip_credentials(
     wanted: list[Request], priority: int
 ) -> tuple[list[Request], dict[str, tuple[str, str]]]:
-    """Returns the seeds without credentials and with a priority, and the credentials by origin."""
+    """Removes the credentials from the seeds' URLs. Returns the seeds with a priority, and the credentials by
+    origin."""
     given, credentials = [], {}
     for request in wanted:
         bare, secret = urls.split_credentials(request.url)
@@ -145,7 +146,7 @@ WATCHED = ("sitemap", "feed", "api")
 def divide_targets(
     read: list[targets.Target], watch: float | None
 ) -> tuple[list[targets.Target], list[UrlProducer]]:
-    """Returns the targets that are read now, and the producers for the others."""
+    """Returns the targets that are read at once, and producers for the other targets."""
     short, sources = [], list[UrlProducer]()
     for target in read:
         if target.kind == "stdin":
@@ -165,12 +166,13 @@ def divide_targets(
 
 
 def file_paths(sites: Sequence[site_files.LoadedSite]) -> list[Path]:
-    """Returns the files of the sites that have one. A later command cannot load a script's own site."""
+    """Returns the paths of the site files. Sites that a script defines are left out, because a later command
+    cannot load them."""
     return [site.path for site in sites if site.script_site is None]
 
 
 def own_outputs(sites: list[site_files.LoadedSite]) -> list[JobOutput]:
-    """Returns the outputs that sites name for their own items. Several sites may name the same."""
+    """Returns the outputs that sites name for their own items. Several sites may name the same output."""
     found: dict[str, list[str]] = {}
     for site in sites:
         for spec in site.site.sinks:
@@ -187,27 +189,28 @@ def scope_anchors(given: list[Request], scope: str) -> list[str]:
 
 
 def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
-    """Returns the front pages of the hosts that sites name. They are in scope even without a seed on them."""
+    """Returns the front pages of the hosts that sites name. These hosts are in scope even if no seed is on
+    them."""
     if scope not in ("host", "domain"):
         return []
     return [f"https://{host}/" for site in sites for host in host_rules.hosts_of_site(site)]
 
 
 async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> None:
-    """Adds the seeds that were read, in batches. Adding them again changes nothing. `producer_runner` adds
-    those of producers."""
+    """Adds the seeds that were read, in batches. Adding them again has no effect. `producer_runner` adds the
+    seeds of producers."""
     adds = Enqueuer(setup, store)
     folder = Path(setup.job.settings.data) / setup.crawl
     make_folder(folder)
     outputs = [(one.spec, not one.sites) for one in setup.job.outputs]
     outputs += [(setup.job.pages, True)] if setup.job.pages else []
     anew = not record.seeded and not record.refreshing
-    make_outputs(setup, adds.sites, store=store.identity)  # outputs that cannot be opened are not noted
+    make_outputs(setup, adds.sites, store=store.identity)  # raises if an output cannot be opened
     write_manifest(folder, outputs, file_paths(adds.sites), anew=anew)
     await set_hot_limit(
         store, setup.crawl, hot_limit(setup.job.settings.cold, setup.job.settings.store is None)
     )
-    flags = "r" if record.seeded else ""  # a known seed is not found a second time
+    flags = "r" if record.seeded else ""  # a known seed is not counted as found a second time
     taken = TakenLinks()
     for number, request in enumerate(given.seeds, 1):
         infra = "i" if (request.use or "").startswith("@") else "s"

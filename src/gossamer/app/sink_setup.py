@@ -1,4 +1,5 @@
-"""Builds the outputs of a crawl from settings: the sinks of rows, the place of files, the rows of links."""
+"""Builds the outputs of a crawl from its settings: the sinks for rows, the store for files, and the function
+that makes rows of links."""
 
 from __future__ import annotations
 
@@ -53,8 +54,9 @@ def make_outputs(
     store: str | None = None,
     kept: KeptRows | None = None,
 ) -> Outputs:
-    """Returns the sinks of a job: files and tables. `aside`: the file for rejected items. `store`: the
-    identity of the store, None to close outputs that other processes wrote. `kept`: the crawl's kept rows."""
+    """Returns the sinks of a job, which write to files and tables. `aside`: the file for rejected items.
+    `store`: the identity of the store. None if the outputs are opened only to close what other processes
+    wrote. `kept`: the crawl's kept rows."""
     job = setup.job
     pages = {
         "page": columns.page_columns(
@@ -105,7 +107,8 @@ def make_outputs(
 
 
 def append_log(setup: Setup, store: str) -> AppendLog:
-    """Returns the log of a crawl's appends. `store`: the identity of the store."""
+    """Returns the log in which a crawl records its appends to output files. `store`: the identity of the
+    store."""
     path = log_path(Path(setup.job.settings.data) / setup.crawl, setup.segment)
     return AppendLog(path, setup.owner, store, fresh=setup.job.fresh, finished=lambda: setup.finished)
 
@@ -159,7 +162,7 @@ def _compares(sites: Sequence[LoadedSite]) -> bool:
 def link_rows(
     setup: Setup, key: Callable[[str], str]
 ) -> Callable[[Page, Request, Document], list[Row]] | None:
-    """Returns the function that makes the rows of a page's links, or None if no output takes them. `key`:
+    """Returns the function that creates rows for a page's links, or None if no output stores them. `key`:
     returns the canonical form of a URL."""
     job = setup.job
     return (
@@ -170,7 +173,8 @@ def link_rows(
 def open_file_store(
     setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event
 ) -> AssetDownloads | None:
-    """Returns the store of a crawl's files, or None if they are not wanted. Raises UsageError, ConfigError."""
+    """Returns the object that downloads and stores the files of a crawl's items, or None if no item needs it.
+    Raises UsageError, ConfigError."""
     job = setup.job
     if not reader.fetches:
         return None

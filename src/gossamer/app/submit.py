@@ -1,4 +1,4 @@
-"""Submits a crawl to the fleet: its record, its job, its seeds. Running workers take it up within a
+"""Submits a crawl to the fleet: stores its record, job and seeds. Running workers start on the crawl within a
 second."""
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from gossamer.state.workers import Refusals
 from gossamer.store.store import Store
 
 CHECK_INTERVAL_S, CHECKS_PER_MESSAGE_READ = 0.5, 4
-"""Seconds between two looks at the crawl, and the number of looks between two reads of the workers' messages.
+"""Seconds between two checks of the crawl, and the number of checks between two reads of the workers'
+messages.
 """
 
 Say = Callable[[str], None]
@@ -37,8 +38,8 @@ Say = Callable[[str], None]
 
 async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
     """Submits a crawl or resumes it. Returns its name. `begun` receives the name as soon as workers may work
-    on the crawl; long lists are read afterwards. `say` receives progress messages while they are read.
-    Raises GossamerError."""
+    on the crawl. Long lists are read only afterwards. `say` receives progress messages while the lists are
+    read. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     if job.refresh and not job.known:
@@ -128,8 +129,8 @@ async def wait_for_end(
 
 
 class Looking:
-    """A store that is watched for a long time. Like a worker, it waits until an outage ends, however long
-    that takes. Each outage is reported once."""
+    """A connection to a store that is watched for a long time. Waits for the end of an outage however long it
+    takes, as a worker does. Each outage is reported once."""
 
     def __init__(self, settings: Settings, say: Say) -> None:
         self._settings, self._say = settings, say
@@ -139,8 +140,8 @@ class Looking:
         self._told = False
 
     async def store(self) -> Store:
-        """Returns the store. If it was open before, waits until it can be opened again. Raises StoreChanged
-        if another store is there now."""
+        """Returns the open store. If it was open before, waits until it can be opened again. Raises
+        StoreChanged if the address now leads to another store."""
         while self._store is None:
             try:
                 self._store, _ = await open_store(self._settings)
@@ -154,7 +155,7 @@ class Looking:
         return self._store
 
     async def away(self, error: StoreError) -> None:
-        """Records that the store does not answer or cannot work, and waits a little."""
+        """Records that the store is unreachable or full, and waits a little."""
         self._since = self._since or time.monotonic()
         if not self._told:
             self._told = True
@@ -162,7 +163,7 @@ class Looking:
         await asyncio.sleep(CHECK_INTERVAL_S)
 
     def back(self) -> None:
-        """Records that the store answers."""
+        """Records that the store is reachable again."""
         if self._told and self._since is not None:
             self._say(f"the store answers again after {time.monotonic() - self._since:.0f} s")
         self._since, self._told = None, False

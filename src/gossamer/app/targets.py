@@ -1,5 +1,6 @@
-"""Reads the targets of `gossamer crawl` into seeds: URLs, sitemaps, feeds, site files, lists, standard input.
-A bad line of a list is rejected with its number and reason; reading continues."""
+"""Converts the targets of `gossamer crawl` into seeds. A target is a URL, sitemap, feed, site file, list or
+standard input. An invalid line of a list is rejected with its number and the reason, and reading
+continues."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ MAX_SHOWN_CHARS = 200
 
 
 class Target(NamedTuple):
-    """One target: its kind and its place."""
+    """One target: its kind, and the URL or path that it names."""
 
     kind: Literal["url", "sitemap", "feed", "site", "list", "stdin", "sql", "kafka", "api"]
     text: str
@@ -107,8 +108,8 @@ def target_kind(text: str) -> Target:
 
 
 def _path(text: str) -> Target | None:
-    """Returns a target that exists as a file or a folder, or None."""
-    is_file = os.path.isfile(text)  # unlike Path's methods, these accept any text
+    """Returns the target if it is an existing file or folder, otherwise None."""
+    is_file = os.path.isfile(text)  # unlike Path's methods, these functions accept any text
     if os.path.isdir(text) or (text.endswith(".py") and is_file):
         return Target("site", str(Path(text)))
     if is_file:
@@ -128,14 +129,14 @@ def _bare(text: str) -> Target:
             "of them, a list, or -"
         )
     host = text.split("/", maxsplit=1)[0]
-    # mail addresses contain an @
+    # a mail address contains an @ too
     if "@" not in host and ("." in host or host.split(":", maxsplit=1)[0] == "localhost"):
         return Target("url", _url(f"https://{text}", text))
     raise UsageError(f"{shorten(text)!r} is no URL, file or folder; write a URL as https://example.com/")
 
 
 def shorten(text: str) -> str:
-    """Shortens text of the user for a message, because a line of a list may be a megabyte."""
+    """Shortens user input for a message, because a line of a list may be as long as a megabyte."""
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
 
 
@@ -224,8 +225,8 @@ def seed(line: SeedLine) -> Request:
 
 
 def crawl_name(targets: list[Target], sites: list[str]) -> str:
-    """Returns the name of a crawl that was given none: the name of its only site, or the host and six hex
-    digits of its sorted targets.
+    """Returns the default name of a crawl. If its only target is one site, this is the site's name. Otherwise
+    it is the first target's host (or file name) and six hex digits of a hash of the sorted targets.
 
     >>> crawl_name([Target("url", "https://example.com/")], [])
     'example.com-815b99'

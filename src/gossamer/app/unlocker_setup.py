@@ -1,5 +1,5 @@
-"""Builds the unlocker rung from settings: the provider, its key from the environment, and the credits that
-all workers share."""
+"""Builds the unlocker rung from settings: the provider, its API key, and the credits that all workers
+share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gossamer.state.credits import Credits
 
 SETTLE_MARGIN_S = 5.0
-"""Seconds after a call's own timeout at which its credits are no longer settled."""
+"""Seconds after a call's own timeout from which on its credits can no longer be settled."""
 
 
 def chosen_of(settings: Settings) -> ChosenUnlocker:
@@ -36,7 +36,7 @@ def chosen_of(settings: Settings) -> ChosenUnlocker:
 
 
 def key_of(settings: Settings, one: ChosenUnlocker) -> Secret:
-    """Returns the unlocker's key. Raises ConfigError."""
+    """Returns the unlocker's API key. Raises ConfigError."""
     if settings.unlocker_key is not None:
         return secret("unlocker_key", settings.unlocker_key)
     if one.provider.keyless:
@@ -48,7 +48,7 @@ def key_of(settings: Settings, one: ChosenUnlocker) -> Secret:
 
 
 def check_unlocker(settings: Settings) -> None:
-    """Raises ConfigError for a crawl that uses the rung without a provider or key."""
+    """Raises ConfigError if a crawl uses the unlocker rung but has no provider or key."""
     if "unlocker" in settings.ladder:
         key_of(settings, chosen_of(settings))
 

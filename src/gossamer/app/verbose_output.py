@@ -9,7 +9,7 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import LINK, LINKS, RAW, Visit
 
 NO_ITEMS = ("page", RAW, LINK, LINKS)
-"""Kinds of rows that are no items."""
+"""Kinds of rows that are not items."""
 
 
 def write_stderr(line: str) -> None:
@@ -19,7 +19,8 @@ def write_stderr(line: str) -> None:
 
 
 class VisitLines:
-    """Called with each visit. Calls `say` with a line for each visit that made a request or failed."""
+    """A callable that receives each visit. Calls `say` with a line for each visit that made a request or
+    failed."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -47,7 +48,8 @@ def visit_line(visit: Visit) -> str:
 
 
 def why_failed(visit: Visit) -> str:
-    """Returns the error of a visit and what follows from it, or '' if there is none."""
+    """Returns the error of a visit and whether the URL is retried or given up. Returns '' if there is no
+    error."""
     settle = visit.settle
     reason = settle.reason or visit.error or (visit.attempts[-1].error if visit.attempts else None) or ""
     if settle.end == ClaimEnd.RETRY:

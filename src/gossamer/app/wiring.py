@@ -1,5 +1,5 @@
-"""Builds a ready worker from settings. This file and `collector_setup` are the only ones that name concrete
-parts."""
+"""Builds a ready worker from settings. Only this file and `collector_setup` choose the concrete classes of a
+worker's parts."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ if TYPE_CHECKING:
 
 
 async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
-    """Opens the store of the settings: a shared one by URL, or the data folder's embedded store, which is
-    adopted or started."""
+    """Opens the store of the settings: a shared store by URL, or the data folder's embedded store. An
+    embedded store that already runs is used, otherwise it is started."""
     embedded = None
     if settings.store is None:
         embedded = Embedded(Path(settings.data))
@@ -139,8 +139,8 @@ def limiter_of(concurrency: int | str) -> Limiter:
 
 
 async def start_store(embedded: Embedded) -> str:
-    """Starts or adopts a data folder's store and returns its URL. If cancelled meanwhile, it leaves no server
-    behind."""
+    """Starts a data folder's store, or uses it if it already runs. Returns its URL. If this is cancelled, no
+    server is left behind."""
     starting = asyncio.ensure_future(asyncio.to_thread(embedded.start))
     try:
         return await asyncio.shield(starting)
@@ -152,7 +152,8 @@ async def start_store(embedded: Embedded) -> str:
 
 
 async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
-    """Opens and checks a store by URL. `patience`: the number of seconds to wait while the store is away."""
+    """Opens and checks a store by URL. `patience`: the number of seconds to wait while the store is
+    unreachable."""
     store = connect(url, patience=patience, embedded=embedded)
     try:
         await wait_until_ready(store, 5.0)
@@ -164,13 +165,13 @@ async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
 
 
 def cold_settings(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
-    """Returns the cold store of a crawl, or None, and how many URLs per host and level stay hot."""
+    """Returns the cold store of a crawl (None if it has none), and how many URLs per host and level stay
+    hot."""
     return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
 
 
 class CrawlWorker:
-    """The parts of one worker process, connected. `worker.run()` does the work; `close` releases
-    everything."""
+    """Connects the parts of one worker process. `run` does the work, and `close` releases everything."""
 
     def __init__(
         self,
@@ -188,10 +189,10 @@ class CrawlWorker:
         silence: StallHint | None = None,
         say: Callable[[str], None] = write_stderr,
     ) -> None:
-        """`lanes`, `region`: what a worker of a fleet serves. Without them the worker serves all lanes.
-        `ours`: see `Outputs`. `limiter`: the limiter of the process, if several crawls share it. `tap`:
-        called with each page before it is read. `silence`: records the reason why no page has arrived.
-        `say`: called with a line for each visit if the crawl is verbose."""
+        """`lanes`, `region`: the lanes and the region that a worker of a fleet serves. If they are not given,
+        the worker serves all lanes. `ours`: see `Outputs`. `limiter`: the limiter of the process, if several
+        crawls share it. `tap`: called with each page before it is read. `silence`: records the reason why no
+        page has arrived. `say`: called with a line for each visit if the crawl is verbose."""
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         self._region = region
         settings = setup.job.settings
@@ -268,7 +269,7 @@ class CrawlWorker:
         )
 
     def _page_order(self) -> ProcessSettings:
-        """Returns the settings of a process that reads costly pages."""
+        """Returns the settings for the separate process that reads costly pages."""
         reader, job = self.reader, self.setup.job
         graph = (
             None if reader.graph is None else (self.setup.crawl, graph_kind(parse(job.graph or "").format))
@@ -328,7 +329,8 @@ class CrawlWorker:
         return AttemptsTable(self.store, self.setup.crawl, most)
 
     async def _tell_unfilled(self) -> None:
-        """Reports outputs that a later run added and that could not be filled with what was found before."""
+        """Warns about outputs that were added after the first run and could not be filled with earlier
+        rows."""
         found = self.outputs.filler.unfilled
         if (
             found
@@ -401,7 +403,8 @@ class CrawlWorker:
         )
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
-        """Builds what this worker shares with the fleet: its score, and the caps on all workers."""
+        """Builds the parts that this worker shares with the fleet, such as its score and the caps on all
+        workers."""
         self.merit = ScoreKeeper(
             f"{self.name}.{os.getpid()}",
             Scores(self.store, self.setup.crawl),
@@ -417,7 +420,7 @@ class CrawlWorker:
         self._caps = Caps(self.store, lanes if lanes is not None else (settings.lane,))
 
     def _sharing(self, settings: Settings) -> SharedThrottle | None:
-        """Builds the shared throttle, if hosts do not each have a budget of their own."""
+        """Builds the throttle for hosts that share a budget. Returns None if each host has its own budget."""
         if settings.polite_by == "host":
             return None
         domain, single = lru_cache(10_000)(urls.registered_domain), self.network.single
@@ -439,7 +442,7 @@ class CrawlWorker:
         )
 
     async def _state(self) -> str:
-        """Returns the crawl's state, or that its limits are used up."""
+        """Returns the crawl's state, or "spent" if the unlocker's credits are used up."""
         state = await self.enqueuer.scope.refresh()
         await self.enqueuer.scope.release()
         state = await self.judge.state(state)
@@ -457,7 +460,7 @@ class CrawlWorker:
             print(mask("\n".join((claim.request.url, *traceback.format_exception(error)))), file=log)
         if self.surprises == 1 and not isinstance(
             error, GossamerError
-        ):  # whoever ends the run reports expected errors
+        ):  # expected errors are reported where the run ends
             print(
                 f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}",
                 file=sys.stderr,
@@ -483,8 +486,8 @@ class CrawlWorker:
         )
 
     async def run(self) -> str:
-        """Works until the crawl ends or the stop is set, and returns the outcome. May be called again. Leaves
-        the outputs open; `Outputs.finish` ends them."""
+        """Works until the crawl ends or the stop is set, and returns the outcome. May be called again. The
+        outputs stay open until `Outputs.finish`."""
         if not self._opened:
             if self.clubs is not None:
                 await self.clubs.open()
@@ -550,7 +553,7 @@ class CrawlWorker:
             last.callback(self.outputs.release)
             last.callback(self._ledger.close)
             with contextlib.suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(1.0):  # other workers remove the score too, later
+                async with asyncio.timeout(1.0):  # otherwise other workers remove the score later
                     await self.merit.close()
 
 
@@ -577,7 +580,7 @@ def _known_log(setup: Setup) -> Log | None:
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
-    """Reports an output's outage to the watcher and to those who read the crawl's state."""
+    """Reports an output's outage or recovery on stderr or in the log, and in the crawl's state."""
     if logs.started() is None:
         print(f"gossamer: {line}", file=sys.stderr)
     else:
@@ -598,14 +601,14 @@ def _tell_routes(crawl: str, line: str) -> None:
 
 
 def _log_lost(crawl: str, worker: str, lost: Sequence[Claim]) -> None:
-    """Logs the claims that this worker lost before their commit."""
+    """Logs the claims whose leases this worker lost before it could commit them."""
     for claim in lost:
         logs.log_event("lease_lost", crawl=crawl, host=claim.host, url=mask(claim.request.url), worker=worker)
 
 
 def complete_attempts(spec: str | None, region: str) -> Callable[[Visit], None]:
-    """Returns a function that names this worker's region in a visit's attempts, and adds them as rows if an
-    output of attempts was configured."""
+    """Returns a function that adds this worker's region to the attempts of a visit. If an output of attempts
+    is configured, the function also adds them to the visit's rows."""
     form = parse(spec).format if spec is not None else ""
 
     def complete(visit: Visit) -> None:
@@ -621,8 +624,8 @@ def complete_attempts(spec: str | None, region: str) -> Callable[[Visit], None]:
 
 
 def host_treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:
-    """Returns how a host is treated. The settings of its sites take precedence, but `--retries none` and
-    `--ignore-robots` apply to all sites."""
+    """Returns the rules that apply to requests to a host. The settings of its sites take precedence, but
+    `--retries none` and `--ignore-robots` apply to all sites."""
     delay = needs.pace.delay
     usual = None if settings.delay is None else Delay(*settings.delay)
     return HostTreatment(

@@ -1,7 +1,6 @@
-"""The worker processes of one run. They start with the setup on their standard input and end when it closes.
-
-When the parent dies in any way, its children read the end of the pipe, stop gracefully and are gone within
-ten seconds. They share the output files under the crawl's output lock.
+"""The worker processes of one run. They receive the setup on their standard input, and stop when that pipe
+closes. If the parent dies for any reason, the pipe closes too, so its children stop gracefully within ten
+seconds. They share the output files under the crawl's output lock.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from gossamer.observability.traces import start_traces, stop_traces
 from gossamer.sites.site_logs import print_site_logs
 
 STOP_TIMEOUT_S = 10.0
-"""Seconds that a child has to stop."""
+"""Seconds within which a child must stop before it is killed."""
 ERRORS: dict[int, type[GossamerError]] = {
     4: ConfigError,
     8: StoreError,
@@ -48,21 +47,21 @@ ERRORS: dict[int, type[GossamerError]] = {
     21: NoProxyLeft,
 }
 MAX_REPLACEMENTS = 20
-"""How often children that die (from a kill or a crash) are replaced in one run."""
+"""The maximum number of children that are replaced in one run after they were killed or crashed."""
 
 
 class WorkerProcesses:
     """The child processes of one run."""
 
     def __init__(self, setup: Setup, count: int, stop: asyncio.Event, say: Callable[[str], None]) -> None:
-        """`say`: gets each line that a child writes to stderr."""
+        """`say`: called with each line that a child writes to stderr."""
         self._setup, self._count, self._stop = msgspec.json.encode(setup), count, stop
         self._say = say
         self._died = 0
 
     async def work(self) -> str:
-        """Runs all children until they end and returns their outcome. Raises the error that made a child give
-        up."""
+        """Runs all children until they end and returns their outcome. If a child gives up because of an
+        error, raises that error."""
         tasks = [asyncio.create_task(self._child()) for _ in range(self._count)]
         try:
             outcomes = await asyncio.gather(*tasks)
@@ -73,7 +72,7 @@ class WorkerProcesses:
         return next((outcome for outcome in outcomes if outcome != "finished"), "finished")
 
     async def _child(self) -> str:
-        """Runs one child after another until one ends normally."""
+        """Runs a child. If it dies, runs another one, until a child ends normally."""
         while True:
             code, said = await self._one()
             if code == 0:
@@ -89,7 +88,8 @@ class WorkerProcesses:
     async def _one(self) -> tuple[int, str]:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            # -P: a site file in this folder may have the name of a module that the package imports
+            # -P: otherwise a site file in this folder could hide a module of the same name that gossamer
+            # imports
             sys.executable,
             "-P",
             "-m",
@@ -126,7 +126,8 @@ class WorkerProcesses:
                 await asyncio.wait_for(logged, 1)
 
     async def _forward(self, stderr: asyncio.StreamReader) -> None:
-        """Passes on what a child writes to stderr, line by line, so that it fits what the terminal shows."""
+        """Passes on what a child writes to stderr, line by line, so that it does not garble the progress
+        display."""
         while line := await _line(stderr):
             self._say(line)
 
@@ -149,7 +150,7 @@ async def child(setup: Setup) -> str:
     loop = asyncio.get_running_loop()
 
     def leash() -> None:
-        sys.stdin.buffer.read()  # returns when the parent closes the pipe or dies
+        sys.stdin.buffer.read()  # this call returns when the parent closes the pipe or dies
         loop.call_soon_threadsafe(stop.set)
         threading.Timer(STOP_TIMEOUT_S, os._exit, (11,)).start()
 
@@ -164,13 +165,14 @@ async def child(setup: Setup) -> str:
 
 
 def main() -> int:
-    """Reads the setup, works, prints the outcome. The exit code is that of the error that ended it."""
+    """Reads the setup, runs the worker, and prints the outcome. Returns the exit code of the error that ended
+    the run, or 0."""
     import uvloop
 
     size = int.from_bytes(sys.stdin.buffer.read(4), "big")
     setup = msgspec.json.decode(sys.stdin.buffer.read(size), type=Setup)
     lock = Path(setup.job.settings.data) / "store" / "doors.lock"
-    if lock.exists():  # while this process lives, no other may requeue its leases
+    if lock.exists():  # while this process lives, no other process may requeue its leases
         living = open_file(lock, os.O_RDWR)
         fcntl.flock(living, fcntl.LOCK_SH)
     register_secrets(setup)
@@ -182,7 +184,7 @@ def main() -> int:
     print_site_logs(setup.job.settings.log_level)
     end_after_parent()
     start_traces(setup.job.settings.traces, setup.job.settings.trace_sample)
-    door, sys.stdout = sys.stdout, sys.stderr  # output of a site's functions is for people
+    door, sys.stdout = sys.stdout, sys.stderr  # what a site's functions print goes to stderr
     code = 0
     try:
         said = uvloop.run(child(setup))

@@ -1,5 +1,5 @@
-"""Block pages without a vendor of their own: stand-alone captchas, notices of smaller vendors and of sites,
-log-in walls, empty and decoy pages."""
+"""Detects block pages that do not belong to a large vendor: stand-alone captchas, notices of smaller vendors
+and of sites, log-in walls, and empty and decoy pages."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def captcha(page: Answer) -> Block | None:
 
 
 def notice(page: Answer) -> Block | None:
-    """Detects pages of smaller vendors and of large sites."""
+    """Detects block pages of smaller vendors and of large sites."""
     if page.alone and (found := URL.search(page.url.lower())):
         return Block(
             "generic", "rate-limit" if "queue-it" in found[0] else "captcha", (f"url: {clip(found[0])}",)
@@ -108,8 +108,8 @@ def notice(page: Answer) -> Block | None:
 
 
 def _reloads(page: Answer) -> bool:
-    """Returns whether the page is only a script that sets a cookie and reloads the page. An empty shell of a
-    page has styles, root elements and more scripts."""
+    """Returns whether the page is only a script that sets a cookie and reloads the page. In contrast, the
+    empty shell of a normal page has styles, root elements and more scripts."""
     low = page.low
     if (
         len(low) > 8192
@@ -157,8 +157,8 @@ def login(page: Answer) -> Block | None:
 
 
 def block_by_words(page: Answer) -> Block | None:
-    """Detects a notice by its words. In a refusal one sentence is enough. A page with status 200 must contain
-    nothing else."""
+    """Detects a notice by its words. If the status is that of a refusal, one sentence is enough. A page with
+    status 200 must contain hardly any other text."""
     if page.status in (404, 410) or not page.has_little_text:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
@@ -207,7 +207,7 @@ def block_by_words(page: Answer) -> Block | None:
 
 def block_by_sentence(page: Answer) -> Block | None:
     """Detects a short page with a sentence that addresses this visitor about a check, a limit or a refusal,
-    if its title is about the same."""
+    if the page's title fits."""
     if (
         page.refuses
         or page.status in (404, 410)
@@ -248,8 +248,8 @@ def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
 
 
 def _names(page: Answer) -> bool:
-    """Returns whether the title, which looks like the title of a notice, is a name here, for example of a
-    film or a game: the page repeats the title and does not address the visitor."""
+    """Returns whether a title that looks like the title of a notice is in fact a name, for example of a film
+    or a game. In that case the page repeats the title and does not address the visitor."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
     if (
@@ -275,7 +275,7 @@ def _kind(page: Answer, check: bool, verdict: bool) -> str:
 
 
 def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
-    """Attributes a notice without a name to the vendor whose headers the response has."""
+    """Attributes a notice that names no vendor to the vendor whose headers the response has."""
     server = page.headers.get("server", "").lower()
     if page.status in (403, 429, 503) and not re.search(rb"nginx|apache|iis|<code>accessdenied", page.low):
         for vendor, header, known in (
@@ -289,7 +289,7 @@ def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
 
 
 def block_by_status(page: Answer) -> Block | None:
-    """Detects a refusal by its status alone. A 503 or a 404 alone is not a block."""
+    """Detects a refusal by its status alone. A status of 503 or 404 alone is not a block."""
     status = page.status
     if status in (420, 429):
         return Block("generic", "rate-limit", (f"status {status}",))
@@ -300,7 +300,8 @@ def block_by_status(page: Answer) -> Block | None:
 
 
 def block_by_emptiness(page: Answer) -> Block | None:
-    """Detects an empty page, or the default page of a server, deep in a site."""
+    """Detects an empty page. Also detects the default page of a web server, unless the URL is a site's front
+    page."""
     if page.status not in (200, 202, 203):
         return None
     if len(page.low) < 4096 and not page.text and not SHOWN.search(page.low):

@@ -1,10 +1,10 @@
-"""Block detection: whether a response is a block, by which vendor, what it demands, and by which signs it was
-recognized (docs/blocks.md).
+"""Block detection: decides whether a response is a block. A block has a vendor, a kind and the signs by which
+it was recognized (docs/blocks.md).
 
 There is one small pure function per vendor (`vendors`), and some for block pages without a vendor
-(`challenges`). The first function that recognizes a response decides. A response with a good status, enough
-text and no suspicious header costs a few microseconds, whatever its size. Without a parse tree it costs some
-tens of microseconds.
+(`challenges`). The first function that recognizes a response decides. The check of a response with a good
+status, enough text and no suspicious header takes a few microseconds, whatever its size. If the response has
+no parse tree, the check takes some tens of microseconds.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ NAMES = (
 KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
 
 _HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
-"""Detectors examine a page with a good status only if one of the words of block pages occurs in these first
-or last bytes."""
+"""The numbers of bytes at the start and the end of a page with a good status. Detectors examine such a page
+only if these bytes contain a typical word of block pages."""
 MAX_NOTICE_CHARS = 400
-"""A page with more visible characters is a notice only if its title or address says so, not by its words
-alone. The limit is twice as high for a page that asks for a password."""
+"""A page with more visible characters is not a notice because of its words alone: its title, URL or code must
+show it too. The limit is twice as high for a page that asks for a password."""
 MAX_NOTICE_BYTES = 24 << 10
 """The size in bytes above which a page with a usual title is not a notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
-"""Headers that only refusals have."""
+"""Headers that occur only in refusals."""
 _PLACES = (
     "/sorry/",
     "captcha",
@@ -73,7 +73,7 @@ _PLACES = (
     "//consent.",
     "//guce.",
 )
-"""Parts of addresses of block pages."""
+"""Parts of the URLs of block pages."""
 _MORE = (
     b"obot",
     b"uman",
@@ -110,9 +110,9 @@ def block(
     url: str | None,
     shows: Callable[[], int] | None = None,
 ) -> Block | None:
-    """Returns the block that a response is, or None for a page. Never fails. `headers`: a mapping or pairs,
-    names in any case. `shows`: returns a lower bound for the number of letters that an HTML page shows, if
-    its tree is available. Otherwise the bytes are searched.
+    """Returns the block that a response is, or None for a page. Never fails. `headers`: a mapping or pairs;
+    names are case-insensitive. `shows`: returns a lower bound for the number of letters that an HTML page
+    shows, if its tree is available. If it is not given, the bytes of the page are examined instead.
 
     >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
@@ -131,7 +131,7 @@ def block(
             return found
     from gossamer.blocks.challenges import (
         WALLS,
-    )  # these patterns take 25 ms to import, so they are imported only for pages of no known vendor
+    )  # importing these patterns takes 25 ms, so they are imported only if no vendor was recognized
 
     for wall in WALLS:
         if found := wall(page):
@@ -158,7 +158,7 @@ def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> boo
 
 
 def _text(headers: dict[str, str], body: bytes) -> bool:
-    """Returns whether the response is a page for people."""
+    """Returns whether the response is an HTML page."""
     kind = headers.get("content-type", "")
     return "html" in kind or (
         not kind.strip() and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<")
@@ -166,8 +166,8 @@ def _text(headers: dict[str, str], body: bytes) -> bool:
 
 
 def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
-    """Returns whether a page with a good status needs a closer look: it has few words, and either no usual
-    title or a word of blocks."""
+    """Returns whether a page with a good status needs a closer look: it has little text, and either an
+    unusual title or a word that is typical of block pages."""
     if len(body) > HEAD_BYTES + TAIL_BYTES:
         return False
     if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
@@ -191,8 +191,9 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
 
 
 def _word(page: bytes) -> bool:
-    """Returns whether a page has a word of challenges. Names of scripts are searched only if the page has a
-    brace, and so may have a script. A brace is found faster than a word."""
+    """Returns whether a page contains a word that is typical of challenges. Names of scripts are searched
+    only if the page contains a brace, because without one it cannot contain a script. A brace is found faster
+    than a word."""
     return (
         b"aptcha" in page
         or b"hallenge" in page

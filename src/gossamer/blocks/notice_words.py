@@ -1,5 +1,5 @@
-"""Words of block notices to visitors, in many languages. They are searched in the visible text of pages that
-have hardly any other text."""
+"""Patterns for the words of block notices, in many languages. They are searched in the visible text of pages
+that have hardly any other text."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ CHECKS = re.compile(alternatives("notice_words", "checks"))
 """Sentences that demand a proof from this visitor."""
 
 HINTS = tuple(entry.replace("[ ]", " ") for entry in sections("notice_words")["hints"])
-"""Each ASCII text that either pattern matches contains one of these."""
+"""Every ASCII text that VERDICTS or CHECKS matches contains one of these hints."""
 
 TITLES = re.compile(
     r"(?:error )?(?:40[13]|429|503)?[ :\-–|.]*"
     rf"(?:{alternatives('notice_words', 'titles')})"
     r"[ !?.…:|\-–]*(?:(?:\||-|–|:|on|to) .{1,60})?"
 )
-"""Complete titles of notices. The site's name may follow a bar."""
+"""Complete titles of notices. The site's name may follow after a separator."""
 
 DIRECT = re.compile(alternatives("notice_words", "direct"))
-"""Sentences to this visitor that begin a page only if it is a notice."""
+"""Sentences that address this visitor. A page that begins with one of them is a notice."""
 ABOUT = re.compile(rf"\b(?:{alternatives('notice_words', 'about')})\b")
-"""Words in the titles of pages about notices."""
+"""Words in the titles of pages that are about notices, such as articles and help pages."""
 NAME_ENDS = re.compile(r" [|\-–:] |[!?.…]+(?: |$)")
 ORDERS = re.compile(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
-"""Words some of which follow the title of a notice."""
+"""Words of which at least one follows the title on a notice."""
 TYPED = re.compile(alternatives("notice_words", "typed"))
-"""Sentences that ask for the characters of an image."""
+"""Sentences that ask the visitor to type the characters of an image."""
 
 PLAIN = re.compile(alternatives("notice_words", "plain"))
-"""Titles that any server gives to any refusal."""
+"""Generic titles of refusals, which any server may use."""
 
 DENIED = re.compile(alternatives("notice_words", "denied"))
-"""Words of a plain refusal."""
+"""Words of a refusal that gives no details."""
 PERSONAL = re.compile(alternatives("notice_words", "personal"))
-"""The beginnings of verdicts about this visitor. Sentences that begin otherwise are about verdicts in
+"""The beginnings of sentences that refuse this visitor. Sentences with other beginnings are about refusals in
 general."""
 
 LOGIN = re.compile(alternatives("notice_words", "login"))
-"""Sentences that demand a log-in before anything is shown."""
+"""Sentences that demand a log-in before the site shows any content."""
 LOGIN_TITLE = re.compile(alternatives("notice_words", "login_title"))

@@ -1,6 +1,7 @@
-"""Sentences of block notices, by families of words, each family in many languages. A sentence counts if it
-addresses this visitor (your address, your country, you are in the queue) on a short page with little other
-text. All texts are in lower case. Gaps have a limited length and end with the sentence."""
+"""Patterns for the sentences of block notices. They are composed of families of words, each family in many
+languages. A sentence counts if it addresses this visitor (your address, your country, you are in the queue)
+on a short page with little other text. All texts are in lower case. Gaps between the words have a limited
+length and do not extend beyond the sentence."""
 
 from __future__ import annotations
 
@@ -20,23 +21,24 @@ REFUSED = re.compile(alternatives("notice_phrases", "refused"))
 FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 
 TOLD = re.compile(alternatives("notice_phrases", "told"))
-"""Words just before a sentence that refuses this visitor. They show that the page is about notices."""
+"""Words just before a sentence that refuses this visitor. They show that the page is about notices and is not
+itself one."""
 WEB = re.compile(alternatives("notice_phrases", "web"))
-"""Words which show that a refusal without an addressee is about the web. Other such refusals are about roads
-and parks."""
+"""Words which show that a refusal that addresses nobody is about the web. Without them, such a refusal may be
+about a closed road or park."""
 ALIKE = re.compile(alternatives("notice_phrases", "alike"))
-"""Words in a longer title of a notice."""
+"""Words of which a title of more than three words must contain at least one to be the title of a notice."""
 BARE = re.compile(alternatives("notice_phrases", "bare"))
-"""Beginnings of refusals that have no addressee."""
+"""Beginnings of refusals that address nobody."""
 
 _OWN = rf"(?:{alternatives('notice_phrases', 'own')})(?: [\w-]{{1,12}}){{0,2}}[ -]"
 _NET = f"(?:{alternatives('notice_phrases', 'net')})"
 VISIT = re.compile(f"{_OWN}{_NET}|{alternatives('notice_phrases', 'visit')}")
-"""What belongs to this visitor: the address, the network, the request."""
+"""Words for something that belongs to this visitor: the address, the network, the request."""
 SHUT = re.compile(alternatives("notice_phrases", "shut"))
 """Words for a refusal."""
 ODD = re.compile(alternatives("notice_phrases", "odd"))
-"""Words for what is wrong with the visitor."""
+"""Words that say what is wrong with the visitor's address, network or request."""
 PERSON = re.compile(alternatives("notice_phrases", "person"))
 PROVE = re.compile(alternatives("notice_phrases", "prove"))
 SELF = re.compile(alternatives("notice_phrases", "self"))
@@ -44,13 +46,14 @@ PLACE = re.compile(alternatives("notice_phrases", "place"))
 CONTENT = re.compile(alternatives("notice_phrases", "content"))
 NOT = re.compile(alternatives("notice_phrases", "not"))
 LATER = re.compile(alternatives("notice_phrases", "later"))
-"""Words about what might happen."""
+"""Words about what might happen in the future. A sentence with such a word does not count."""
 ENDS = re.compile(r"[.!?](?: |$)|[。！？؟]")
 
 
 def compose_kind(text: str) -> tuple[str, str] | None:
-    """Returns the kind of a block, and the sentence about this visitor that shows it. The sentence combines
-    something of the visitor's with a refusal, or requests a proof.
+    """Returns the kind of a block, and the sentence that shows it. The sentence combines something that
+    belongs to this visitor with a refusal, or it requests a proof, or it denies content to the visitor's
+    location.
 
     >>> compose_kind("ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt.")
     ('denied', 'ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt')

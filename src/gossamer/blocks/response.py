@@ -1,5 +1,5 @@
-"""A response as the detectors see it. Each view of it is computed once, when a detector needs it. Everything
-takes linear time."""
+"""The view of a response that the detectors use. Each property is computed once, when a detector needs it.
+All computations take linear time."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from gossamer.model.late_pattern import late_pattern
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 HEAD_BYTES, TAIL_BYTES = 96 << 10, 16 << 10
-"""The bytes of a body that are searched, at its start and its end."""
+"""How many bytes are searched at the start and at the end of a body."""
 SAMPLE_BYTES = 32 << 10
-"""The bytes of a body that are searched to decide whether it is full of words."""
+"""How many bytes of a body are searched to decide whether it contains many words."""
 MAX_THIN_CHARS, MAX_THIN_LINKS = 2000, 40
-"""The maximum number of visible characters, and of links, of a notice. A response with more is a page."""
+"""The maximum numbers of visible characters and of links in a notice. A response with more of them is a
+page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )
-"""Statuses that servers send to visitors whom they refuse (and to others for other reasons)."""
+"""Statuses that servers send to visitors whom they refuse. Servers also use them for other reasons."""
 
 _TITLE = late_pattern(rb"<title[^<>]{0,200}>([^<]{0,400})")
 _CHARSET = late_pattern(rb"charset=[\"']?([\w-]{3,20})")
@@ -36,16 +37,16 @@ _PASSWORD = late_pattern(rb"<input[^<>]{0,400}?type=[\"']?password")
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A block: the vendor, what it demands, and the signs that show it."""
+    """A block page: its vendor, its kind (what it demands), and the signs by which it was recognized."""
 
     vendor: str
-    """cloudflare datadome akamai perimeterx imperva aws-waf cloudfront distil kasada recaptcha hcaptcha
-    turnstile anubis generic"""
+    """One of cloudflare, datadome, akamai, perimeterx, imperva, aws-waf, cloudfront, distil, kasada,
+    recaptcha, hcaptcha, turnstile, anubis, generic."""
     kind: str
-    """challenge captcha denied rate-limit login empty decoy"""
+    """One of challenge, captcha, denied, rate-limit, login, empty, decoy."""
     signs: tuple[str, ...] = ()
-    """What decided: `status 403`, `header cf-mitigated: challenge`, `page: cf_chl_opt`, `text: ...`, `title:
-    ...`, `url: ...`."""
+    """The signs that decided, such as `status 403`, `header cf-mitigated: challenge`, `page: cf_chl_opt`,
+    `text: ...`, `title: ...`, `url: ...`."""
 
     @property
     def bare(self) -> bool:
@@ -57,7 +58,7 @@ class Block(msgspec.Struct, frozen=True):
         return f"{self.vendor} {self.kind}"
 
     def line(self) -> str:
-        """Vendor, kind and signs in one line.
+        """Returns vendor, kind and signs in one line.
 
         >>> Block("generic", "denied", ("status 403",)).line()
         'generic denied (status 403)'
@@ -66,8 +67,8 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Answer:
-    """A response. Header names are in lower case, and several values of one name are joined by a line end.
-    `whole`: the complete body is searched."""
+    """A response that detectors examine. Header names are in lower case, and several values of one name are
+    joined by a line end. `whole`: whether the complete body is searched."""
 
     def __init__(self, status: int, headers: Headers, body: bytes, url: str, whole: bool = False) -> None:
         self.status, self.body, self.url, self.whole = (
@@ -81,25 +82,25 @@ class Answer:
 
     @cached_property
     def low(self) -> bytes:
-        """The start and the end of the body, with ASCII letters in lower case."""
+        """The body (of a long one only the start and the end), with ASCII letters in lower case."""
         body = self.body
         return (body if self.whole else body[:HEAD_BYTES] + b"\n" + body[-TAIL_BYTES:]).lower()
 
     @cached_property
     def title(self) -> str:
-        """The title in lower case, in one line."""
+        """The page's title in lower case, on one line."""
         found = _TITLE.search(self.low)
         return _line(self.decode(found[1])) if found else ""
 
     @cached_property
     def text(self) -> str:
-        """The visible text without the title, in lower case, in one line."""
+        """The visible text without the title, in lower case, on one line."""
         first, *rest = visible_part(self.low).split(b"<")
         return _line(self.decode(b" ".join([first, *[piece.partition(b">")[2] for piece in rest]])))
 
     @cached_property
     def has_little_text(self) -> bool:
-        """Whether there is hardly any text."""
+        """Whether the page has hardly any text."""
         return (
             len(self.body) <= HEAD_BYTES + TAIL_BYTES
             and self.links <= MAX_THIN_LINKS
@@ -108,13 +109,13 @@ class Answer:
 
     @property
     def alone(self) -> bool:
-        """Whether the response is a refusal, or a page of hardly any text. On other pages, marks of vendors
-        belong to the page."""
+        """Whether the response may be a refusal, or is a page with hardly any text. On other pages, a
+        vendor's marks do not indicate a block."""
         return self.refuses or self.has_little_text
 
     @cached_property
     def fields(self) -> bool:
-        """Whether a person is asked to type something. If so, the page is a form, not a check."""
+        """Whether the page asks the visitor to type something. If so, the page is a form, not a check."""
         return _FIELD.search(self.low) is not None
 
     @property
@@ -129,17 +130,17 @@ class Answer:
 
     @cached_property
     def may_have_marks(self) -> bool:
-        """Whether the page may contain any mark."""
+        """Whether the page may contain any vendor's mark."""
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
-        """Returns those marks (in lower case) that occur in the page's code. In a page with a good status,
-        visible text does not count, because it may be an article about blocks. JSON and other code always
-        counts."""
+        """Returns those of the given marks (strings of block pages, in lower case) that occur in the page's
+        code. On a page with a good status, marks in visible text do not count, because the page may be an
+        article about blocks. Marks in JSON and other code always count."""
         return marks_in_code(self, marks) if self.may_have_marks else ()
 
     def decode(self, raw: bytes) -> str:
-        """Decodes text of the page in its declared charset, otherwise UTF-8. Never fails."""
+        """Decodes text of the page in the declared charset, or as UTF-8 if none is declared. Never fails."""
         declared = _CHARSET.search(self.headers.get("content-type", "").lower().encode()) or _CHARSET.search(
             self.low, 0, 2048
         )
@@ -155,7 +156,7 @@ class Answer:
 
 
 def marks_in_code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
-    """Like `Answer.marks`, for marks that other pages have, too."""
+    """Does the same as `Answer.marks`, for marks that also occur on normal pages."""
     found = [mark.decode() for mark in marks if mark in page.low]
     return tuple(
         f"page: {mark}" for mark in found if page.refuses or mark not in page.text or page.text[0] in "{["
@@ -176,8 +177,8 @@ def flatten_headers(headers: Headers) -> dict[str, str]:
 
 
 def has_many_words(body: bytes, most: int = MAX_THIN_CHARS) -> bool:
-    """Returns whether the start of a page certainly shows more characters than `most`. The check is cheap,
-    and most pages pass it.
+    """Returns whether the start of a page certainly contains more than `most` visible characters. The check
+    is cheap, and most pages pass it.
 
     >>> has_many_words(b"<p>" + b"word " * 500), has_many_words(b"<script>" + b"word<word>" * 500 + b"</script>")
     (True, False)

@@ -1,5 +1,5 @@
-"""Marks in the code and the addresses of captchas, of notices of smaller vendors, and of missing pages. Each
-mark is bytes in lower case."""
+"""Marks: strings by which the code and the URLs of captchas, of notices of smaller vendors, and of missing
+pages are recognized. Each mark is bytes in lower case."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CODE = late_pattern(
     rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
     rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
 )
-"""Each mark that is searched in pages with a good status contains one match of this pattern, so most pages
-are rejected in one pass. Each alternative begins with a byte that is rare in pages."""
+"""Every mark that counts on pages with a good status contains a match of this pattern. One search with it
+therefore shows that most pages contain no mark. Each alternative begins with a byte that is rare in pages."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
-"""Each page with a captcha contains one of these."""
+"""Every page with a captcha contains one of these."""
 WIDGETS = (
     (
         "turnstile",

@@ -193,8 +193,8 @@ def run(words: list[str]) -> int:
 
 
 def unless_printed(words: list[str], reason: str, code: int) -> int:
-    """With `--json`, prints a JSON object with the reason of the failure on stdout, unless an object was
-    printed already. Returns `code`."""
+    """With `--json`, prints a JSON object with the reason for the failure on stdout, unless an object was
+    already printed. Returns `code`."""
     from gossamer.cli import printing
     from gossamer.config.redaction import mask
 

@@ -199,7 +199,7 @@ def crawl(**words: Any) -> int:
 
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
-    """Builds the job from the options of the command. `shared` means that many machines write the outputs.
+    """Builds the job from the options of the command. `shared`: whether several machines write the outputs.
     Raises UsageError or ConfigError."""
     from gossamer.app.job import Job
     from gossamer.sinks.item_files import parse_file_store
@@ -274,8 +274,8 @@ def settings_of(words: dict[str, Any]) -> Settings:
 
 
 def folder_of(targets: list[str]) -> Path:
-    """Returns the folder of gossamer.toml. It is the folder of the last site file or the last folder among
-    the targets, if gossamer.toml exists there, otherwise the current folder."""
+    """Returns the folder of gossamer.toml. This is the folder of the last site file, or the last folder,
+    among the targets if it contains gossamer.toml. Otherwise it is the current folder."""
     folder = Path(".")
     for target in targets:
         path = Path(target)
@@ -288,7 +288,7 @@ def folder_of(targets: list[str]) -> Path:
 
 def outputs_of(words: dict[str, Any], shared: bool = False) -> list[JobOutput]:
     """Returns the outputs of `-o` and `-O`. Without any, rows go to stdout if stdout is not a terminal and
-    `--json` does not print the summary there. `shared` means that many machines write the outputs. Raises
+    `--json` does not print the summary there. `shared`: whether several machines write the outputs. Raises
     UsageError if an output cannot be written."""
     from gossamer.app.job import JobOutput
     from gossamer.sinks.output_spec import parse
@@ -354,7 +354,7 @@ def warn_before_start(settings: Settings, quiet: bool) -> None:
     patterns and private addresses."""
     from gossamer.cli.printing import remark
 
-    if settings.ignore_robots:  # also with --quiet, because this is a warning
+    if settings.ignore_robots:  # even with --quiet, because this is a warning
         remark(IGNORED.format(""))
     if settings.proxies:
         from gossamer.app.proxy_setup import read_proxy_lists
@@ -390,7 +390,7 @@ def warn_of_slow_patterns(where: str, patterns: Iterable[Searcher], then: str, q
 
 
 def of_sites(job: Job, words: dict[str, Any]) -> Job:
-    """Loads the sites of a job. Warns about sites that ignore robots.txt, also with --quiet. Returns the job,
+    """Loads the sites of a job. Warns about sites that ignore robots.txt, even with --quiet. Returns the job,
     without its default output on stdout if every site has its own sinks."""
     import msgspec
 
@@ -414,7 +414,7 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
 
 def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
-    """Prints the summary and the reason of a failure. Returns the exit code."""
+    """Prints the summary, and the reason for a failure. Returns the exit code."""
     from gossamer.app.gate_setup import STOPPED_BY_SITE, missed_gates
     from gossamer.app.outcome import RETRYABLE, came_to_nothing
     from gossamer.cli.foreground_crawl import report_no_seeds

@@ -1,5 +1,5 @@
-"""The lines that a terminal shows about a running crawl. They are pure functions of the crawl's known state
-and of the width."""
+"""Formats the lines that a terminal shows about a running crawl. The functions are pure: they depend only on
+the crawl's known state and the terminal's width."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LABEL_WIDTH = 11
 WIDE = 100
-"""The number of columns from which three hosts are shown instead of one."""
+"""The minimum number of columns at which three hosts are shown instead of one."""
 MIN_BAR = 10
 STATUS_STYLES = {
     "200": "green",
@@ -32,14 +32,14 @@ STATUS_STYLES = {
 }
 STATE_STYLES = {"running": "green", "paused": "magenta", "stopping": "magenta", "cancelling": "magenta"}
 LONG_WAIT_S = 2.0
-"""A number of seconds. A shorter wait for a host is not a reason why nothing moves."""
+"""Seconds. A shorter wait for a host is not shown as the reason why a crawl is stalled."""
 Paint = Callable[[str, str], str]
 Part = tuple[str, str]
 """A text and its style."""
 
 
 class Signs:
-    """The characters of the display that an encoding may lack."""
+    """The characters of the display that the terminal's encoding may lack."""
 
     def __init__(self, plain: bool = False) -> None:
         self.full, self.empty, self.mark = ("#", "-", "...") if plain else ("━", "─", "…")
@@ -48,7 +48,7 @@ class Signs:
 def crawl_lines(
     live: Live, responses: Responses, width: int, paint: Paint, signs: Signs | None = None
 ) -> list[str]:
-    """Returns the lines, each at most `width` columns wide."""
+    """Returns the lines of the display, each at most `width` columns wide."""
     signs = signs or Signs()
     s = live.summary
     lines = [
@@ -97,8 +97,8 @@ def _bar(live: Live, width: int, paint: Paint, signs: Signs) -> str:
 
 def progress_of(live: Live) -> tuple[int, int, str]:
     """Returns the number of finished URLs, the number of known URLs, and a text with both. The number of
-    known URLs grows while the crawl finds URLs. With `--limit`, pages are counted as soon as enough URLs
-    are known."""
+    known URLs grows while the crawl finds URLs. With `--limit`, as soon as enough URLs are known, pages up to
+    the limit are counted instead."""
     s = live.summary
     done = s.pages + s.redirected + s.failed + s.dead
     known = done + s.pending
@@ -108,7 +108,8 @@ def progress_of(live: Live) -> tuple[int, int, str]:
 
 
 def bar_length(done: int, known: int, room: int) -> int:
-    """Returns how many of `room` characters of the bar are filled. The last one only if all is done.
+    """Returns how many of the bar's `room` characters are filled. The last character is filled only if all
+    URLs are done.
 
     >>> bar_length(999, 1000, 20), bar_length(1000, 1000, 20), bar_length(0, 0, 20)
     (19, 20, 0)
@@ -154,7 +155,8 @@ def _statuses(responses: Responses) -> list[Part]:
 
 
 def errors_of(s: Summary, responses: Responses) -> list[tuple[str, int]]:
-    """Returns the errors by reason, most frequent first. Statuses are shown elsewhere."""
+    """Returns the errors by reason, most frequent first. Errors that are HTTP statuses are shown
+    elsewhere."""
     names = {name for name in (*s.errors, *responses.errors) if not name.startswith("http-")}
     counts = [(name, max(s.errors.get(name, 0), responses.errors[name])) for name in names]
     return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
@@ -188,7 +190,7 @@ def host_text(host: HostLine, width: int, signs: Signs) -> str:
 
 
 def waits(live: Live, responses: Responses) -> list[Part]:
-    """Returns the reasons why nothing moves, or why URLs wait for long, each with its style."""
+    """Returns the reasons why the crawl is stalled or URLs wait for long, each with its style."""
     s = live.summary
     found: list[Part] = []
     if s.state == "paused":
@@ -205,7 +207,8 @@ def waits(live: Live, responses: Responses) -> list[Part]:
 
 
 def _why_idle(hosts: Sequence[HostLine]) -> list[str]:
-    """Returns why no host that has URLs is requested now. The host that is due first decides."""
+    """Returns why no host with pending URLs is requested now. The reason of the host that is due first is
+    returned."""
     from gossamer.politeness.pace import why_delay
 
     queued = [host for host in hosts if host.waiting]
@@ -237,7 +240,7 @@ def waiting_retries(live: Live, responses: Responses) -> str:
 
 
 def why_no_page(live: Live) -> str:
-    """Returns why no page came yet. Returns '' if a page came or the reason is unknown."""
+    """Returns why the crawl has no page yet. Returns '' if it has one or the reason is unknown."""
     if live.silent is None or not live.summary.pending:
         return ""
     host, error = live.silent

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 async def brokers(settings: Settings) -> list[Finding]:
-    """Checks each broker in the settings. A broker that fails is bad only if no other broker can be used."""
+    """Checks each broker in the settings. A failing broker has the level bad only if no other broker can be
+    used."""
     from gossamer.config.redaction import mask
     from gossamer.fleet.brokers import eviction_policy, why_unusable
     from gossamer.store.store_check import NOEVICTION
@@ -128,7 +129,8 @@ def impersonated() -> Finding:
 
 
 def browser(settings: Settings) -> Finding:
-    """Checks whether the browser rung can be used. A failure is bad only if the settings name the browser."""
+    """Checks whether the browser rung can be used. A failure has the level bad only if the settings name the
+    browser."""
     from gossamer.collectors.browser.chromium import find_program
 
     level = "bad" if "browser" in settings.ladder or settings.chromium else "warn"
@@ -411,7 +413,7 @@ async def names(settings: Settings) -> Finding:
 
 
 async def in_store(settings: Settings) -> list[Finding]:
-    """Opens the store and checks its servers, its leftovers of old crawls, malformed messages, lanes without
+    """Opens the store. Checks its servers, leftovers of old crawls, malformed messages, lanes without
     workers, the unlocker and sessions. If the data folder has no store, a temporary folder is used."""
     from gossamer.app.wiring import open_store
     from gossamer.cli.sessions import session_findings as sessions
@@ -451,8 +453,8 @@ async def in_store(settings: Settings) -> list[Finding]:
 
 
 async def malformed(store: Store) -> list[Finding]:
-    """Reports malformed messages that the fleet's workers took off the broker. Messages of the last 24 hours
-    are a warning."""
+    """Reports malformed messages that the fleet's workers have removed from the broker. If some are from the
+    last 24 hours, this is a warning."""
     from gossamer.state.malformed_messages import MalformedMessages, malformed_text
     from gossamer.state.workers import WorkerRecords
 
@@ -500,7 +502,8 @@ async def check_waste(settings: Settings, store: Store) -> list[Finding]:
 
 
 async def check_servers(store: Store) -> list[Finding]:
-    """Checks each server of a store that answers: its response time, its clock, and the reply to INFO."""
+    """Checks the response time, the clock and the reply to INFO of each server of a store. The store must be
+    reachable."""
     findings: list[Finding] = []
     servers = store.client.servers
     all_of_them = await servers.all()
@@ -520,9 +523,9 @@ async def check_servers(store: Store) -> list[Finding]:
 def of_server(
     info: dict[str, Any], kind: str, where: str, took: float, off: float, replicas: int
 ) -> Iterator[Finding]:
-    """Yields findings about one server. `info` is the reply to INFO, `kind` the kind of the store's address,
-    and `where` its text. `took` is the response time in milliseconds, and `off` the clock difference in
-    seconds."""
+    """Yields findings about one server. `info` is the reply to INFO. `kind` is the kind of the store's
+    address, and `where` the address as text. `took` is the response time in milliseconds, and `off` the clock
+    difference in seconds."""
     from gossamer.cli.printing import format_bytes
     from gossamer.store.store_check import server_findings, server_name
 

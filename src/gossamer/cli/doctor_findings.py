@@ -13,4 +13,4 @@ class Finding(NamedTuple):
     found: str
     advice: str = ""
     code: int = 4
-    """Exit code if the level is bad."""
+    """The exit code of `gossamer doctor` if the level is bad."""

@@ -24,17 +24,17 @@ WORKER_CPU = 0.85e-3
 STORE_CPU = 0.16e-3
 """CPU seconds of the store per page."""
 SEEN = {"default": 4.7, "exact": 9.3, "bloom": 3.0}
-"""Bytes of store memory per known URL, just after the seen set grew, by kind of seen set."""
+"""Bytes of store memory per known URL, by kind of seen set, measured just after the seen set has grown."""
 PENDING_URL_BYTES = 64.0
-"""Bytes of store memory per waiting URL, without its path and its referrer's path."""
+"""Bytes of store memory per pending URL, without its path and its referrer's path."""
 URL_PATHS_BYTES = 84.0
-"""Bytes of store memory for the path and the referrer's path of a waiting URL."""
+"""Bytes of store memory for the path and the referrer's path of a pending URL."""
 HOST_BYTES = 520.0
 """Bytes of store memory per host, for its state, the head of its queue and its entry in the ready heap."""
 COLD_URL_BYTES = 220.0
 """Bytes of disk per URL in the cold store."""
 STORE_HEADROOM = 2.0
-"""Ratio of the store's memory to its data. The store rewrites its file while it works and needs memory for
+"""Ratio of the store's memory to its data. The store rewrites its file while it runs, and needs memory for
 that."""
 WORKER_MEMORY_BYTES = 150 << 20
 MAX_COUNT = 10**15
@@ -47,7 +47,7 @@ class PlannedLoad(NamedTuple):
     hosts: int
     urls: int
     delay: float = 1.0
-    """Time between the starts of two requests to one host. With 0, a request starts when the previous one
+    """Time between the starts of two requests to one host. If it is 0, a request starts when the previous one
     ends."""
     per_host: int = 1
     seconds: float = 0.5
@@ -57,12 +57,12 @@ class PlannedLoad(NamedTuple):
     workers: int | None = None
     """Number of worker processes. None means as many as are useful."""
     pending: int | None = None
-    """Number of URLs that wait at the same time. None means half of all URLs."""
+    """Maximum number of URLs that are pending at the same time. None means half of all URLs."""
     within: float | None = None
     """Time in which the crawl must be done, or None."""
     seen: str = "default"
     hot: int = 512
-    """Number of waiting URLs per host in the store's memory. 0 means all of them."""
+    """Number of pending URLs per host in the store's memory. 0 means all of them."""
 
 
 class Machine(NamedTuple):
@@ -96,7 +96,7 @@ class Size(NamedTuple):
     cold: int
     """Disk space for the cold store."""
     stores: int
-    """Number of store servers. With this number, no server exceeds its CPU."""
+    """Number of store servers needed so that no server's CPU is overloaded."""
     one_machine: bool
     why: str
 

@@ -126,4 +126,4 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "config schema": ("gossamer config schema", "gossamer config schema > gossamer.schema.json"),
     "version": ("gossamer version", "gossamer version --json"),
 }
-"""Maps each command to two or three examples. They work as written, apart from the names in them."""
+"""Maps each command to two or three examples. The examples work as written, apart from the names in them."""

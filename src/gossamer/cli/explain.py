@@ -1,5 +1,5 @@
-"""`gossamer explain URL`: reports every gate's verdict on the URL with the rule that decided, where the URL
-is now, and its history.
+"""`gossamer explain URL`: reports every gate's verdict on the URL with the rule that decided, the current
+state of the URL, and its history.
 
 Gates are the checks that a URL passes before it is fetched, such as scope, robots.txt and the host's budget.
 """
@@ -44,12 +44,12 @@ PARKED = {
         "its host reached its byte or time limit; requeued by a run with a larger --host-bytes or --host-time"
     ),
 }
-"""Reasons why a URL is parked, keyed by whether its host exceeds a page budget."""
+"""The reasons why a URL is parked, by whether its host exceeds a page budget."""
 
 
 class GateVerdict(NamedTuple):
-    """The verdict of one gate. `verdict` is one of `OPEN` or a skip reason. `rule` is the rule that
-    decided."""
+    """The verdict of one gate. `verdict` is one of `OPEN` or a skip reason. `rule` is the rule that led to
+    it."""
 
     gate: str
     verdict: str
@@ -59,7 +59,7 @@ class GateVerdict(NamedTuple):
 def conclusion(
     place: UrlState, gates: list[GateVerdict], attempts: list[dict[str, Any]], skipped: dict[str, int]
 ) -> tuple[str, str]:
-    """Returns where the URL is, in one or two words, and the reason."""
+    """Returns the state of the URL in one or two words, and the reason."""
     from gossamer.cli.printing import format_duration
 
     barred = next((gate for gate in gates if gate.verdict not in OPEN), None)
@@ -97,7 +97,7 @@ def conclusion(
         if last:
             return f"done (skipped: {last.get('error')})", f"because of its response: {_said(last)}"
         return "done", "it was settled; the attempts log has no line about it any more"
-    if attempts:  # requested, but never queued as a page
+    if attempts:  # the URL was requested, but never queued as a page
         said = f"it was requested as a file of an item, or before a --fresh: {_said(attempts[-1])}"
         return f"no page ({attempts[-1].get('outcome')})", said
     if barred is not None:
@@ -123,7 +123,8 @@ async def host_gates(store: Store, name: str, view: HostView) -> list[GateVerdic
 
 
 def gate_verdicts(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
-    """Computes the verdicts of `turn`. `waits` is the heap in which the host waits, or None."""
+    """Computes the verdicts of `host_gates` from the host's state. `waits` is the heap in which the host
+    waits, or None."""
     from gossamer.cli.hosts import format_breaker
     from gossamer.cli.printing import format_duration
     from gossamer.politeness.breaker import Breaker
@@ -148,8 +149,8 @@ def gate_verdicts(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
 
 
 def last_skip_reason(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
-    """Returns why the last response was skipped, or no verdict. The content type and the redirect target of a
-    URL are known only after its response."""
+    """Returns the verdict that skipped the last response, or an empty list. These verdicts need a response,
+    because a URL's content type and redirect target are not known before it."""
     from gossamer.collectors.http.transfer import ACCEPT
 
     last = attempts[-1] if attempts else {}
@@ -254,8 +255,8 @@ async def explain_url(
 
 
 async def _meant(store: Store, crawl: str | None, url: str) -> str:
-    """Returns the name of the crawl to report on. It is the given crawl, otherwise the one that started last
-    among the crawls that met the URL's host."""
+    """Returns the name of the crawl to report on. This is the given crawl. If none is given, it is the crawl
+    that started last among those that have URLs on the URL's host."""
     from gossamer import url as urls
     from gossamer.frontier.stats import CrawlStatistics
 
@@ -269,7 +270,7 @@ async def _meant(store: Store, crawl: str | None, url: str) -> str:
 
 
 class Explainer:
-    """Collects the verdicts of one crawl's gates on a URL."""
+    """Collects the verdicts that one crawl's gates give on a URL."""
 
     def __init__(self, store: Store, settings: Settings, name: str) -> None:
         from gossamer.frontier.stats import CrawlStatistics
@@ -280,7 +281,7 @@ class Explainer:
         self._sites: list[LoadedSite] = []
 
     async def tell(self, typed: str, depth: int | None, page: str | None) -> dict[str, Any]:
-        """Returns the verdicts of the gates, the place and the attempts of a URL. `depth` is its distance
+        """Returns the gates' verdicts on a URL, the URL's state, and its attempts. `depth` is its distance
         from a seed. `page` is a page that links to the URL."""
         import msgspec
 
@@ -334,7 +335,8 @@ class Explainer:
         }
 
     async def _filters(self, record: Record, url: str, depth: int | None) -> list[GateVerdict]:
-        """Returns the verdicts of the pure filters, which `add` applies to new URLs."""
+        """Returns the verdicts of the filters that need only the URL. The crawl applies them when it adds new
+        URLs."""
         from gossamer.app.enqueuer import url_filters
         from gossamer.app.job import Job
         from gossamer.app.seeding import prepare
@@ -361,7 +363,8 @@ class Explainer:
         return gates
 
     async def _link(self, page: str, key: str, canonical: Callable[[str], str]) -> list[GateVerdict]:
-        """Fetches a page that links to the URL and checks whether the page or the link has nofollow."""
+        """Fetches the page that links to the URL, and checks whether the page or the link is marked
+        nofollow."""
         from gossamer.app.dry_run import try_one
         from gossamer.app.job import Job
         from gossamer.parsing.html import directives
@@ -380,7 +383,7 @@ class Explainer:
         return [GateVerdict("link", "unknown", f"{got.url} has no link to it")]
 
     async def _address(self, url: str) -> GateVerdict:
-        """Returns the verdict that the egress guard would give on the host's addresses now."""
+        """Returns the verdict that the egress guard would now give on the host's addresses."""
         from gossamer.egress.resolver import Refused, Resolver
         from gossamer.model.request import split
 
@@ -476,8 +479,8 @@ class Explainer:
         ]
 
     async def _robots(self, url: str, user_agent: str) -> GateVerdict:
-        """Returns the verdict of the robots.txt that the frontier stores. The rule is the line that decided,
-        with its number."""
+        """Returns the verdict of the robots.txt that the frontier stores. The verdict's rule is the line of
+        the file that decided, with its number."""
         from gossamer.frontier.frontier_client import Frontier
         from gossamer.model.request import split
         from gossamer.politeness import robots_access
@@ -513,6 +516,6 @@ class Explainer:
         return GateVerdict("robots.txt", "pass" if robots.allows(agent, url) else "robots", line)
 
     def _lawless(self, host: str) -> str:
-        """Formats the names of the sites on a host that ignore its robots.txt."""
+        """Formats the names of the site files for a host that ignore its robots.txt."""
         own = [one for one in self._sites if not one.site.robots and (one.default or one.site.claims(host))]
         return "site " + ", ".join(one.name for one in own)

@@ -38,7 +38,7 @@ HEADS = (
     "version",
 )
 LEAST = ("version", "malformed", "up", "region", "score")
-"""Columns that a narrow terminal leaves out, the least important one first."""
+"""Columns that are left out on a narrow terminal, the least important one first."""
 
 
 def weight(
@@ -154,7 +154,8 @@ async def _listed(settings: Settings, as_json: bool) -> int:
 
 
 def time_ago(moment: float, now: float) -> str:
-    """Formats how long ago a time was. 0 becomes '-', because the record of the worker could not be read."""
+    """Formats how long ago a time was. 0 means that the worker's record could not be read, and becomes
+    '-'."""
     from gossamer.cli.printing import format_duration
 
     return format_duration(now - moment if moment else None)

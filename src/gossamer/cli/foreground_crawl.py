@@ -29,10 +29,10 @@ FORCED = 13
 MAX_SHOWN_BAD_SEEDS = 10
 """Maximum number of bad seed lines that are reported individually."""
 MAX_READ_REJECTS, MAX_REASONS = 100_000, 5
-"""Maximum number of rejected items that are read for their reasons, and of different reasons that are
-reported."""
+"""The maximum number of rejected items whose reasons are read, and the maximum number of different reasons
+that are reported."""
 FORCED_STOP_S = 2.0
-"""Seconds that a forced stop allows for the release of the locks and the store."""
+"""Seconds that a forced stop waits for locks and the store to be released."""
 
 
 def report_bad_seeds(job: Job, crawl: str, since: float, quiet: bool) -> None:
@@ -78,7 +78,7 @@ _PAGE_LINE = re.compile(r" *(\d{3}|-) ")
 
 
 def write_log_line(line: str) -> None:
-    """Writes a log line of the crawl to stderr. A line of `-v` has the color of its status."""
+    """Writes a log line of the crawl to stderr. A line of `-v` is shown in the color of its status."""
     from gossamer.cli.printing import clean_line
     from gossamer.cli.terminal import has_colours, painter
 
@@ -95,8 +95,8 @@ def write_log_line(line: str) -> None:
 
 
 class ForegroundCrawl:
-    """Runs one crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, and the
-    second at once."""
+    """Runs one crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops the crawl gracefully, and
+    the second stops it at once."""
 
     def __init__(
         self, job: Job, *, quiet: bool, again: str, as_json: bool = False, verbose: bool = False
@@ -110,8 +110,8 @@ class ForegroundCrawl:
         self._verbose = verbose
 
     def run(self) -> tuple[Summary, bool]:
-        """Returns the summary, and whether a signal stopped the crawl. Exits the process after a second
-        signal."""
+        """Runs the crawl. Returns the summary, and whether a signal stopped the crawl. Exits the process
+        after a second signal."""
         try:
             import uvloop
 
@@ -144,7 +144,7 @@ class ForegroundCrawl:
         self._stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # nohup sets SIGHUP to ignore, because the terminal may close
+            # leave SIGHUP ignored if nohup has set it so, because the terminal may close
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 loop.add_signal_handler(name, self._signal)
                 # this handler also works while a site's function blocks the event loop
@@ -177,8 +177,8 @@ class ForegroundCrawl:
         return summary
 
     def _unread(self, summary: Summary) -> None:
-        """Reports the pages that the site files could not parse, and how to try again without fetching
-        them."""
+        """Reports the pages that the site files could not parse, and the command that parses them again
+        without fetching them."""
         if not summary.errors.get("parse"):
             return
         from gossamer.sites.failed_pages import MAX_REPORTED_ERRORS, failure_reasons
@@ -216,7 +216,7 @@ class ForegroundCrawl:
         )
 
     def _empty(self, summary: Summary) -> None:
-        """Reports the sites whose pages gave no items."""
+        """Reports the sites whose pages yielded no items."""
         read = {name: one.pages for name, one in summary.sites.items() if one.pages and not one.items}
         if not read or summary.dropped or self.signals:
             return
@@ -234,7 +234,7 @@ class ForegroundCrawl:
                     remark(f"{site.name}: {line}", self.quiet)
 
     def _heard(self, number: int, *_: object) -> None:
-        """Handles a signal between two steps of the interpreter, even while the event loop is blocked."""
+        """Handles a signal between two bytecodes of the interpreter, even while the event loop is blocked."""
         from gossamer.app.process_tuning import end_at_next
 
         end_at_next(number)

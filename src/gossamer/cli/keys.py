@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def pressed_keys() -> Iterator[asyncio.Queue[str]]:
-    """Yields a queue of the keys that are pressed during the block. Without a terminal on stdin, none come.
-    Ctrl-C works as usual."""
+    """A context that yields a queue of the keys that are pressed within it. If stdin is not a terminal, the
+    queue stays empty. Ctrl-C works as usual."""
     keys: asyncio.Queue[str] = asyncio.Queue()
     if not sys.stdin.isatty():
         yield keys

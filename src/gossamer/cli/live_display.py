@@ -38,7 +38,7 @@ class LiveDisplay:
         self.repaint()
 
     def repaint(self) -> None:
-        """Repaints the last lines, for example because the terminal has another width now."""
+        """Repaints the current lines, for example because the terminal's width has changed."""
         if self._live is not None and self._responses is not None:
             width = self._screen.width
             self._screen.show(crawl_lines(self._live, self._responses, width, self._paint, self._signs))

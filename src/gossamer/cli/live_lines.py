@@ -12,8 +12,8 @@ from typing import Any, TextIO, cast
 from gossamer.cli.terminal import columns_now, rows_now, text_width
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
-"""Escape sequences around output that a terminal shows at once. Terminals that do not know the sequences
-ignore them."""
+"""Escape sequences that enclose output which the terminal is to show in one step. Terminals that do not know
+the sequences ignore them."""
 CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
 
@@ -26,7 +26,7 @@ class LiveLines:
         self._file = file
         self._lock = threading.RLock()
         self._widths: list[int] = []
-        """The columns of the lines that the terminal shows."""
+        """The widths in columns of the lines that the terminal shows now."""
         self._lines: Sequence[str] = ()
         self._partial = ""
         self._streams: tuple[TextIO, TextIO] | None = None
@@ -58,7 +58,7 @@ class LiveLines:
             self._paint(shown)
 
     def close(self) -> None:
-        """Removes the lines and gives the standard streams back."""
+        """Removes the lines and restores the standard streams."""
         with self._lock:
             if self._streams is None:
                 return

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PORT = 9464
 READ_TIMEOUT_S = 9.0
-"""Seconds in which the store must answer. Prometheus waits ten."""
+"""Seconds within which the store must answer. Prometheus waits ten."""
 
 
 def metrics(
@@ -82,7 +82,7 @@ async def _metrics(settings: Settings, bind: str, port: int, once: bool) -> int:
 
 
 class MetricsPage:
-    """Reads the metrics. Concurrent readers wait for each other."""
+    """Produces the page of metrics. Concurrent reads run one after another."""
 
     def __init__(self, store: Store, credits_daily: int | None) -> None:
         from gossamer.observability.snapshot import Observer
@@ -90,14 +90,14 @@ class MetricsPage:
         self._observer, self._lock = Observer(store, credits_daily), asyncio.Lock()
 
     async def read(self) -> str:
-        """Returns the page. Raises StoreError."""
+        """Reads the metrics and returns the page. Raises StoreError."""
         from gossamer.observability.metrics import text_of
 
         async with self._lock:
             return text_of(await self._observer.look())
 
     async def or_down(self) -> str:
-        """Returns the page, or the one that says that the store does not answer."""
+        """Returns the page of metrics, or a page that reports that the store does not answer."""
         from gossamer.observability.metrics import text_of
 
         with contextlib.suppress(GossamerError, TimeoutError):

@@ -1,11 +1,11 @@
-"""Parameters of commands: click's parameters are read from the signature of the function that runs a command.
+"""Derives click's parameters of a command from the signature of the function that runs the command.
 
     Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder.")]
     def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...
 
 A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, which is None
-if the option is not given). The module also has the parts that many commands share: common options, the
-settings read from them, and the opened store."""
+if the option is not given). The module also contains parts that many commands share: common options, and
+functions that read the settings from them and open the store."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ _STARS = re.compile(r"(?:^|[:=\s])\*\*\*(?:$|[@&#;\s])")
 
 
 def shown_command(verb: str, words: list[str]) -> str:
-    """Formats a command that the user may repeat. Secrets become `***`, and a note in the same line explains
-    the stars."""
+    """Formats a command that the user may run again. Secrets become `***`, and a note on the same line
+    explains the stars."""
     from gossamer.config.redaction import conceal, mask
 
     parts, before = [], ""
@@ -195,7 +195,7 @@ def parse_pair(text: str) -> GivenSetting:
 
 
 def parse_authority(text: str) -> str:
-    """Returns the host of a URL, or a host as typed, in the form that the frontier uses. Raises
+    """Returns the host of a typed URL, or a typed host, in the form that the frontier uses. Raises
     UsageError."""
     from gossamer import url
     from gossamer.model.request import split

@@ -1,7 +1,6 @@
-"""Output of the commands: tables for people, JSON for programs, and remarks on stderr. The standard streams
-are made usable even if they are closed, full, or in an encoding with few characters.
-
-Control characters of crawled pages never reach a terminal.
+"""Prints the output of the commands: tables for people, JSON for programs, and remarks on stderr. The
+standard streams are made usable even if they are closed or full, or their encoding has few characters.
+Control characters from crawled pages never reach a terminal.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ MODES = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
 
 def prepare_streams() -> None:
     """Makes the standard streams usable. Characters that the terminal cannot show are escaped. Write errors
-    on stderr are ignored, so that they never end a crawl."""
+    on stderr are ignored, so that they never abort a crawl."""
     open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -47,7 +46,7 @@ def open_closed_streams() -> None:
 
 
 def open_null_device(number: int, mode: int = os.O_WRONLY) -> None:
-    """Opens the null device under this file descriptor."""
+    """Opens the null device under the file descriptor `number`."""
     found = os.open(os.devnull, mode)
     if found != number:
         os.dup2(found, number)
@@ -56,10 +55,10 @@ def open_null_device(number: int, mode: int = os.O_WRONLY) -> None:
 
 
 def check_texts(words: list[str]) -> list[str]:
-    """Returns the words of a command unchanged. Raises UsageError if one of them, or the current folder,
-    cannot be encoded, because no record could contain it."""
+    """Returns the words of a command unchanged. Raises UsageError if a word or the current folder's path
+    cannot be encoded, because such a text cannot be stored."""
     here = ""
-    with contextlib.suppress(OSError):  # the folder may be deleted; code that needs it reports that
+    with contextlib.suppress(OSError):  # the folder may have been deleted; code that needs it reports that
         here = os.getcwd()
     for word in (*words, here):
         try:
@@ -84,7 +83,7 @@ _hushed = [False]
 
 
 def hush_remarks(quiet: bool) -> None:
-    """Turns remarks off. Commands that use `--quiet` for nothing else call this."""
+    """Turns remarks off. Called by commands for which `--quiet` has no other effect."""
     _hushed[0] = quiet
 
 
@@ -138,8 +137,8 @@ def put_table(
     least: Sequence[str] = (),
     file: TextIO | None = None,
 ) -> None:
-    """Prints a table on stdout, or on `file`. On a terminal, the table fits the width. The other options are
-    described at `tables.FittedTable`."""
+    """Prints a table to stdout, or to `file`. On a terminal, the table is fitted to the width. The other
+    options are described at `tables.FittedTable`."""
     from gossamer.cli.tables import FittedTable
     from gossamer.cli.terminal import has_colours, painter, shows, table_width
 
@@ -163,7 +162,8 @@ def put_table(
 
 
 def is_plain_stderr() -> bool:
-    """Returns whether stderr cannot redraw lines, because it is not a terminal or is a dumb one."""
+    """Returns whether lines on stderr cannot be redrawn, because it is not a terminal or is a dumb
+    terminal."""
     from gossamer.cli.terminal import is_dumb
 
     return is_dumb(sys.stderr)
@@ -200,7 +200,7 @@ def format_bytes(size: float) -> str:
 
 
 def format_number(n: int, what: str) -> str:
-    """Formats a number of things.
+    """Formats a count with its noun.
 
     >>> format_number(1, "host"), format_number(2, "host")
     ('1 host', '2 hosts')

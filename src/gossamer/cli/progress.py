@@ -1,4 +1,4 @@
-"""The progress of a crawl on stderr: a few live lines on a terminal, a JSON line every 10 s on a pipe."""
+"""Shows the progress of a crawl on stderr: live lines on a terminal, a JSON line every 10 s otherwise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN_HOSTS = 5
 
 
 class Progress(Protocol):
-    """Shows the progress of a crawl. `seen` is whether any progress was shown."""
+    """Shows the progress of a crawl. `seen`: whether any progress has been shown."""
 
     seen: bool
 
@@ -31,7 +31,7 @@ class Progress(Protocol):
 
 def progress(data: Path, began: float, *, rows_on_terminal: bool = False) -> Progress:
     """Returns the kind of progress display that suits stderr. `data`: the data folder. `began`: the start of the
-    run, in seconds since the epoch. `rows_on_terminal`: whether rows scroll over the same terminal."""
+    run, in seconds since the epoch. `rows_on_terminal`: whether rows are printed to the same terminal."""
     if logs.started() is not None or is_plain_stderr() or rows_on_terminal:
         return Lines()
     from gossamer.cli.live_display import LiveDisplay
@@ -48,7 +48,7 @@ class Lines:
         self._told = False
 
     def show(self, live: Live) -> None:
-        """Prints a line if 10 s have passed. Reports once why no page came yet."""
+        """Prints a line if 10 s have passed. Reports once why the crawl has no page yet."""
         self.seen = True
         if not self._told and live.silent is not None:
             from gossamer.cli.crawl_view import why_no_page

@@ -239,8 +239,8 @@ def export(
 
 @contextlib.contextmanager
 def opened_crawl(settings: Settings, crawl: str | None) -> Iterator[LocalRows | SharedRows]:
-    """Opens the rows of a crawl: with a shared store those that any machine reaches, else those of the data
-    folder. Raises UsageError."""
+    """Opens the rows of a crawl. If the settings name a shared store, these are the rows that any machine can
+    reach. Otherwise they are the rows in the data folder. Raises UsageError."""
     if settings.store is None:
         yield LocalRows(folder_of(Path(settings.data), crawl))
         return
@@ -262,7 +262,7 @@ class LocalRows:
 
     @property
     def outputs(self) -> list[str]:
-        """The crawl's own files, in the form of -o, which an export must not replace."""
+        """The crawl's own files, in the form of -o. An export must not replace them."""
         folder = self._folder
         return [*sources(folder), *sources(folder, partial=True), f"{folder / 'attempts.jsonl'}:jsonl"]
 
@@ -271,13 +271,13 @@ class LocalRows:
         return stored_rows(self._folder, what, natural)
 
     def why_empty(self, what: str) -> str:
-        """Returns why nothing is shown."""
+        """Returns why there are no rows to show."""
         n = sum(1 for _ in self.rows(what))
         return f"none of {n} {what} matches" if n else f"{self.name} has no {what} in {self._folder} yet"
 
 
 class SharedRows:
-    """The rows of a crawl of a shared store."""
+    """The rows of a crawl in a shared store."""
 
     def __init__(self, shared: SharedCrawl, settings: Settings) -> None:
         self._shared, self._settings, self.name = shared, settings, shared.name
@@ -285,7 +285,7 @@ class SharedRows:
 
     @property
     def outputs(self) -> list[str]:
-        """The crawl's outputs, which an export must not replace."""
+        """The crawl's outputs. An export must not replace them."""
         return self._shared.outputs
 
     def rows(self, what: str, *, natural: bool = False) -> Iterator[dict[str, Any]]:
@@ -303,7 +303,7 @@ class SharedRows:
         return self._shared.attempts()
 
     def why_empty(self, what: str) -> str:
-        """Returns why nothing is shown."""
+        """Returns why there are no rows to show."""
         if n := sum(1 for _ in self.rows(what)):
             return f"none of {n} {what} matches"
         if what == "attempts" and self._settings.keep_attempts is None:
@@ -327,8 +327,8 @@ def folder_of(data: Path, crawl: str | None) -> Path:
 
 
 def sources(folder: Path, *, partial: bool = False) -> list[str]:
-    """Returns the outputs of a crawl, in the notation of `-o`. `partial`: the outputs that contain some of the
-    rows or columns only, instead of the others."""
+    """Returns the outputs of a crawl, in the notation of `-o`. `partial`: if true, returns the outputs that
+    contain only some of the rows or columns, otherwise the complete ones."""
     from gossamer.sites.manifest import NAME, read_manifest
 
     if not (folder / NAME).exists():
@@ -340,8 +340,8 @@ def sources(folder: Path, *, partial: bool = False) -> list[str]:
 def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
     """Yields the stored rows of a crawl. They come from the first output that can be read, because all
     outputs contain the same rows. If no output can be read, the rows are those that the crawl keeps in its
-    folder. With `natural`, values have the types of the output instead of JSON types. Raises UsageError or
-    ConfigError if nothing can be read."""
+    folder. If `natural` is true, values have the types of the output instead of JSON types. Raises UsageError
+    or ConfigError if nothing can be read."""
     from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, to_json_values
     from gossamer.cli.printing import remark
     from gossamer.errors import ConfigError
@@ -380,8 +380,8 @@ def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict
 def filtered_rows(
     rows: Iterator[dict[str, Any]], stored: LocalRows | SharedRows, what: str, wheres: list[str] | None
 ) -> Iterator[dict[str, Any]]:
-    """Returns the rows. Raises UsageError if a `--where` test does not fit its field, or if there are no rows
-    because no row has the field."""
+    """Returns the rows that pass the filters. Raises UsageError if a `--where` test makes no sense for its
+    field, or if no row has the field."""
     from gossamer.app.query.filters import field_of, why_senseless
     from gossamer.config.value_parsers import nearest
 
@@ -412,8 +412,8 @@ def print_rows(
     what: str = "items",
 ) -> None:
     """Prints rows, one per line. A table has the columns `heads` and, unless `only` is set, all other fields
-    of the printed rows. `least`: columns that a narrow terminal leaves out first. `empty`: returns why there
-    are no rows of the kind `what`."""
+    of the printed rows. `least`: columns that a narrow terminal leaves out first. `empty`: a function that
+    returns why there are no rows of the kind `what`."""
     from gossamer.cli.printing import put_json, put_table, remark
 
     if as_json:

@@ -192,8 +192,8 @@ def old_items_file(
 
 
 def crawl_folder(data: Path, crawl: str | None, archive: str | None) -> Path:
-    """Returns the folder of the given crawl, of the given archive, or of the only crawl that stored pages.
-    Raises UsageError."""
+    """Returns the folder of the given crawl, of the given archive, or of the only crawl that has stored
+    pages. Raises UsageError."""
     from gossamer.sites.manifest import NAME, read_manifest
 
     if crawl is not None:
@@ -250,8 +250,8 @@ def local_copy(archive: str, folder: Path) -> Path:
 
 
 def refuse_output(spec: str, over: bool, data: Path, taken: list[str]) -> None:
-    """Raises UsageError if an output must not be written, because a crawl writes the file or the run compares
-    with it. Databases are allowed, because they store items by key."""
+    """Raises UsageError if the output must not be overwritten, because a crawl writes to it or this run
+    compares its results with it. Databases are allowed, because they store items by key."""
     import os
 
     from gossamer.frontier.crawl_lock import refuse_if_written
@@ -311,7 +311,7 @@ class ReparseProgress:
             print(json.dumps(line), file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Ends the line that is redrawn."""
+        """Ends the redrawn line with a line break."""
         import sys
 
         if self._next and not self._dumb and not self._quiet:

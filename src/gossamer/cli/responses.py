@@ -1,5 +1,5 @@
 """Reads the attempts log of a running crawl for the progress display: the servers' responses, the last URL,
-and why URLs wait for a retry. All processes of the crawl write to this log, so it covers all of them."""
+and why URLs wait for a retry. The log covers all processes of the crawl, because all of them write to it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import msgspec
 from gossamer.model.verdict import ERRORS
 
 MAX_BYTES, MAX_WAITING = 4 << 20, 10_000
-"""Maximum number of bytes that one update reads, and of URLs whose retries are remembered."""
+"""The maximum number of bytes that one update reads, and the maximum number of URLs whose retries are
+remembered."""
 
 
 class ResponseLine(msgspec.Struct):
-    """The part of a line of the attempts log (`model.visit.Attempt`) that is needed here."""
+    """The fields of a line of the attempts log (`model.visit.Attempt`) that this module needs."""
 
     ts: str
     url: str
@@ -42,7 +43,7 @@ class Responses:
         self.last: ResponseLine | None = None
 
     def update(self) -> None:
-        """Reads what was appended to the log. A log that cannot be read changes nothing."""
+        """Reads the lines that were appended to the log. If the log cannot be read, nothing changes."""
         try:
             with self._path.open("rb") as file:
                 size = file.seek(0, 2)
@@ -60,7 +61,7 @@ class Responses:
             self._note(line)
 
     def waiting(self) -> Counter[str]:
-        """Returns the reasons of the URLs that wait for a retry, with their numbers."""
+        """Returns the reasons why URLs wait for a retry, each with the number of URLs."""
         return Counter(self._waiting.values())
 
     def _note(self, raw: bytes) -> None:
@@ -85,7 +86,7 @@ ORDER = ("200", "2xx", "304", "3xx", "404", "4xx", "5xx")
 
 
 def status_class(status: int) -> str:
-    """Returns the class of a status: 200, 304 and 404 have their own.
+    """Returns the class of a status. 200, 304 and 404 have their own classes.
 
     >>> status_class(200), status_class(204), status_class(503)
     ('200', '2xx', '5xx')

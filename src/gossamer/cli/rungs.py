@@ -84,7 +84,7 @@ async def rungs_of_host(store: Store, host: str) -> dict[str, Any]:
 
 
 def rung_row(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Formats the result of `rungs_of_host` as one labeled row. Returns no row for {}."""
+    """Formats the result of `rungs_of_host` as one labeled row. Returns no row if `known` is empty."""
     if not known:
         return []
     said = [f"{known['rung']}" if not known["fixed"] else f"{known['fixed']} (fixed by hand)"]

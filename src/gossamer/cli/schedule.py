@@ -114,8 +114,8 @@ KEPT = ("files", "text", "links", "archive", "sitemaps", "priority", "refresh", 
 
 
 def signature() -> inspect.Signature:
-    """Returns the signature of `add`: NAME, CRON, TARGET..., the options of the clock, and the options of
-    `crawl`."""
+    """Returns the signature of `add`: NAME, CRON, TARGET..., the options about the time of runs, and the
+    options of `crawl`."""
     name, cron = Argument(metavar="NAME"), Argument(metavar="CRON")
     found = [
         _word("name", Annotated[str, name], inspect.Parameter.empty),
@@ -316,7 +316,7 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
         if words[name] not in (None, False, []):
             options[name] = words[name]
     for name in ("data", "store"):
-        options.pop(name, None)  # the scheduler uses its own
+        options.pop(name, None)  # the scheduler uses its own data folder and store
     for name in PATHS:
         if name in options:
             options[name] = os.path.abspath(options[name])
@@ -342,7 +342,7 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
 
 
 def _path(spec: str) -> str:
-    """Returns an output with an absolute path."""
+    """Returns an output (in the form of `-o`) with its path made absolute."""
     return (
         spec if spec == "-" or "://" in spec else os.path.abspath(spec) + ("/" if spec.endswith("/") else "")
     )

@@ -1,5 +1,5 @@
-"""`gossamer scheduler`: the process that starts scheduled crawls. The module also runs one schedule by
-hand."""
+"""`gossamer scheduler`: the process that starts scheduled crawls. This module also runs a single schedule on
+demand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ AtOnce = Annotated[
     Option("--at-once", metavar="N", help="Concurrent crawls in this process, without a fleet (default 4)."),
 ]
 MOMENTS = ("due", "next")
-"""Facts of an event that are times, in seconds since the epoch."""
+"""The fields of an event that are times, in seconds since the epoch."""
 
 
 def scheduler(
@@ -200,7 +200,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
         runner = ForegroundCrawl(job, quiet=quiet, again=f"gossamer schedule run {schedule.name}")
         summary, stopped = runner.run()
     except GossamerError as error:
-        with contextlib.suppress(StoreError):  # the next process that reads the run reports the error
+        with contextlib.suppress(StoreError):  # the next process that reads the run record reports the error
             asyncio.run(_close(settings, name, run, "failed", str(error)))
         raise
     code = print_end(summary, stopped, job, words)
@@ -212,8 +212,8 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 
 
 async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
-    """Records a run, so that no second run of the schedule starts. If a manual run was stopped, returns that
-    run, and it continues. Raises UsageError if another run is open."""
+    """Records a run, so that no second run of the schedule starts. If a manual run was stopped before its
+    end, returns that run, which then continues. Raises UsageError if another run is open."""
     from gossamer.cli.schedule_store import MANUAL_RUN_S, schedule_store
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.scheduler.jobs import by_hand

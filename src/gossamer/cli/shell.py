@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from gossamer.parsing.page_view import PageView
 
 MAX_SHOWN = 20
-"""Maximum number of entries that the prompt shows of a list."""
+"""The maximum number of entries of a list that the prompt shows."""
 MAX_WIDTH = 160
-"""Maximum number of characters that the prompt shows of an entry."""
+"""The maximum number of characters of a list's entry that the prompt shows."""
 
 
 def shell(
@@ -50,8 +50,8 @@ def shell(
 
 
 def forget_values(session: ShellSession) -> None:
-    """Drops the last value and the last error of the prompt, which Python keeps. Pages that exist when Python
-    ends would make their library print warnings about leaks."""
+    """Deletes the references that Python keeps to the prompt's last value and last error. If pages still
+    exist when Python exits, the parser library prints warnings about leaks."""
     import builtins
 
     session.names.clear()
@@ -63,7 +63,7 @@ def forget_values(session: ShellSession) -> None:
 
 
 class ShortList(list[Any]):
-    """A list that the prompt shows with one line for each entry, and not more than MAX_SHOWN of them."""
+    """A list that the prompt shows with one line per entry, at most MAX_SHOWN lines."""
 
     def __repr__(self) -> str:
         lines = [_cut(repr(one)) for one in self[:MAX_SHOWN]]
@@ -77,7 +77,8 @@ def _cut(text: str) -> str:
 
 
 class ShellSession:
-    """The names of a prompt. `names` is the namespace in which typed lines run."""
+    """The state of a prompt and the functions that a user can call there. `names` is the namespace in which
+    typed lines run."""
 
     def __init__(self, trial: Trial, folder: Path, options: tuple[Any, ...]) -> None:
         """`folder`: where `view` saves pages. `options`: the command's site files, headers, arguments,
@@ -117,9 +118,10 @@ class ShellSession:
         carry: Any = None,
         **settings: Any,
     ) -> PageView | None:
-        """Fetches another page, which is `page` from then on. Returns it, or None if no page came.
+        """Fetches another page and assigns it to `page`. Returns the page, or None if none was received.
 
-        `url` may be relative to the current page. `settings` are the same as for `-s`, as in `timeout="60s"`.
+        `url` may be relative to the current page. `settings` have the names and values of `-s`, for example
+        `timeout="60s"`.
         """
         site, header, argument, setting, usual = self._options
         more = [f"{name}: {value}" for name, value in (headers or {}).items()]
@@ -200,7 +202,7 @@ class ShellSession:
         return str(path)
 
     def banner(self) -> list[str]:
-        """Returns five lines that say what can be typed."""
+        """Returns five lines that explain what can be typed."""
         page = self.names["page"]
         site = self.names["site"]
         what = (
@@ -216,7 +218,8 @@ class ShellSession:
 
 
 def with_base(body: bytes, url: str) -> bytes:
-    """Returns HTML with a `base` element, so that its images and style sheets are found from a local file."""
+    """Adds a `base` element to HTML, so that a copy in a local file still finds its images and style
+    sheets."""
     import re
     from html import escape
 
@@ -231,7 +234,7 @@ def with_base(body: bytes, url: str) -> bytes:
 
 
 def has_display() -> bool:
-    """Returns whether a browser with a window can be opened by the user of this terminal."""
+    """Returns whether the user of this terminal can open a browser window."""
     import os
     import webbrowser
 
@@ -249,8 +252,8 @@ def has_display() -> bool:
 
 
 def run_lines(lines: Iterable[str], names: dict[str, Any]) -> None:
-    """Runs lines as the prompt does, without printing prompts. The value of an expression goes to stdout, a
-    traceback to stderr."""
+    """Runs lines as the prompt does, without printing prompts. Prints the values of expressions to stdout and
+    tracebacks to stderr."""
     import code as prompt
     import itertools
 
@@ -264,7 +267,7 @@ def run_lines(lines: Iterable[str], names: dict[str, Any]) -> None:
             return line.rstrip("\n")
 
         def write(self, data: str) -> None:
-            if data.strip():  # the console ends with an empty line
+            if data.strip():  # the console writes an empty line at its end
                 sys.stderr.write(data)
 
     PipedConsole(locals=names).interact(banner="", exitmsg="")

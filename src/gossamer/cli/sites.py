@@ -71,7 +71,7 @@ def new(words: NameAndUrl, setting: Setting = None, as_json: Json = False) -> in
 
 
 def _name_and_url(words: list[str]) -> tuple[str, str]:
-    """Returns the name, '' if it is not given, and the URL. Raises UsageError."""
+    """Returns the name ('' if it is not given) and the URL. Raises UsageError."""
     if len(words) > 2:
         raise UsageError(f"{' '.join(words)}: give a URL, or a name and a URL")
     name, url = words if len(words) == 2 else ("", words[0])

@@ -45,7 +45,7 @@ HEADS = (
     "last page",
 )
 LEAST = ("redirected", "hosts", "skipped", "failed", "dead", "last page")
-"""Columns that a narrow terminal leaves out, the least important one first."""
+"""Columns that are left out on a narrow terminal, the least important one first."""
 
 
 def status(
@@ -111,8 +111,8 @@ async def malformed_message(store: Store) -> str:
 
 
 async def read_summary(census: CrawlStatistics, settings: Settings, name: str) -> Summary:
-    """Returns the summary of a crawl. Changes its state to stopped if the store still lists a process that
-    died."""
+    """Returns the summary of a crawl. If the crawl's process has died but the store still lists it, changes
+    the crawl's state to stopped."""
     from gossamer.frontier.crawl_lock import is_running
 
     summary = await census.summary(name)
@@ -125,8 +125,8 @@ async def read_summary(census: CrawlStatistics, settings: Settings, name: str) -
 
 
 async def broken_off(census: CrawlStatistics, name: str) -> dict[str, Any]:
-    """Returns two values. `broken_off` lists the producers, such as seed lists, that were not read to their
-    end and have no reader now. `go_on` is the command that continues them, or None."""
+    """Returns a dict with two values. `broken_off`: the producers (such as long seed lists) that were not
+    read to their end and that no process reads now. `go_on`: the command that continues them, or None."""
     from gossamer.cli.steering import continue_command
     from gossamer.frontier import producer_positions
 
@@ -245,7 +245,7 @@ def _put_lanes(lanes: Sequence[HeapLine], now: Current) -> None:
 
 
 def current_rows(summary: Summary, now: Current) -> list[tuple[str, str]]:
-    """Returns the labels and values of what a crawl does now."""
+    """Returns labels and values that describe what a crawl is currently doing."""
     from gossamer.cli.printing import format_duration
     from gossamer.frontier.crawls import UNDER_WAY
 
@@ -295,7 +295,7 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 
 async def stranded_findings(store: Store) -> list[Finding]:
-    """Returns the findings of `doctor` about hosts that wait although no worker serves them."""
+    """Returns the findings of `doctor` about hosts that wait but that no worker serves."""
     from gossamer.cli.doctor_findings import Finding
     from gossamer.frontier.crawls import Crawls
     from gossamer.state.worker_lanes import heaps_of_crawl

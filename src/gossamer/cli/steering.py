@@ -1,5 +1,5 @@
 """`gossamer pause`, `resume`, `stop` and `cancel` control a crawl, and `gossamer priority` reorders its
-waiting URLs."""
+pending URLs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from gossamer.frontier.crawls import Crawls, Record
 
 END_TIMEOUT_S = 15.0
-"""Seconds for which `stop` and `cancel` wait until the crawl's process has ended the crawl."""
+"""The maximum number of seconds for which `stop` and `cancel` wait until the crawl's process has finalized
+the crawl."""
 QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in its queue"}
 
 
@@ -174,8 +175,9 @@ async def toggle_pause(crawls: Crawls, name: str, settings: Settings) -> str:
 
 
 async def _served(crawls: Crawls, record: Record) -> bool:
-    """Returns whether some worker would end the crawl. A worker that drains or stops starts nothing new but
-    finishes its claims, so this function waits for these claims, at most 15 s."""
+    """Returns whether a worker is running that will finalize the crawl. Workers that drain or stop start
+    nothing new, but finish their claims. If only such workers are left, waits for these claims, at most 15
+    s."""
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.state.workers import WorkerRecords
 
@@ -248,7 +250,7 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
 
 
 async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:
-    """Changes the state of a crawl, unless another process changed it first. Therefore an ended crawl stays
+    """Changes the state of a crawl, unless another process has changed it first, so that an ended crawl stays
     ended. Returns whether the state was changed."""
     from gossamer.state.fleet_crawls import FleetCrawls
 
@@ -256,8 +258,8 @@ async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") 
 
 
 async def _ended(crawls: Crawls, record: Record) -> tuple[str, int] | None:
-    """Waits until the crawl's process has ended the crawl. Returns the message and the exit code, or None if
-    no worker is left that would end it."""
+    """Waits until the crawl's process has finalized the crawl. Returns the message and the exit code, or None
+    if no worker is left that would finalize it."""
     from gossamer.frontier.crawls import ENDED
 
     for n in range(int(END_TIMEOUT_S * 10)):
@@ -276,8 +278,8 @@ def _now(record: Record) -> str:
 
 
 def continue_command(record: Record) -> str:
-    """Returns the command that continues a crawl. It contains the crawl's bounds, which must not change, and
-    its outputs. It does not contain pace and limits."""
+    """Returns the command that continues a crawl. The command contains the crawl's outputs, and the options
+    that must not change, such as the scope. It does not contain pace and limits."""
     from gossamer.frontier.crawls import BOUNDS, Spec
 
     usual, spec = Spec([]), record.spec
@@ -297,7 +299,7 @@ def continue_command(record: Record) -> str:
 
 
 def _outputs(record: Record) -> list[str]:
-    """Returns the outputs that the command line named, without the outputs of the site files."""
+    """Returns the outputs that were named on the command line, without those that site files name."""
     from gossamer.errors import GossamerError
     from gossamer.sites import load_all
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STOPPED, FORCED = 11, 13
 SUMMARY_TIMEOUT_S = 5.0
-"""Seconds for which the command waits for the summary after a signal."""
+"""The maximum number of seconds that the command waits for the summary after a signal."""
 
 
 def submit(**words: Any) -> int:
@@ -47,8 +47,8 @@ vars(submit)["__signature__"] = _signature()
 
 
 class Submission:
-    """Runs one `submit` command. The first SIGINT, SIGTERM or SIGHUP ends it gracefully, and the second at
-    once."""
+    """Runs one `submit` command. The first SIGINT, SIGTERM or SIGHUP stops the command gracefully, and the
+    second stops it at once."""
 
     def __init__(self, job: Job, words: dict[str, Any], again: str) -> None:
         """`words` contains at least quiet, json and wait. `again` is the command that continues the
@@ -105,7 +105,7 @@ class Submission:
         from gossamer.cli.printing import remark
 
         self.name = name
-        if self.waits or self.json:  # stdout is for the summary only
+        if self.waits or self.json:  # stdout is reserved for the summary
             remark(f"{name} is on the fleet; see it with: gossamer top {name}", self.quiet)
             return
         with contextlib.suppress(OSError):  # if stdout is closed, the list is still added
@@ -130,12 +130,13 @@ class Submission:
             loop.call_soon_threadsafe(task.cancel)
 
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # nohup sets SIGHUP to ignore, because the terminal may close
+            # leave SIGHUP ignored if nohup has set it so, because the terminal may close
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 self._were[name] = signal.signal(name, heard)
 
     async def _cut_off(self) -> int:
-        """Reports how much was added so far, and the command that continues. Returns the exit code."""
+        """Reports how much was added before the signal, and the command that continues. Returns the exit
+        code."""
         from gossamer.app.submit import read_summary
         from gossamer.cli.printing import put_json, remark
 

@@ -1,4 +1,4 @@
-"""Formats the summary of a crawl as a small table whose parts add up to the URLs that were found."""
+"""Formats the summary of a crawl as a small table, in which the parts add up to the number of found URLs."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def site_line(one: Quality) -> str:
 
 
 def format_share(n: float) -> str:
-    """Formats a share as a percentage. It is rounded down, so that 100 % means all.
+    """Formats a share as a percentage. The percentage is rounded down, so that 100% means all.
 
     >>> format_share(0.9996), format_share(0.5)
     ('99.9%', '50%')
@@ -130,7 +130,7 @@ def format_share(n: float) -> str:
 
 
 def put_summary(summary: Summary, quiet: bool) -> None:
-    """Prints the summary on stderr, as a table on a terminal and as one JSON line on a pipe."""
+    """Prints the summary on stderr: as a table if stderr is a terminal, otherwise as one JSON line."""
     from gossamer.observability import logs
 
     if quiet:

@@ -1,5 +1,6 @@
-"""Tables that fit the width of a terminal. Columns shrink, and URLs are shortened in the middle. If that is
-not enough, the least important columns are left out. Without a width, nothing is shortened."""
+"""Formats tables so that they fit the width of a terminal. Columns shrink, and URLs are shortened in the
+middle. If that is not enough, the least important columns are left out. If no width is given, nothing is
+shortened."""
 
 from __future__ import annotations
 
@@ -11,27 +12,30 @@ from gossamer.cli.terminal import cut_end, cut_middle, text_width
 
 GAP = "  "
 MIN_URL, MIN_TEXT, MIN_PROSE = 24, 16, 24
-"""The number of columns below which a cell with a URL, another text, or a text of several lines is not
-shortened."""
+"""Minimum widths in columns, below which a cell is not shortened: for a URL, for another text, and for a text
+of several lines."""
 MAX_NAME = 40
-"""Names in the first column are not shortened up to this width, because they are copied into other commands."""
+"""Names of up to this width in the first column are not shortened, because users copy them into other
+commands."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT|-$|\d\d:\d\d")
 STYLES = {
     **dict.fromkeys(("ok", "running", "finished", "done", "pass", "updated"), "green"),
     **dict.fromkeys(("warn", "paused", "limited", "retry", "wait", "open", "stopped"), "magenta"),
     **dict.fromkeys(("bad", "failed", "dead", "cancelled", "blocked", "refused"), "red"),
 }
-"""Words that are colored if they fill a whole cell of a column that names a state."""
+"""Words and their colors. A word is colored if it is the whole text of a cell in a column that shows a
+state."""
 STATES = ("state", "outcome", "verdict", "")
-"""Heads of the columns that name a state. A column without a head names a state if it is the first one."""
+"""The headings of columns that show a state. The first column also shows a state if it has no heading."""
 
 
 class FittedTable:
-    """A table: heads (none for a table of labels and values), and cells without control characters.
+    """A table. It has column headings (none for a table of labels and values) and cells without control
+    characters.
 
-    `right`: heads of the columns aligned right. `long`: heads of the columns whose cells may have several lines;
-    without heads, the last column. `least`: heads of the columns that a narrow terminal leaves out, the least
-    important one first.
+    `right`: headings of the right-aligned columns. `long`: headings of the columns whose cells may have
+    several lines. In a table without headings, this is the last column. `least`: headings of the columns that
+    are left out on a narrow terminal, the least important one first.
     """
 
     def __init__(
@@ -60,8 +64,8 @@ class FittedTable:
         self.widths = dict(enumerate(self._full))
 
     def fit(self, width: int) -> list[str]:
-        """Makes the table at most `width` columns wide, if that is possible. Returns the heads of the columns
-        that are left out."""
+        """Makes the table at most `width` columns wide, if possible. Returns the headings of the columns that
+        are left out."""
         left_out: list[int] = []
         while self._total(self._least_width) > width and (one := self._next_to_drop()) is not None:
             left_out.append(one)
@@ -78,7 +82,7 @@ class FittedTable:
         return [self.heads[place] for place in sorted(left_out)] if self.heads else []
 
     def lines(self, paint: Callable[[str, str], str], mark: str = "…") -> list[str]:
-        """Returns the lines of the table, without spaces at their ends."""
+        """Returns the lines of the table without trailing spaces."""
         found = [self._line(list(self.heads), lambda text, _: paint(text, "bold"))] if self.heads else []
         for row in self.rows:
             parts = [self._cell(row[place], place, mark) for place in self.kept]
@@ -136,8 +140,8 @@ class FittedTable:
         return sum(map(width, self.kept)) + len(GAP) * (len(self.kept) - 1)
 
     def _next_to_drop(self) -> int | None:
-        """Returns the column to leave out next: an empty one, then the columns in `least`, then the last one.
-        The first column always stays."""
+        """Returns the column to leave out next: first empty columns, then the columns in `least`, then the
+        last column. The first column always stays."""
         if not self.heads or len(self.kept) < 2:
             return None
         empty = [place for place in self.kept[1:] if all(row[place] in ("", "-") for row in self.rows)]

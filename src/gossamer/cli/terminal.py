@@ -1,4 +1,4 @@
-"""A terminal: its width, whether it shows colors, and texts that are cut to fit it.
+"""Determines a terminal's width and whether it shows colors, and cuts texts to fit.
 
 Only the 16 standard ANSI colors are used, except white, black, yellow and the bright ones. So every text can
 be read on a dark and on a light background.
@@ -18,13 +18,14 @@ DEFAULT_WIDTH, DEFAULT_ROWS = 80, 24
 
 
 def is_dumb(stream: TextIO) -> bool:
-    """Returns whether the stream cannot redraw lines, because it is not a terminal or is a dumb one."""
+    """Returns whether lines on the stream cannot be redrawn, because it is not a terminal or is a dumb
+    terminal."""
     return not stream.isatty() or os.environ.get("TERM") == "dumb"
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Returns whether texts for this stream are colored. NO_COLOR (also set by `--no-color`) takes precedence
-    over FORCE_COLOR, and both take precedence over the kind of stream."""
+    """Returns whether texts written to this stream are colored. NO_COLOR (also set by `--no-color`) takes
+    precedence over FORCE_COLOR, and both take precedence over the kind of stream."""
     if os.environ.get("NO_COLOR"):
         return False
     if (forced := os.environ.get("FORCE_COLOR")) is not None:
@@ -33,8 +34,8 @@ def has_colours(stream: TextIO) -> bool:
 
 
 def painter(colours: bool) -> Callable[[str, str], str]:
-    """Returns a function that puts a text in a style, or in several (`bold red`). Without colors, it returns
-    the text unchanged.
+    """Returns a function that puts a text in one or several styles (`bold red`). If `colours` is false, that
+    function returns the text unchanged.
 
     >>> painter(True)("ok", "bold green")
     '\\x1b[1;32mok\\x1b[0m'
@@ -74,7 +75,7 @@ def rows_now(stream: TextIO) -> int:
 
 
 def shows(stream: TextIO, characters: str) -> bool:
-    """Returns whether the encoding of the stream has these characters."""
+    """Returns whether the stream's encoding can represent these characters."""
     try:
         characters.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -111,7 +112,8 @@ def cut_end(text: str, width: int, mark: str = "…") -> str:
 
 
 def cut_middle(text: str, width: int, mark: str = "…") -> str:
-    """Shortens a text in the middle to at most `width` columns. Of a URL the host and the last part remain.
+    """Shortens a text in the middle to at most `width` columns. If the text is a URL, its host and its last
+    part remain.
 
     >>> cut_middle("https://shop.example/a/long/way/to/page.html", 30)
     'https://shop.ex…y/to/page.html'

@@ -45,7 +45,7 @@ NUMBERS = (
     "delay",
     "next in",
 )
-"""Heads of the columns that are aligned right."""
+"""Headings of the right-aligned columns."""
 SHOWN_HOSTS = 8
 
 
@@ -102,12 +102,12 @@ async def _print_lines(snapshots: TopSnapshots, once: bool) -> None:
 
 
 class TopView:
-    """The view on a terminal. It fills the screen and gives it back at the end."""
+    """The view on a terminal. It fills the screen, and restores the previous screen at the end."""
 
     def __init__(self, snapshots: TopSnapshots, settings: Settings) -> None:
         self._snapshots, self._settings = snapshots, settings
         self._message = ""
-        """What the last key did, or why nothing is shown."""
+        """The message at the bottom: what the last key did, or why nothing is shown."""
 
     async def run(self) -> None:
         """Shows the view until q is pressed."""
@@ -159,7 +159,7 @@ class TopView:
 
 @contextlib.contextmanager
 def _whole_screen() -> Iterator[None]:
-    """Switches to the terminal's other screen. At the end, restores the user's own screen."""
+    """Switches to the terminal's alternate screen. At the end, switches back to the normal screen."""
     sys.stderr.write("\x1b[?1049h\x1b[?25l")
     sys.stderr.flush()
     try:

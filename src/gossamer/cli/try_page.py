@@ -141,8 +141,8 @@ def trial_values(trial: Trial) -> dict[str, Any]:
 
 
 def skipped(trial: Trial) -> dict[str, int]:
-    """Returns how many URLs a crawl would skip, by reason: links and requests of the page, or without a page
-    the URL itself."""
+    """Returns how many URLs a crawl would skip, by reason. These are links and requests of the page, or the
+    URL itself if no page was received."""
     from collections import Counter
 
     from gossamer.app.page_preview import NOT_SELECTED, NOT_YIELDED
@@ -224,7 +224,7 @@ def show_preview(trial: Trial, preview: PagePreview) -> None:
     rest = [one for one in preview.links if one.url not in yielded]
     from gossamer.app.page_preview import NOT_YIELDED
 
-    rest.sort(key=lambda one: one.reason == NOT_YIELDED)  # other reasons surprise more
+    rest.sort(key=lambda one: one.reason == NOT_YIELDED)  # less expected reasons come first
     for what, links in (
         ("followed", [one for one in rest if one.followed]),
         ("not followed", [one for one in rest if not one.followed]),

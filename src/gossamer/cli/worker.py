@@ -110,7 +110,7 @@ def _run(settings: Settings, lanes: list[str], processes: int, name: str | None)
     host = platform.node()
     wanted = (name or f"{lanes[0]}@%h").replace("%h", host).replace("%n", host.partition(".")[0])
     wanted = wanted if "@" in wanted else f"{wanted}@{host}"
-    asyncio.run(_reached(settings))  # before the broker, because both may be the same server
+    asyncio.run(_reached(settings))  # check the store before the broker, because both may be the same server
     brokers.check_brokers(settings.broker or (settings.store or "",), lanes)
     free, bearing.token = asyncio.run(bearing.bear(settings, wanted, fixed=False))
     if free != wanted:

@@ -1,1 +1,2 @@
-"""The parts of the Python API: options, yielded records, tables, and crawls in threads of their own."""
+"""The parts of the Python API: its options, the yielded records, tables, and crawls that run in their own
+threads."""

@@ -11,14 +11,14 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 STOP_SECONDS = 1.0
-"""How long a stopped crawl may finish the visits in flight. Then they are cancelled, and the next run repeats
-them."""
+"""How long a stopped crawl may continue the visits in flight. After that they are cancelled, and the next run
+repeats them."""
 Result = TypeVar("Result")
 
 
 class Background(Generic[Result]):
-    """One coroutine in a thread of its own. `work` is called there with an event that asks it to stop.
-    `done` receives the result."""
+    """Runs one coroutine in a thread of its own. `work` creates the coroutine; its argument is an event that
+    is set to stop it. `done` receives the result."""
 
     def __init__(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, Result]]) -> None:
         self._work = work
@@ -35,14 +35,15 @@ class Background(Generic[Result]):
         self._thread.start()
 
     def stop(self, seconds: float | None = STOP_SECONDS) -> None:
-        """Asks the work to stop gracefully, and cancels it after some seconds. None: never. Returns at once."""
+        """Asks the work to stop gracefully, and cancels it after `seconds` (None: never). Returns at once."""
         self._begun.wait()
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the event loop has ended already
                 self._loop.call_soon_threadsafe(self._ask, seconds)
 
     def wait(self) -> Result:
-        """Returns the result. An interrupt (Ctrl-C) stops the work and is raised when the work has ended."""
+        """Waits for the result and returns it. An interrupt (Ctrl-C) stops the work, and is raised when the
+        work has ended."""
         try:
             return self.done.result()
         except BaseException:
@@ -53,8 +54,8 @@ class Background(Generic[Result]):
             self._thread.join()
 
     async def wait_async(self) -> Result:
-        """Does the same in a coroutine. Cancelling the coroutine stops the work, and `CancelledError` is raised
-        when the work has ended."""
+        """Does the same as `wait` in a coroutine. Cancelling the coroutine stops the work, and
+        `CancelledError` is raised when the work has ended."""
         waiting = asyncio.wrap_future(self.done)
         try:
             return await asyncio.shield(waiting)
@@ -63,13 +64,13 @@ class Background(Generic[Result]):
             while not waiting.done():
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait([waiting])
-            waiting.exception()  # it is known, and the cancellation matters more
+            waiting.exception()  # marks the error as retrieved; the cancellation is raised instead
             raise
         finally:
-            self._thread.join()  # it ends right after `done` is set
+            self._thread.join()  # the thread ends right after `done` is set
 
     def join(self) -> None:
-        """Waits for the end of the thread."""
+        """Waits until the thread has ended."""
         self._thread.join()
 
     def _ask(self, seconds: float | None) -> None:
@@ -95,8 +96,8 @@ class Background(Generic[Result]):
 
 
 def _as_error(error: BaseException) -> BaseException:
-    """Returns the error for the waiting thread, where a cancellation of the work would look like one of its
-    own."""
+    """Returns the error to raise in the waiting thread. A CancelledError of the work is converted, because in
+    the waiting thread it would look as if that thread's own task was cancelled."""
     if isinstance(error, asyncio.CancelledError):
         from gossamer.errors import CrawlStopped
 

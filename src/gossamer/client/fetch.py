@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 async def fetch_page(url: str, options: Mapping[str, Any]) -> CrawledPage:
-    """Returns the page at a URL, after redirects. Raises FetchFailed if none came, and UsageError."""
+    """Returns the page at a URL, after redirects. Raises UsageError, and FetchFailed if no page was
+    received."""
     from gossamer.app.dry_run import try_one
     from gossamer.worker.records import page_record
 

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 MAX_WAITING_ROWS = 1000
 MAX_WAITING_BYTES = 64 << 20
-"""Maximum number of records that wait for a slow consumer, and of the bytes of their pages. When the queue is
-full, the crawl waits."""
+"""The maximum number of records that wait for a slow consumer, and the maximum number of bytes of their
+pages. When either is reached, the crawl waits."""
 _END = object()
 
 
 class Crawl:
-    """A crawl over which the caller iterates with `for` or `async for`. It begins with the loop, and runs in a
-    thread of its own.
+    """A crawl over which the caller iterates with `for` or `async for`. The crawl begins when the loop
+    begins, and runs in a thread of its own.
 
     Rows are delivered at least once: if a process is killed before it settles a commit, the rows of that
     commit are delivered again. `summary` is set after the last row. Leaving the loop early stops the crawl
@@ -165,11 +165,11 @@ class Crawl:
         return "iterator"
 
     def prepare(self) -> int:
-        """Prepares nothing, because this sink has no files or tables."""
+        """Does nothing, because this sink has no files or tables."""
         return 0
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """Queues rows for the iterating caller, and blocks while the queue is full."""
+        """Queues rows for the caller's loop, and blocks while the queue is full."""
         for row in rows:
             if isinstance(row.data, PageRecord):
                 size = 0 if row.page is None else len(row.page.body)
@@ -179,7 +179,7 @@ class Crawl:
                 self._put(Found(row.data, classes.get(row.kind)), 0)
 
     def close(self) -> None:
-        """Closes nothing, because this sink has no files or connections."""
+        """Does nothing, because this sink has no files or connections."""
 
 
 def folder_of(job: Job, crawl: str) -> Path:

@@ -1,5 +1,5 @@
-"""The options of `gossamer.crawl`, `run` and `fetch`. They have the names of the command-line options, and
-take Python values: numbers, lists, mappings and paths as well as the texts of the command line."""
+"""The options of `gossamer.crawl`, `run` and `fetch`. They have the names of the command-line options. Their
+values are Python values such as numbers, lists, mappings and paths, or texts as on the command line."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Path = str | os.PathLike[str]
 Paths = Path | Sequence[Path]
 Texts = str | Sequence[str]
 Size = int | str
-"""Bytes, or a text such as `10M`."""
+"""A number of bytes, or a text such as `10M`."""
 Time = float | str
-"""Seconds, or a text such as `5m`."""
+"""A number of seconds, or a text such as `5m`."""
 
 
 class PageOptions(TypedDict, total=False):
@@ -31,7 +31,7 @@ class PageOptions(TypedDict, total=False):
     header: Mapping[str, str] | Texts
     """`{"Accept-Language": "de"}`, or texts such as `Accept-Language: de`."""
     setting: Mapping[str, Any] | Texts
-    """Settings by name, which may also be given as options of their own."""
+    """Settings by name. Each setting may also be given as an option of its own."""
     headers: Mapping[str, str]
     """The earlier name of `header`."""
     user_agent: str | None
@@ -86,7 +86,7 @@ class CrawlOptions(PageOptions, total=False):
     gates: Sequence[str]
     """The earlier name of `fail_on`."""
     progress: bool
-    """Shows the progress on stderr, or below a notebook's cell."""
+    """Whether to show the progress on stderr, or in a notebook below the cell."""
     store: str | None
     data: Path
     keep: Size | None
@@ -115,7 +115,8 @@ class CrawlOptions(PageOptions, total=False):
     processes: int | str
     log_level: str
     log_format: str
-    """Prints what site files log from this level on, if the program has no log handlers of its own."""
+    """`log_level`: messages that site files log at this level or above are printed, if the program has no log
+    handlers of its own."""
     browser_pages: int
     host_pages: int | None
     host_bytes: Size | None
@@ -148,9 +149,9 @@ _LISTS = ("include", "exclude", "ladder", "proxies", "allow_private", "allow_por
 
 
 def job_of(targets: Sequence[str], options: Mapping[str, Any], folder: str = ".") -> Job:
-    """Returns a job made of keyword options. `folder` is the folder in which gossamer.toml is looked for.
-    An option whose value is None has its default. Raises UnknownOption for an unknown option, with the most
-    similar valid name, and UsageError for an invalid value."""
+    """Returns a job made from keyword options. `folder` is the folder in which gossamer.toml is looked for.
+    If an option's value is None, its default applies. Raises UnknownOption for an unknown option (its message
+    contains the most similar valid name), and UsageError for an invalid value."""
     from gossamer.app.job import Job, JobOutput
     from gossamer.items.quality_gates import parse
     from gossamer.sinks.item_files import parse_file_store
@@ -207,12 +208,12 @@ def check_names(options: Iterable[str], known: Iterable[str]) -> None:
 
 
 def paths(value: Paths) -> list[str]:
-    """Returns the paths of a path or of several, as texts."""
+    """Converts one path or several paths to a list of texts."""
     return [os.fspath(one) for one in ((value,) if isinstance(value, str | os.PathLike) else value)]
 
 
 def texts(value: Texts) -> list[str]:
-    """Returns the texts of one text or of several."""
+    """Converts one text or several texts to a list."""
     return [value] if isinstance(value, str) else list(value)
 
 
@@ -233,7 +234,7 @@ def read_given_settings(given: dict[str, Any], folder: str = ".") -> Settings:
 
 
 def _value(value: Any) -> Any:
-    """Returns the value with paths as texts."""
+    """Returns the value with all paths converted to texts."""
     if isinstance(value, list | tuple):
         return [_value(one) for one in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -255,7 +256,7 @@ def _seconds(name: str, value: Time) -> float:
 
 
 def _pairs(option: str, value: Mapping[str, Any] | Texts, mark: str) -> dict[str, str]:
-    """Returns names and values of a mapping, or of texts such as `name=value`."""
+    """Returns the names and values of a mapping or of texts such as `name=value`."""
     if isinstance(value, Mapping):
         return {str(name): str(one) for name, one in value.items()}
     found = {}

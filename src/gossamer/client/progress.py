@@ -1,5 +1,5 @@
-"""The progress line of `progress=True`: one line that is renewed in place on a terminal and in a notebook,
-and a line every ten seconds elsewhere."""
+"""Prints the progress for `progress=True`. On a terminal and in a notebook, one line is updated in place.
+Elsewhere, a new line is printed every ten seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gossamer.app.runner import Live
 
 INTERVAL_S = 10.0
-"""Seconds between two lines where a line cannot be renewed."""
+"""Seconds between two lines if a line cannot be updated in place."""
 
 
 class ProgressLine:
@@ -24,7 +24,7 @@ class ProgressLine:
         self._width = 0
 
     def __call__(self, live: Live) -> None:
-        """Writes the line, if it is time for it."""
+        """Updates the line in place, or prints a new line if it is due."""
         now = time.monotonic()
         if self._in_place:
             line = text(live)
@@ -36,7 +36,7 @@ class ProgressLine:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Ends the line."""
+        """Ends the progress line with a line break."""
         if self._in_place and self._width:
             sys.stderr.write("\n")
             sys.stderr.flush()

@@ -1,5 +1,5 @@
 """The records that a crawl yields: pages and items. Both are mappings of their record's fields, so that
-`dict(record)`, `pd.DataFrame(records)` and FastAPI take them as they are."""
+`dict(record)`, `pd.DataFrame(records)` and FastAPI work with them directly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gossamer.parsing.links import Link, links_of
 from gossamer.parsing.page_view import PageView
 
 MAX_CELL_CHARACTERS = 200
-"""Maximum number of characters of a value in the HTML of a record."""
+"""The maximum number of characters that the HTML of a record shows of a value."""
 
 
 class _Record(Mapping[str, Any]):
@@ -54,13 +54,11 @@ class _Record(Mapping[str, Any]):
 
 
 class CrawledPage(PageView, _Record):
-    """A page: what site functions get (`css`, `xpath`, `json`, `price`, `text`, `product`, ...), and its
-    record.
-
-    Attributes read the page: `page.text` is its body as text, `page.links` a list of links. `page["text"]`
-    and `dict(page)` read the record (docs/records.md), whose other fields are attributes, too:
-    `page.error`, `page.depth`, `page.fetched_at`. A URL that failed has `status` None, `error` set, and an
-    empty body.
+    """A crawled page and its record. It has the methods and attributes that site functions use (`css`,
+    `xpath`, `json`, `price`, `text`, `product`, ...). Attributes read the page: `page.text` is its body as
+    text, and `page.links` is a list of links. `page["text"]` and `dict(page)` read the record
+    (docs/records.md). Other fields of the record are attributes too: `page.error`, `page.depth`,
+    `page.fetched_at`. For a URL that failed, `status` is None, `error` is set, and the body is empty.
     """
 
     def __init__(self, record: PageRecord, page: Page | None, request: Request | None = None) -> None:
@@ -85,7 +83,7 @@ class CrawledPage(PageView, _Record):
     redirects: list[str]
     error: str | None
 
-    if not TYPE_CHECKING:  # the annotations above tell a type checker which attributes there are
+    if not TYPE_CHECKING:  # type checkers read the annotations above instead
 
         def __getattr__(self, name: str) -> Any:
             if not name.startswith("_") and name in self._fields:
@@ -113,10 +111,10 @@ class CrawledPage(PageView, _Record):
 
 
 class Found(_Record):
-    """An item as a crawl yields it. Its fields are attributes and keys, and so are `_url`, `_site`, `_kind`,
-    `_key`, `_seen_at` and `_version`. `item` is the item as an object of its own class.
+    """An item as a crawl yields it. Its fields can be read as attributes and as keys, and so can `_url`,
+    `_site`, `_kind`, `_key`, `_seen_at` and `_version`. `item` is the item as an object of its own class.
 
-    A field that is named like a method (`items`, `keys`, `get`) is a key only.
+    A field that has the name of a method (`items`, `keys`, `get`) can be read only as a key.
     """
 
     def __init__(self, fields: dict[str, Any], cls: type | None = None) -> None:
@@ -132,7 +130,7 @@ class Found(_Record):
     @cached_property
     def item(self) -> Any:
         """The item as an object of the class that the page function yielded, or a dict. Raises ValueError if
-        steps have changed its fields so that the class does not take them."""
+        the class does not accept the fields because steps have changed them."""
         own = {name: value for name, value in self._fields.items() if not name.startswith("_")}
         cls = self._class
         if cls is None or cls is dict:

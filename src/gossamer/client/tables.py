@@ -34,11 +34,11 @@ def to_polars(rows: Iterable[Mapping[str, Any]]) -> polars.DataFrame:
 
 
 class RunResult(Summary, dict=True):
-    """The summary of a run, with the rows that the crawl found so far, in this run and earlier ones."""
+    """The summary of a run, with access to the rows that the crawl has found in this and earlier runs."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns the crawl's items, the last version of each, or its page records if it has no items.
-        Raises ConfigError if the crawl keeps none (`keep="off"`, or a shared store)."""
+        """Returns the last version of each of the crawl's items, or the page records if the crawl has no
+        items. Raises ConfigError if the crawl keeps no rows (`keep="off"`, or a shared store)."""
         from gossamer.app.query.sources import kept_rows
         from gossamer.sinks.rows_in_data_folder import NAME
 
@@ -65,7 +65,7 @@ class RunResult(Summary, dict=True):
 
 
 def result_of(summary: Summary, folder: Path) -> RunResult:
-    """Returns the result of a run whose crawl has this folder."""
+    """Returns the result of a run. `folder`: the crawl's folder, from which the rows are read."""
     result = RunResult(**{name: getattr(summary, name) for name in summary.__struct_fields__})
     vars(result)["folder"] = folder
     return result

@@ -17,13 +17,13 @@ from gossamer.sites.script_targets import SITE, ScriptTargets, list_name
 Url = str | Request | Mapping[str, Any]
 """An element of a list: a URL, a request, or a mapping with the fields of a seed (docs/records.md)."""
 Target = str | os.PathLike[str] | Site | Request | Iterable[Url]
-"""A target: what the command line takes, a `Site`, a request, or URLs. A generator is read to its end before the
-crawl begins."""
+"""A target: a text as on the command line, a path, a `Site`, a request, or URLs. A generator is read to its
+end before the crawl begins."""
 
 
 def read_targets(targets: Iterable[Target]) -> tuple[list[str], ScriptTargets]:
-    """Returns the targets as texts, and the objects that some of the texts name. Raises UsageError and
-    ConfigError."""
+    """Returns the targets as texts, and the objects (sites and lists) that some of these texts refer to.
+    Raises UsageError and ConfigError."""
     names: list[str] = []
     sites, lists = {}, {}
     for target in targets:

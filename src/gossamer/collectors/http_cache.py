@@ -1,11 +1,12 @@
-"""An HTTP cache for development (`--cache DIR`): each response is fetched once, then replayed.
+"""An HTTP cache for development (`--cache DIR`). Each response is fetched once, then replayed.
 
 A file's name is a hash of the request. An incomplete file is fetched again. Only permanent responses are
-stored: no failures, no 5xx, 408, 425 or 429, no blocks. Several processes may share the folder, because files
-are written under another name and then renamed. Responses are separated by the values of credentials that the
-user configured. Cookies that sites set are compared only by name: their values change with each response, and
-comparing them would fetch everything again. Responses for a logged-in account (`session=` of a site) are not
-stored. A page that redirects to itself (to set a cookie) is stored as two responses.
+stored. Failures, statuses 5xx, 408, 425 and 429, and blocks are not. Several processes may share the folder,
+because files are written under another name and then renamed. A stored response is used only for requests
+with the same values of the credentials that the user configured. Cookies that sites set are compared only by
+name, because their values change with each response, and otherwise everything would be fetched again.
+Responses for a logged-in account (`session=` of a site) are not stored. If a page redirects to itself, for
+example to set a cookie, both responses are stored.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 
 class CacheCollector:
-    """Returns responses from the folder, and asks `inner` for the rest. `given`: the headers of a request
-    that the user configured; without it all headers count as configured. `worth`: returns whether a
-    response may be stored. `apart`: separates responses of another kind. Raises ConfigError if the folder
-    cannot be used."""
+    """Returns responses from the folder, and fetches all others with the collector `inner`. `given`: returns
+    the headers that the user configured for a request. If it is None, all headers count as configured.
+    `worth`: returns whether a response may be stored. `apart`: a name that keeps responses of one kind apart
+    from others. Raises ConfigError if the folder cannot be used."""
 
     name = "cache"
 
@@ -81,15 +82,15 @@ class CacheCollector:
     async def collect(
         self, request: Request, headers: dict[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Returns the stored response, whose `fetched_at` is the time of its fetch. If there is none, fetches
-        the response, and stores it if it is final."""
+        """Returns the stored response. Its `fetched_at` is the time when it was fetched. If there is no
+        stored response, fetches it, and stores it if it is permanent."""
         if guise is not None and guise.member:
             return await self._inner.collect(request, headers, guise)
         began = time.perf_counter()
         key = request_digest(
             request, headers, headers if self._given is None else self._given(request), guise, self._apart
         )
-        if key in self._bounced:  # its response redirected to itself
+        if key in self._bounced:  # the response of this request redirected to its own URL
             del self._bounced[key]
             key = hashlib.blake2b(key, digest_size=24).digest()
         entry = self._read(key)
@@ -121,7 +122,8 @@ class CacheCollector:
         return result
 
     def _note(self, key: bytes, url: str, status: int, headers: Headers) -> None:
-        """Remembers a redirect to the same URL. The next request for the URL gets another response."""
+        """If the response redirects to its own URL, remembers this, because the next request for the URL gets
+        another response."""
         target = (
             next((value for name, value in headers if name == "location"), None)
             if 300 <= status < 400
@@ -140,7 +142,7 @@ class CacheCollector:
         await self._inner.close()
 
     def _read(self, key: bytes) -> _Entry | None:
-        """Returns the complete entry of a key. None if there is none, or if it is damaged."""
+        """Returns the entry of a key, or None if there is none or it is incomplete or damaged."""
         name = key.hex()
         try:
             with _folder(self._root, name[:2]) as folder:
@@ -161,8 +163,8 @@ class CacheCollector:
         return entry if entry.key == key else None
 
     def _write(self, key: bytes, page: Page) -> None:
-        """Stores a page. If the disk is full or the folder is gone, the page is not stored and the crawl
-        continues."""
+        """Stores a page. If that fails, because the disk is full or the folder was removed, the crawl
+        continues without it."""
         packed = _pack(
             _Entry(
                 key,
@@ -210,8 +212,8 @@ def request_digest(
     guise: Guise | None = None,
     apart: str = "",
 ) -> bytes:
-    """Returns a hash of what distinguishes responses: method, URL, body, configured headers that carry
-    credentials (hashed, so that none is on disk), and the names of all cookies.
+    """Returns a hash of the parts of a request that determine its response: method, URL, body, configured
+    headers with credentials, and the names of all cookies. Credentials are stored only as part of this hash.
 
     >>> one, other = {"Cookie": "a=1"}, {"Cookie": "a=2"}
     >>> request_digest(Request("http://e.com/"), one, {}) == request_digest(Request("http://e.com/"), other, {})
@@ -232,7 +234,7 @@ def request_digest(
 
 @contextmanager
 def _folder(root: int, name: str) -> Iterator[int]:
-    """Opens a folder directly below the root. A link is refused."""
+    """Opens a folder directly below the root. Refuses a symbolic link."""
     fd = os.open(name, _FOLDER, dir_fd=root)
     try:
         yield fd

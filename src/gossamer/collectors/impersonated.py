@@ -2,8 +2,8 @@
 and limits as the plain rung.
 
 Each browser and session has its own connection pool, so that no connection, TLS ticket or cached name links
-two visitors. The headers come with the request, complete and in the browser's order (`identity.browsers`). No
-header is added here.
+two visitors. The request supplies all headers, complete and in the browser's order (`identity.browsers`).
+This collector adds none.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 
 MAX_IDLE_POOLS = 64
-"""The number of idle pools that are kept. A browser whose pool was dropped connects again when it returns."""
+"""The maximum number of connection pools that are kept when idle. A session whose pool was dropped opens new
+connections when it is used again."""
 
 
 class ImpersonatedCollector:
-    """Collects with the fingerprint of each guise's browser. `options`: as for `HttpCollector`. Raises
-    ConfigError if curl_cffi is missing."""
+    """Collects pages with the TLS and HTTP/2 fingerprint of the browser that the request's guise (its browser
+    identity) names. `options`: those of `HttpCollector`. Raises ConfigError if curl_cffi is missing."""
 
     name = "impersonated"
 
@@ -41,8 +42,8 @@ class ImpersonatedCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetches one URL with the guise's fingerprint. Redirects are not followed. Without a guise the
-        request cannot be made, so a missing guise is a bug."""
+        """Fetches one URL with the fingerprint of the guise's browser. Redirects are not followed. Raises
+        ValueError if the guise is missing, which is a bug."""
         if guise is None or not guise.target:
             raise ValueError("the impersonated rung needs a guise with a browser")
         pool = await self._pool(guise)
@@ -56,13 +57,13 @@ class ImpersonatedCollector:
                 del self._busy[pool]
 
     async def close(self) -> None:
-        """Ends all transfers and closes all connections."""
+        """Aborts all transfers and closes all connections."""
         while self._pools:
             await self._pools.popitem()[1].close()
 
     async def _pool(self, guise: Guise) -> HttpCollector:
-        """Returns the connections of this browser and session. curl itself separates connections through
-        different proxies."""
+        """Returns the connection pool of the guise's browser and session. curl itself keeps connections
+        through different proxies apart."""
         key = (guise.browser, guise.target, guise.session)
         pool = self._pools.get(key)
         if pool is None:

@@ -11,8 +11,8 @@ from gossamer.model.request import Request
 
 
 class Missing:
-    """Replaces a collector that is not installed if only single requests need its rung. It fails each such
-    request with the reason."""
+    """Stands in for a collector that is not installed, if only some requests need its rung. Each such request
+    fails with the reason."""
 
     name = "none"
 

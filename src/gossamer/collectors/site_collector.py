@@ -1,4 +1,5 @@
-"""The collector that a site file supplies: pages from a library, an archive or a protocol of the user's own."""
+"""Adapts the collector that a site file supplies, which gets pages from a library, an archive or a protocol
+of the user's own."""
 
 from __future__ import annotations
 
@@ -21,10 +22,11 @@ from gossamer.model.request import Request
 
 class SiteCollector:
     """Calls the site's own `collect(request)` for its pages. Robots.txt, pace, retries, block detection and
-    parsing work as for any other page.
+    parsing apply as for any other page.
 
     `collect`: an async function, or a function that runs in its own thread. It returns a `Response`, or a
-    body as bytes or text. `total`: seconds for one call. `most`: the maximum number of bytes of a body.
+    body as bytes or text. `total`: the maximum number of seconds of one call. `most`: the maximum number of
+    bytes of a body.
     """
 
     name = "site"
@@ -35,8 +37,9 @@ class SiteCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Returns the page. An exception in the site's function is a failure that is retried: `timeout` for a
-        TimeoutError, otherwise `collector`. The request has the headers that the plain rung would send."""
+        """Returns the page. If the site's function raises an exception, returns a failure that is retried,
+        with the reason `timeout` for a TimeoutError and `collector` otherwise. The function gets the request
+        with the headers that the plain rung would send."""
         began, clock = time.time(), time.monotonic()
 
         def failure(reason: str, detail: str, final: bool = False) -> Failure:
@@ -66,7 +69,7 @@ class SiteCollector:
         )
 
     async def close(self) -> None:
-        """Calls the `close` of an object that has one."""
+        """If `collect` is a method, calls its object's `close` if there is one."""
         close = getattr(getattr(self._collect, "__self__", None), "close", None)
         if callable(close) and inspect.isawaitable(done := close()):
             await done
@@ -85,7 +88,7 @@ def _body(found: Any) -> bytes:
 
 
 def _headers(response: Response, body: bytes) -> list[tuple[str, str]]:
-    """Returns the headers in the form that pages use, with a Content-Type."""
+    """Returns the headers in the form that pages use. Adds a Content-Type if it is missing."""
     given = response.headers.items() if isinstance(response.headers, Mapping) else response.headers
     found = [(str(name).lower(), str(value)) for name, value in given]
     if not any(name == "content-type" for name, _ in found):

@@ -1,2 +1,2 @@
-"""The settings, the parsers of their values, references to secrets, the redaction of secrets, optional
+"""The settings and the parsers of their values, references to secrets, the redaction of secrets, optional
 dependencies, and resource limits."""

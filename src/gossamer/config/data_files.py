@@ -17,7 +17,7 @@ Name = str | os.PathLike[str]
 
 
 def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None = None) -> int:
-    """Opens a regular file and returns its descriptor, as os.open does. Also usable as the `opener` of
+    """Opens a regular file and returns its descriptor, as os.open does. Can be used as the `opener` of
     open(). `dir_fd` is the descriptor of the file's folder, for a folder that may have moved.
 
     Raises OSError, and ConfigError if the path is a symbolic link, a folder, a fifo or a device.

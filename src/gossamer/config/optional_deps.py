@@ -1,5 +1,5 @@
-"""Builds the command that installs a missing optional dependency, for the way in which gossamer itself was
-installed."""
+"""Builds the command that installs a missing optional dependency. The command depends on how gossamer itself
+was installed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def install_command(extra: str) -> str:
-    """Returns the command that installs an extra. In a checkout this is the launcher, because the launcher's
-    environment has no pip. Elsewhere it is pip."""
+    """Returns the command that installs an extra. In a checkout the command calls the launcher, because the
+    launcher's environment has no pip. Elsewhere it calls pip."""
     return f"{_launcher()} --with {extra}" if _launched() else f"pip install 'gossamer[{extra}]'"
 
 

@@ -1,4 +1,4 @@
-"""Finds steps and sinks of other packages: by the name of an entry point, or as `MODULE:NAME`."""
+"""Finds steps and sinks of other packages, by the name of an entry point or as `MODULE:NAME`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 
 
 def names(group: str) -> list[str]:
-    """Returns the names of the installed entry points of a group, sorted."""
+    """Returns the sorted names of the installed entry points of a group."""
     from importlib.metadata import entry_points  # takes 20 ms
 
     return sorted({one.name for one in entry_points(group=group)})
 
 
 def load(group: str, name: str) -> Any:
-    """Returns the object that an entry point of the group, or `MODULE:NAME`, names. Raises ValueError."""
+    """Returns the object that `name` refers to: an entry point of the group, or `MODULE:NAME`. Raises
+    ValueError."""
     from importlib.metadata import entry_points
 
     module, colon, attribute = name.partition(":")

@@ -13,7 +13,7 @@ from gossamer.model.late_pattern import late_pattern
 
 MASK = "***"
 
-_REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # names the place of a secret, is not a secret itself
+_REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # a reference to a secret is not a secret itself
 # a URL with placeholders, as in gossamer's own hints
 _FORM = rf"(?!(?:(?-i:USER(?::PASSWORD)?@HOST)|[\w.-]*:{_REFERENCE}@)[^\s@]*(?:\s|$))"
 _USERINFO = late_pattern(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
@@ -59,11 +59,12 @@ Secrets shorter than `_BARE` are masked only as whole words."""
 _forms: dict[str, None] = {}
 """The registered secrets in all their encodings. Used as an ordered set."""
 _known: list[re.Pattern[str]] = []
-"""The pattern that matches all of `_forms`, at most one entry. It is compiled at first use."""
+"""A list of at most one entry: the pattern that matches all of `_forms`, compiled at first use."""
 
 
 def register(*secrets: str) -> None:
-    """Registers values to be masked in all output: in plain form, percent-encoded, escaped, and in base64."""
+    """Registers values so that they are masked in all output, in plain, percent-encoded, escaped and base64
+    form."""
     for secret in secrets:
         if len(secret) < _SHORT or MASK in secret or secret in _forms or len(_forms) >= _MAX_SECRETS:
             continue
@@ -222,7 +223,7 @@ def mask_head(head: bytes) -> bytes:
 
 
 class Secret:
-    """A secret value that prints as `***`. Only `reveal()` returns the value. It is not a `str` on purpose,
+    """A secret value that prints as `***`. Only `reveal()` returns the value. It is deliberately not a `str`,
     so that joining or encoding it by mistake raises an error instead of leaking the secret.
 
     >>> key = Secret("abc")
@@ -287,7 +288,7 @@ def mask_logs() -> None:
         record = make(*given, **more)
         try:
             record.msg, record.args = mask(record.getMessage()), ()
-        except (TypeError, ValueError):  # the arguments do not fit the message: logging reports it
+        except (TypeError, ValueError):  # if the arguments do not fit the message, logging reports it
             return record
         if record.exc_info:
             record.exc_text = mask(logging.Formatter().formatException(record.exc_info))

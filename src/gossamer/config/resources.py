@@ -1,4 +1,4 @@
-"""Measures the open file descriptors and the memory that are left to this process and to its machine. Linux
+"""Measures how many file descriptors and how much memory this process and its machine have left. Linux
 provides most of these numbers, other systems fewer."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 MAX_DESCRIPTORS = 65_536
-"""Maximum to which the soft limit of open files is raised."""
+"""The maximum to which the soft limit of open files is raised."""
 RESERVED = 24
 """Descriptors that are not used for visits: files, the store, DNS look-ups and child processes need them."""
 PER_VISIT = 2
@@ -47,7 +47,7 @@ def open_descriptors() -> tuple[int, int]:
 
 
 def room_for_visits() -> int:
-    """Returns how many visits at once the free descriptors allow, at least 1."""
+    """Returns how many concurrent visits the free descriptors allow, at least 1."""
     used, allowed = open_descriptors()
     return max(1, (allowed - used - RESERVED) // PER_VISIT)
 
@@ -59,7 +59,7 @@ def visits_at_once(concurrency: int | str) -> tuple[int, int]:
 
 
 def descriptors_short(n: int = 3) -> bool:
-    """Whether fewer than `n` further files can be opened now."""
+    """Returns whether fewer than `n` more files can be opened now."""
     made = list[int]()
     try:
         made.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(n))

@@ -1,5 +1,5 @@
-"""Resolves references to secrets in settings: `${env:NAME}` and `${file:PATH}`. Most are resolved when the
-settings are read. The settings in KEPT stay references."""
+"""Resolves references to secrets in settings: `${env:NAME}` and `${file:PATH}`. Most of them are resolved
+when the settings are read. Those in the settings of KEPT are not."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gossamer.config.redaction import Secret, register
 from gossamer.errors import ConfigError
 
 KEPT = ("unlocker_key", "session_key")
-"""Settings that stay references. Their secrets are read only where they are needed, and are never passed to
-other processes."""
+"""Settings whose references are not resolved when the settings are read. Their secrets are read only where
+they are needed, and are never passed to other processes."""
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class WrittenValue(Protocol):
-    """A setting's value and the place where it was written (`settings.GivenSetting`)."""
+    """The interface of a setting's value and the place where it was written (`settings.GivenSetting`)."""
 
     @property
     def where(self) -> str: ...
@@ -33,8 +33,8 @@ class WrittenValue(Protocol):
 
 def reveal_references(one: WrittenValue, env: Mapping[str, str], in_file: bool) -> object:
     """Returns the setting's value with its references replaced by the secrets. Within a URL, a secret is
-    percent-encoded. `in_file`: the value comes from gossamer.toml. Raises ValueError if a reference cannot
-    be read, or if a secret is written where only a reference may be."""
+    percent-encoded. `in_file`: whether the value comes from gossamer.toml. Raises ValueError if a reference
+    cannot be resolved, or if a secret is written where only a reference is allowed."""
     value = one.value
     if one.name in KEPT:
         own = one.where in env and env[one.where] == value and not _REFERENCE.search(str(value))

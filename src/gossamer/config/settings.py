@@ -1,5 +1,5 @@
-"""The settings of a crawl. They are few and flat, named like the options of `gossamer crawl`, and immutable
-once read.
+"""The settings of a crawl. They are flat, have the names of the options of `gossamer crawl`, and are
+immutable once read.
 
 `load` merges the sources: the defaults, `gossamer.toml`, environment variables (`GOSSAMER_DELAY`), `-s
 delay=2`, and the options. Later sources override earlier ones. Secrets are never written into the file. The
@@ -73,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A number, or `auto`."""
     log_level: str = "info"
     log_format: str | None = None
-    """None: `crawl` shows its progress, and the other processes log text."""
+    """None: `crawl` shows its progress instead of a log, and the other processes log as text."""
     ladder: tuple[str, ...] = value_parsers.RUNGS[:1]
     browser: tuple[str, ...] = ("any",)
     session: float = 3600.0
@@ -125,13 +125,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def page_cap(self) -> int:
-        """Returns the page limit of a discovered host in the frontier's form. A limit that the user set is
-        negative and applies to all hosts equally."""
+        """The page limit of a discovered host, in the form that the frontier expects. A limit that the user
+        set is passed as a negative number and applies to all hosts equally."""
         return DEFAULT_MAX_PAGES_PER_HOST if self.host_pages is None else -self.host_pages
 
 
 class SettingSpec(NamedTuple):
-    """The description of a setting: the parser of its value, its JSON types, and its meaning."""
+    """The description of a setting: the parser of its value, its JSON types, and a text about its meaning."""
 
     read: Callable[[Any], Any]
     types: str

@@ -17,8 +17,8 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 SEEN = ("default", "exact", "bloom")
 DUPLICATES = ("off", "exact", "near")
 RUNGS = ("plain", "impersonated", "browser", "unlocker")
-"""The rungs of this version, the cheapest first."""
-URLS = r",\s*(?=[A-Za-z][\w+]*://|$)"  # a comma between URLs; one URL may contain commas between hosts
+"""The rungs of the ladder, cheapest first."""
+URLS = r",\s*(?=[A-Za-z][\w+]*://|$)"  # a comma between URLs, not one between the hosts within a URL
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _MAX_SECONDS = 3650 * 86400
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
@@ -27,8 +27,8 @@ _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def seconds(value: object) -> float:
-    """Parses a time in seconds: a number, or a text such as `90s`, `5m`, `2h`, `1h30m`. Raises ValueError,
-    also for more than ten years.
+    """Parses a time in seconds: a number, or a text such as `90s`, `5m`, `2h`, `1h30m`. Raises ValueError if
+    the value is invalid or more than ten years.
 
     >>> seconds("1h30m"), seconds(2), seconds(".5")
     (5400.0, 2.0, 0.5)
@@ -48,7 +48,7 @@ def seconds(value: object) -> float:
 
 
 def span(value: object) -> float:
-    """Parses a time above 0, in seconds. Raises ValueError."""
+    """Parses a positive time, in seconds. Raises ValueError."""
     if not (found := seconds(value)):
         raise ValueError("it is a time above 0, such as 30, 90s, 5m or 2h")
     return found
@@ -152,8 +152,8 @@ def media_types(values: Any) -> tuple[str, ...]:
 
 
 def cold(value: object) -> str:
-    """Checks where the URLs of long queues are stored: `sqlite:`, `off`, or the URL of a server with its
-    parameters. Each except `off` may have `?hot=N`. Raises ValueError."""
+    """Checks the place where the URLs of long queues are stored: `sqlite:`, `off`, or the URL of a server
+    with its parameters. All except `off` may be followed by `?hot=N`. Raises ValueError."""
     text = line(value)
     address, _, rest = text.partition("?")
     if not (server := re.match(r"(?:rediss?|valkeys?|unix)://.", address)) and address not in (
@@ -172,8 +172,8 @@ def cold(value: object) -> str:
 
 
 def duplicates(value: object) -> str:
-    """Checks a mode of duplicate detection: `off`, `exact` or `near`, the last two optionally with `?most=N`.
-    Raises ValueError.
+    """Checks a mode of duplicate detection: `off`, `exact` or `near`. The last two may be followed by
+    `?most=N`. Raises ValueError.
 
     >>> duplicates("near?most=5000")
     'near?most=5000'
@@ -186,7 +186,7 @@ def duplicates(value: object) -> str:
 
 
 def scalar(value: object) -> str:
-    """Returns one number or text as text. Raises ValueError for any other type."""
+    """Converts one number or text to text. Raises ValueError for any other type."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("it is one number or text")
     return str(value)
@@ -201,7 +201,7 @@ def count(least: int, most: int, value: object) -> int:
 
 
 def rate(value: object) -> float:
-    """Parses a number above 0, in requests per second. Raises ValueError."""
+    """Parses a positive number of requests per second. Raises ValueError."""
     text = scalar(value).strip()
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) or not float(text):
         raise ValueError("it is a number of requests a second, above 0")
@@ -253,8 +253,8 @@ def one_of(words: tuple[str, ...], value: object) -> str:
 
 
 def delay(value: object) -> tuple[float, float]:
-    """Parses a time, or a range of times, into (shortest, longest) in seconds: `2`, `5-10`, `500ms`. Raises
-    ValueError."""
+    """Parses a time, or a range of times, such as `2`, `5-10` or `500ms`. Returns the minimum and the maximum
+    in seconds. Raises ValueError."""
     low, dash, high = scalar(value).partition("-")
     span = (seconds(low), seconds(high if dash else low))
     if span[0] > span[1]:
@@ -263,7 +263,8 @@ def delay(value: object) -> tuple[float, float]:
 
 
 def retries(value: object) -> tuple[float, ...]:
-    """Parses the waits before each retry, in seconds: `1m,5m,30m`, or `none`. Raises ValueError."""
+    """Parses the waiting times before the retries: `1m,5m,30m`, or `none`. Returns seconds. Raises
+    ValueError."""
     if value in ("none", "", []):
         return ()
     waits = tuple(seconds(wait) for wait in listed(value))
@@ -304,8 +305,8 @@ def page(value: object) -> str:
 
 
 def listed(value: object, between: str = ",") -> list[Any]:
-    """Returns a list without its empty members, or the parts of a text between separators. `between` is a
-    regular expression."""
+    """Returns a list without its empty members, or splits a text at separators. `between` is the regular
+    expression of a separator."""
     if isinstance(value, list | tuple):
         return [part for part in value if part != ""]
     return [part.strip() for part in re.split(between, scalar(value)) if part.strip()]
@@ -433,7 +434,7 @@ def share(value: object) -> float:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """Returns a hint that names the most similar word, or an empty text if no word is similar.
+    """Returns a hint that contains the most similar word, or '' if no word is similar.
 
     >>> nearest("dealy", ["delay", "depth"])
     ' (did you mean delay?)'
@@ -445,7 +446,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def headers(value: Any) -> dict[str, str]:
-    """Checks headers that a site may set for a host, by name. Raises ValueError."""
+    """Checks the headers that a site sets for its hosts. Raises ValueError."""
     found = dict(value or {})
     for name, text in found.items():
         if not isinstance(name, str) or not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:

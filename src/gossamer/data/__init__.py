@@ -1,8 +1,8 @@
-"""Word lists: words and phrases of many languages that are used to interpret pages. People who do not program
-can edit the files (docs/word-lists.md).
+"""Reads word lists: words and phrases of many languages that are used to interpret pages. People who do not
+program can edit the files (docs/word-lists.md).
 
-A file begins with comments that name its source and its date. Below each `[section]`, every line is one
-entry. In a list of patterns, each entry is one alternative of a regular expression.
+A file begins with comments that state its source and date. Below each `[section]`, every line is one entry.
+In a list of patterns, each entry is one alternative of a regular expression.
 """
 
 from __future__ import annotations

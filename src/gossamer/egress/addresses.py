@@ -1,11 +1,10 @@
 """Decides which IP addresses a crawler must not reach without permission: all addresses that are not global,
-including IPv6 addresses that embed such an IPv4 address.
-
-`ipaddress.is_global` alone accepts NAT64 and 6to4 forms of private addresses, multicast and some reserved
-blocks. Of IPv6, only global unicast (2000::/3) and NAT64 addresses are ever used. Forms that are no longer
-routed are refused whatever address they embed. 168.63.129.16 is a public address that returns the secrets of
-a machine inside Azure (WireServer). Sources: the IANA special-purpose address registries (RFC 6890), RFC 6052
-(NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214 (ISATAP).
+including IPv6 addresses that embed such an IPv4 address. `ipaddress.is_global` alone is not enough, because
+it accepts NAT64 and 6to4 forms of private addresses, multicast and some reserved blocks. Only IPv6 addresses
+that are global unicast (2000::/3) or NAT64 are permitted. Forms that are no longer routed are refused
+whatever address they embed. 168.63.129.16 is refused although it is a public address, because inside Azure it
+returns the secrets of a machine (WireServer). Sources: the IANA special-purpose address registries (RFC
+6890), RFC 6052 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214 (ISATAP).
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ _UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
 def why_forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
-    """Returns why an IP address may not be reached, or None if it may. `allow`: networks that are always
-    allowed. Never raises.
+    """Returns the reason why an IP address may not be reached, or None if it may be. `allow`: networks that
+    are always allowed. Never raises.
 
     >>> why_forbidden("93.184.216.34"), why_forbidden("64:ff9b::a9fe:a9fe")
     (None, '64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is in 169.254.0.0/16')
@@ -82,8 +81,8 @@ def why_forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
 
 
 def embedded_ipv4(address: Address) -> Iterator[IPv4Address]:
-    """Yields the IPv4 addresses that an IPv6 address embeds: mapped, compatible, NAT64, 6to4, Teredo and
-    ISATAP forms."""
+    """Yields the IPv4 addresses that an IPv6 address embeds in mapped, compatible, NAT64, 6to4, Teredo or
+    ISATAP form."""
     if not isinstance(address, IPv6Address):
         return
     number = int(address)
@@ -99,7 +98,7 @@ def embedded_ipv4(address: Address) -> Iterator[IPv4Address]:
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Parses networks in CIDR form. Raises ValueError that names the invalid network.
+    """Parses networks in CIDR form. Raises ValueError, whose message contains the invalid network.
 
     >>> networks(["10.1.0.0/16", "::1"])
     (IPv4Network('10.1.0.0/16'), IPv6Network('::1/128'))

@@ -1,8 +1,7 @@
-"""Resolves host names to checked addresses. Answers are cached for a minute, a host with any forbidden
-address is refused, and the collector connects only to the addresses returned here.
-
-The text of a host name is never trusted. `2130706433`, `0x7f.1` and a name that points to an internal address
-are all recognized after they are resolved.
+"""Resolves host names to checked addresses. Answers are cached for a minute. A host with any forbidden
+address is refused, and the collector connects only to the addresses returned here. The text of a host name is
+never trusted, only the addresses to which it resolves. Therefore `2130706433`, `0x7f.1` and a name that
+points to an internal address are all recognized.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from gossamer.egress.addresses import networks, why_forbidden
 from gossamer.errors import OWN_LIMITS, own_limit
 
 TTL_S, FAILED_TTL_S = 60.0, 5.0
-"""Seconds for which an answer is cached. FAILED_TTL_S applies if no name server answered, so that a retry
-queries again."""
+"""Seconds for which an answer is cached. FAILED_TTL_S applies if no name server answered, so that a later
+retry queries again."""
 LOOKUP_TIMEOUT_S = 20.0
 MAX_THREADS = 32
 MAX_CACHED_HOSTS = 50_000
@@ -33,26 +32,26 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """The addresses that may be connected to, in the order to try. Never empty."""
+    """A host's permitted addresses, in the order in which to try them. There is at least one."""
 
     addresses: tuple[str, ...]
     reason: str = ""
     detail: str = ""
     final: bool = False
     short: str = ""
-    """Always '', so that both results have the field (see `Refused.short`)."""
+    """Always ''. Exists so that both kinds of result have the field (see `Refused.short`)."""
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Why a host cannot be connected to. `reason`: dns or private. `final`: a later look-up cannot
-    succeed."""
+    """The result for a host to which no connection may be made. `reason`: dns or private. `final`: whether a
+    later look-up cannot succeed either."""
 
     reason: str
     detail: str
     final: bool
     addresses: tuple[str, ...] = ()
     short: str = ""
-    """The resource that this process was too short of to look up the host (`errors.OWN_LIMITS`), or ''."""
+    """The resource that this process lacked to look up the host (`errors.OWN_LIMITS`), or ''."""
 
 
 class Resolver:
@@ -62,7 +61,8 @@ class Resolver:
     - `names`: hosts that the user typed as seeds, `host[:port]`. If the host is an IP address or localhost,
       exactly that host and port is allowed, even if its address is forbidden.
     - `lookup`: replaces getaddrinfo in tests.
-    - `ttl`: seconds for which an answer is cached. `patience`: seconds that a name server has to answer.
+    - `ttl`: seconds for which an answer is cached. `patience`: seconds within which a name server must
+      answer.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class Resolver:
         self._asking: dict[str, asyncio.Task[Resolved | Refused]] = {}
 
     def known(self, authority: str) -> Resolved | Refused | None:
-        """Returns the cached result for `host[:port]`, or None. Does not wait."""
+        """Returns the cached result for `host[:port]`, or None. Never blocks."""
         found = self._known.get(authority)
         return found[1] if found is not None and found[0] > time.monotonic() else None
 
     async def resolve(self, authority: str) -> Resolved | Refused:
-        """Returns the checked addresses of `host[:port]`. Only one look-up per host runs at a time, and it
-        continues if a caller that waits for it is cancelled."""
+        """Returns the checked addresses of `host[:port]`. Only one look-up per host runs at a time. It
+        continues even if a caller that waits for it is cancelled."""
         found = self.known(authority)
         if found is not None:
             return found
@@ -103,7 +103,7 @@ class Resolver:
             task = asyncio.current_task()
             if asking.cancelled() and not (
                 task is not None and task.cancelling()
-            ):  # `close` cancelled the look-up, not the caller
+            ):  # the look-up was cancelled by `close`, the caller was not
                 return Refused("dns", "the resolver was closed", False)
             raise
 
@@ -128,7 +128,7 @@ class Resolver:
             if short := own_limit(error) or (
                 OWN_LIMITS[errno.ENOMEM] if getattr(error, "errno", 0) == socket.EAI_MEMORY else ""
             ):
-                # the shortage may be over soon, so it is not cached
+                # not cached, because the shortage may be over soon
                 return Refused("dns", f"short of {short}", False, short=short)
             if not isinstance(error, OSError):
                 raise
@@ -173,8 +173,9 @@ def _look_up(host: str, port: int) -> list[Any]:
 
 
 class SingleAddressResolver:
-    """Resolves each host to a single address, which is known before connecting. Hosts with the same addresses
-    get the same one. After an address fails, another one is used for TTL seconds."""
+    """Resolves each host to a single address, so that the address is known before a connection is made. Hosts
+    with the same set of addresses get the same address. If an address fails, another one is used for TTL_S
+    seconds."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
@@ -190,12 +191,13 @@ class SingleAddressResolver:
         return self._one(await self._resolver.resolve(authority))
 
     async def address(self, authority: str) -> str | None:
-        """Returns the address that will be connected to, or None if the host is refused."""
+        """Returns the host's single address, or None if the host is refused."""
         found = self.known(authority) or await self.resolve(authority)
         return found.addresses[0] if found.addresses else None
 
     def failed(self, address: str) -> None:
-        """Records that an address did not answer. Hosts with other addresses use those for TTL seconds."""
+        """Records that an address did not answer. For TTL_S seconds, hosts that have other addresses use
+        those instead."""
         if len(self._failed) >= MAX_CACHED_HOSTS:
             self._failed.clear()
         self._failed[address] = time.monotonic() + TTL_S
@@ -209,8 +211,8 @@ class SingleAddressResolver:
 
 
 def split_host(authority: str) -> tuple[str, int]:
-    """Splits `host[:port]` into host (IPv6 without brackets) and port (0 for the scheme's default). Raises
-    ValueError for a port that is not a number.
+    """Splits `host[:port]` into the host (an IPv6 address without brackets) and the port (0 for the scheme's
+    default). Raises ValueError for a port that is not a number.
 
     >>> split_host("[::1]:8080")
     ('::1', 8080)
@@ -223,8 +225,8 @@ def split_host(authority: str) -> tuple[str, int]:
 
 
 def in_turn(addresses: list[str]) -> tuple[str, ...]:
-    """Returns the addresses in the system's order (RFC 6724), with the families alternating (RFC 8305 section
-    4), so that the second attempt uses the other family.
+    """Reorders addresses, which are in the system's order (RFC 6724), so that the address families alternate
+    (RFC 8305 section 4). The second attempt then uses the other family.
 
     >>> in_turn(["2001:db8::1", "2001:db8::2", "192.0.2.1"])
     ('2001:db8::1', '192.0.2.1', '2001:db8::2')
@@ -237,7 +239,7 @@ def in_turn(addresses: list[str]) -> tuple[str, ...]:
 
 
 def _numeric(address: str) -> str:
-    """Returns an address in the form that sockets report, because the peer's address is compared with it."""
+    """Converts an address to the form that sockets report, because it is compared with the peer's address."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     return socket.inet_ntop(family, socket.inet_pton(family, address.partition("%")[0]))
 
@@ -259,15 +261,15 @@ def _is_localhost(host: str) -> bool:
 
 
 def _own(host: str, address: str) -> bool:
-    """Whether an address is the one that the user typed: the same IP address, or a loopback address for
-    localhost."""
+    """Returns whether `address` is what the user typed as `host`: the same IP address, or a loopback address
+    for localhost."""
     found, host = ip_address(address), _bare(host)
     return found.is_loopback if _is_localhost(host) else found == ip_address(host)
 
 
 def _failed(host: str, error: OSError) -> Refused:
-    """Returns the refusal for a failed look-up. "No such name" (RFC 1035) is final; a name server that does
-    not answer is not."""
+    """Returns the refusal for a failed look-up. "No such name" (RFC 1035) is final. If a name server does not
+    answer, the refusal is not final."""
     final = isinstance(error, socket.gaierror) and error.errno in (
         socket.EAI_NONAME,
         getattr(socket, "EAI_NODATA", -5),

@@ -33,9 +33,9 @@ log = logging.getLogger("gossamer.worker")
 READ_INTERVAL_S = 1.0
 """Seconds between two reads of the list of crawls."""
 DRAIN_TIMEOUT_S = 12.0
-"""Seconds in which this process must settle its claims of a crawl that ended."""
+"""Seconds within which this process must settle its claims of an ended crawl."""
 RETRY_INTERVAL_S = 10.0
-"""Seconds after which this process retries a crawl that it could not work on."""
+"""Seconds after which this process again tries to work on a crawl that it could not work on."""
 
 
 class WorkerProcess(NamedTuple):
@@ -49,8 +49,8 @@ class WorkerProcess(NamedTuple):
 
 
 class ActiveCrawl:
-    """A crawl that this process works on. `lacks` contains the sites whose files are missing here, with the
-    reasons."""
+    """A crawl that this process works on. `lacks` contains the sites whose files are missing on this machine,
+    with the reasons."""
 
     def __init__(self, bench: CrawlWorker, task: FleetCrawl, sign: Heartbeat, lacks: dict[str, str]) -> None:
         self.sign, self.lacks = sign, lacks
@@ -59,7 +59,7 @@ class ActiveCrawl:
 
 
 class ActiveCrawls:
-    """The crawls that this process works on. Only caches and connections remain between slices."""
+    """The crawls that this process works on. Between slices, it keeps only caches and connections."""
 
     def __init__(self, me: WorkerProcess, store: Store, halt: asyncio.Event) -> None:
         self.me, self._own = me, secrets.token_hex(6)
@@ -80,8 +80,8 @@ class ActiveCrawls:
         self._shy: dict[str, float] = {}
 
     async def look(self) -> None:
-        """Joins running crawls, leaves ended crawls, and helps to end crawls that are stopping or
-        cancelling."""
+        """Joins running crawls, leaves ended crawls, and helps to finalize crawls that are stopping,
+        cancelling or ending."""
         await self._store.check_same()
         tasks = {task.name: task for task in await self._tasks.tasks()}
         for name in self._at.keys() - tasks.keys():
@@ -160,7 +160,7 @@ class ActiveCrawls:
         return job_payload.unpack_setup(raw, self.me.settings, self._store.url, segment, self._seal)
 
     async def _ended(self, task: FleetCrawl, at: ActiveCrawl) -> None:
-        """Handles a crawl that finished during a slice."""
+        """Handles the result of this process's work on a crawl, which ended during a slice."""
         assert at.work is not None
         work, at.work = at.work, None
         try:
@@ -190,12 +190,12 @@ class ActiveCrawls:
             self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # its seeds are still being added
 
     async def _refuse(self, name: str, why: str) -> None:
-        """Does not work on a crawl for a while, and records the reason."""
+        """Makes this process skip a crawl for a while, and records the reason."""
         await self._lacking.say(name, {"": why})
         self._shy[name] = time.monotonic() + RETRY_INTERVAL_S
 
     async def _leave(self, name: str) -> None:
-        """Leaves a crawl, and closes this process's part of its outputs."""
+        """Stops work on a crawl, and closes this process's part of its outputs."""
         at = self._at.pop(name)
         self._fair.drop(name)
         if at.work is not None:
@@ -211,7 +211,8 @@ class ActiveCrawls:
         await at.sign.end()
 
     async def _drop(self, name: str) -> None:
-        """Drops a crawl without committing anything, because its local state may be wrong."""
+        """Stops work on a crawl without committing anything, because this process's state of it may be
+        wrong."""
         at = self._at.pop(name)
         self._fair.drop(name)
         if at.work is not None:
@@ -222,9 +223,9 @@ class ActiveCrawls:
     async def rest(self, broken: bool) -> None:
         """Ends a slice. Visits in flight finish, and claims that were not started are returned.
 
-        A crawl is dropped after an unexpected error. All crawls are dropped if the store did not answer
-        (`broken`). The store may have come back without its last second of writes, and then the local state
-        is wrong.
+        A crawl is dropped if its work failed. All crawls are dropped if the store did not answer (`broken`),
+        because the store may have come back without its last second of writes, and then the local state is
+        wrong.
         """
         self._lacking.slice()
         for name, at in list(self._at.items()):
@@ -242,7 +243,7 @@ class ActiveCrawls:
             await at.sign.give()
 
     async def close(self, *, forget: bool = False) -> None:
-        """Leaves all crawls. With `forget`, drops them instead, so that their leases expire."""
+        """Leaves all crawls. If `forget` is true, drops them instead, so that their leases expire."""
         for name in list(self._at):
             with contextlib.suppress(GossamerError):
                 await (self._drop(name) if forget else self._leave(name))

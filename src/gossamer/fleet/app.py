@@ -2,8 +2,8 @@
 `celery -A gossamer.fleet worker -Q http -n w1@%h`.
 
 A message names a slot. The process that takes the slot crawls for one slice (60 s). Messages are acknowledged
-early, results are not stored, and there is no soft time limit, because leases and the keeper recover from
-every process that dies. A hard time limit ends a slice that hangs.
+early, because leases and the keeper recover the work of every process that dies. For the same reason, results
+are not stored and there is no soft time limit. A hard time limit kills a process whose slice hangs.
 """
 
 from __future__ import annotations
@@ -45,28 +45,29 @@ from gossamer.state.workers import WorkerRecord, WorkerRecords, take_name
 log = logging.getLogger("gossamer.worker")
 
 HANG_TIMEOUT_S = 60.0
-"""Seconds that a slice may last beyond its time before its process is killed."""
+"""Seconds by which a slice may exceed its time before its process is killed."""
 RECYCLE_SHARE = 0.9
-"""Share of `recycle_memory` above which a process is replaced after its slice. It claims less from 0.8 on and nothing
-from 0.95 on (`process_load`), so it might never reach the whole."""
+"""Share of `recycle_memory` above which a process is replaced after its slice. The process claims less above
+a share of 0.8 and nothing above 0.95 (`process_load`), so it might never reach the full size."""
 CHILD_SIGNAL_DELAY_S = 1.0
-"""Seconds after the start of a stop. A SIGTERM that reaches a child later than this ends the child."""
+"""Seconds after an order to stop from which on a SIGTERM ends a child. Before that, a child ignores
+SIGTERM."""
 
 STOP_TIMEOUT_S = 8.0
-"""Seconds after the start of a stop in which all parts of the worker must end."""
+"""Seconds after an order to stop within which all parts of the worker must end."""
 BROKER_LOST_S = 4.0
-"""Seconds without a slice, during a stop, after which Celery is considered to have lost its broker."""
+"""If no slice runs for this many seconds during a stop, Celery is considered to have lost its broker."""
 
 _stopping = mmap.mmap(-1, 1 + 256)
-"""Memory shared by the main process and its children. The first byte is the worker's order. Each other byte
-belongs to one child and is 1 while the child runs a slice."""
+"""Memory shared by the main process and its children. The first byte contains the order to the worker (DRAIN
+or STOP, or 0). Each other byte belongs to one child and is 1 while the child runs a slice."""
 DRAIN, STOP = 1, 2
-"""Orders in the first byte."""
+"""The values of the first byte of `_stopping`."""
 
 
 def settings() -> Settings:
-    """Returns the settings of this process, which are read once. Raises ConfigError if a fleet cannot run
-    with them."""
+    """Returns the settings of this process, which are read once. Raises ConfigError if a fleet's worker
+    cannot run with them."""
     if _Now.settings is None:
         found = load()
         if found.store is None:
@@ -78,14 +79,15 @@ def settings() -> Settings:
 
 
 class bearing:  # noqa: N801 - reads as a function
-    """The name of this worker, which no other living worker has."""
+    """Claims the name of this worker. No other living worker may have the same name."""
 
     token: str | None = None
-    """The token that renews the name, if the name was taken before Celery started."""
+    """The token that renews the claim on the name, if the name was claimed before Celery started."""
 
     @staticmethod
     async def bear(own: Settings, name: str, *, fixed: bool) -> tuple[str, str]:
-        """Takes a name. See `state.workers.bear`."""
+        """Claims a name for this worker in the store. Returns the name and the token that renews the claim.
+        See `state.workers`."""
         store = await open_url(own.store or "", embedded=False)
         try:
             return await take_name(WorkerRecords(store), name, fixed=fixed)
@@ -102,7 +104,7 @@ class _Now:
     runner: asyncio.Runner | None = None
     name = ""
     code = 1
-    """Exit code of the process. It becomes 0 if the process was asked to end."""
+    """The exit code of the process. It becomes 0 if the process was asked to end."""
     told = 0.0
     """The monotonic time when this process first saw the order to stop, or 0."""
     lanes: tuple[str, ...] = ("http",)
@@ -166,7 +168,7 @@ app = _made()
 @app.task(name=TASK, ignore_result=True)
 def slice_(_version: int, lane: str, slot: int, ticket: str) -> None:
     """Runs a slice in this process. `message_checks` has checked the message."""
-    signal.signal(signal.SIGTERM, _terminated)  # not earlier, because billiard installs its own handler
+    signal.signal(signal.SIGTERM, _terminated)  # only now, because billiard installs its own handler
     assert _Now.child is not None
     assert _Now.runner is not None
     try:
@@ -189,7 +191,7 @@ def _place() -> int:
 
 @contextlib.contextmanager
 def _at_work() -> Iterator[None]:
-    """Marks this child as running a slice while the block runs, so that the main process sees it."""
+    """A context that marks this child as running a slice, so that the main process knows it."""
     _stopping[_place()] = 1
     try:
         yield
@@ -204,19 +206,20 @@ def send(lane: str, slot: int, ticket: str) -> None:
 
 @signals.setup_logging.connect
 def _log(**_: Any) -> None:
-    """Sends Celery's records through gossamer's formatter. Celery sets up no logs of its own then."""
+    """Sends Celery's records through gossamer's formatter. While this handler is connected, Celery does not
+    set up its own logs."""
     own = settings()
     if logs.started() is None:
         logs.start_logs(own.log_format or "text", own.log_level)
-    if own.log_level != "debug":  # slices are no events
+    if own.log_level != "debug":  # a slice is not worth a log record
         for name in ("celery.worker.strategy", "celery.app.trace"):
             logging.getLogger(name).setLevel(logging.WARNING)
 
 
 @signals.celeryd_after_setup.connect
 def _set_up(sender: str, instance: Any, **_: Any) -> None:
-    """Prepares the main process before it forks. Takes the worker's name and creates its keeper, or exits if
-    that fails."""
+    """Prepares the main process before it forks. Claims the worker's name in the store, and creates the
+    keeper, which renews the claim and fills the fleet's slots. Exits if either fails."""
     if instance.app is not app:
         return
     try:
@@ -261,13 +264,14 @@ def _shutting_down(**_: Any) -> None:
 
 
 def _left(least: float) -> float:
-    """Returns the seconds that remain for a stop. Returns `least` if fewer remain or no stop has begun."""
+    """Returns the seconds that remain of STOP_TIMEOUT_S. Returns `least` if fewer remain or if no stop has
+    begun."""
     return max(least, _Now.told + STOP_TIMEOUT_S - time.monotonic()) if _Now.told else least
 
 
 def _without_broker() -> None:
-    """Ends the process if Celery does not end, because Celery waits forever for a broker that accepts data
-    but does not answer. No message is needed any more."""
+    """Ends the process during a stop if Celery does not end it. Celery waits forever for a broker that
+    accepts data but does not answer, although no more messages are needed."""
     quiet = 0.0
     while quiet < min(BROKER_LOST_S, _left(1.5)):
         time.sleep(0.1)
@@ -295,14 +299,14 @@ def _shut_down(sender: Any = None, **_: Any) -> None:
         said, _Now.code = _unasked(error)
         print(f"gossamer: worker {_Now.name} ended though nobody asked it to: {said}", file=sys.stderr)
     if sender is not None and (not asked or not isinstance(sender.exitcode, int)):
-        sender.exitcode = _Now.code  # the exit code of plain Celery
+        sender.exitcode = _Now.code  # this is the exit code if plain Celery was started
 
 
 def _unasked(error: BaseException | None) -> tuple[str, int]:
     """Returns the reason and the exit code of a worker that ended without an order to end."""
     if error is None:
         return "see its log; start it again", 1
-    if isinstance(error, SystemExit):  # its message was already printed
+    if isinstance(error, SystemExit):  # the message was already printed
         return "see the line before", error.code if isinstance(error.code, int) else 1
     said = f"{type(error).__name__}: {mask(' '.join(str(error).split()))[:200]}"
     if isinstance(error, GossamerError):
@@ -315,12 +319,13 @@ def _unasked(error: BaseException | None) -> tuple[str, int]:
 
 
 def exit_code() -> int:
-    """Returns the exit code to use after Celery returned. It is 0 only if the process was asked to end."""
+    """Returns the exit code of the process, after Celery has returned. It is 0 only if the process was asked
+    to end."""
     return _Now.code
 
 
 def _told() -> bool:
-    """Returns whether the worker was ordered to stop or drain. Children call this."""
+    """Returns whether the worker was ordered to stop or drain. Called in children."""
     if _stopping[0] == STOP:
         _Now.told = _Now.told or time.monotonic()
     return bool(_stopping[0])
@@ -328,8 +333,8 @@ def _told() -> bool:
 
 def _terminated(*_: object) -> None:
     """Handles SIGTERM in a child. Supervisors such as systemd send SIGTERM to all processes of a worker at
-    once, but a child takes its orders from the main process and ignores the signal. A SIGTERM more than a
-    second after the order to stop means that the main process must end at once, so the child ends."""
+    once. A child ignores it, because it gets its orders from the main process. A SIGTERM more than a second
+    after the order to stop means that the main process must end at once, so the child ends too."""
     if _Now.told and time.monotonic() - _Now.told > CHILD_SIGNAL_DELAY_S:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -362,7 +367,7 @@ def _child_ends(**_: Any) -> None:
 
 
 def _drain() -> None:
-    """Takes no more slices. Running slices finish."""
+    """Makes the worker accept no more slices. Running slices finish."""
     _stopping[0] = DRAIN
     for lane in _Now.keeper.me.lanes if _Now.keeper is not None else ():
         app.control.cancel_consumer(lane, destination=[_Now.name])

@@ -2,7 +2,7 @@
 empty queues.
 
 A broker may be shared, so only objects that are certainly gossamer's and certainly useless are removed. A
-message is useless if its ticket is not the one that its slot waits for. A mailbox is useless if the store has
+message is useless if its slot waits for a message with another ticket. A mailbox is useless if the store has
 a record of its worker, and the last heartbeat is older than the given age. RabbitMQ removes mailboxes and
 requeues unacknowledged messages of dead workers itself. Redis does not.
 """
@@ -44,7 +44,8 @@ class HeldMessage(NamedTuple):
 
 async def clean_queues(scene: CleanupScene, age: float) -> Removed:
     """Removes or counts the leftovers in the fleet's broker. `age` is in seconds. If the broker does not
-    answer, nothing is removed. If only this part was requested, raises StoreError or ConfigError instead."""
+    answer, removes nothing. In that case, if only this part of the cleanup was requested, raises StoreError
+    or ConfigError."""
     try:
         kombu = brokers.import_kombu()
     except ImportError:  # this machine does not belong to a fleet
@@ -90,7 +91,7 @@ PART = CleanupKind("what dead workers left in the broker", DAY, clean_queues)
 
 
 def broker_options(settings: Settings) -> tuple[str, dict[str, Any]] | None:
-    """Returns the fleet's brokers as kombu's URL and transport options, or None without a fleet. Raises
+    """Returns the fleet's brokers as kombu's URL and transport options, or None if there is no fleet. Raises
     ConfigError."""
     given = settings.broker or ((settings.store,) if settings.store else ())
     if not given:
@@ -100,8 +101,8 @@ def broker_options(settings: Settings) -> tuple[str, dict[str, Any]] | None:
 
 
 async def _messages(scene: CleanupScene, connection: Any, lanes: set[str]) -> Removed:
-    """Removes or counts messages with outdated tickets, first unacknowledged messages and then those of each
-    lane."""
+    """Removes or counts messages with outdated tickets: first the unacknowledged ones, then those in the
+    queue of each lane."""
     found = Removed()
     for look in (
         partial(_unacked, connection),

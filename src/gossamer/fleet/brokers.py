@@ -1,5 +1,5 @@
-"""Broker URLs (docs/stores.md): converts them for kombu, and checks that brokers answer, grant the rights
-that Celery needs, and keep messages when they are full."""
+"""Converts broker URLs (docs/stores.md) for kombu. Checks that brokers answer, grant the rights that Celery
+needs, and do not discard messages when they are full."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SENTINEL = ("master_name", "sentinel_kwargs")
 
 
 class KombuBroker(NamedTuple):
-    """A broker in kombu's terms."""
+    """One or several brokers in the form that kombu expects."""
 
     urls: tuple[str, ...]
-    """Several URLs are the Sentinels of one service."""
+    """The URLs. If there are several, they are the Sentinels of one service."""
     options: dict[str, Any]
     """Transport options of kombu."""
 
@@ -54,7 +54,8 @@ def kombu_url(url: str) -> KombuBroker:
 
 
 def all_of(brokers: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """Converts a list of brokers for Celery, which tries the next one when one fails. Raises ConfigError."""
+    """Converts a list of brokers for Celery. If a broker fails, Celery tries the next one. Raises
+    ConfigError."""
     urls, options = list[str](), dict[str, Any]()
     for broker in brokers:
         one = kombu_url(broker)
@@ -161,15 +162,15 @@ def import_kombu() -> Any:
 
 
 def check_brokers(brokers: Sequence[str], lanes: Sequence[str]) -> None:
-    """Raises StoreError, which names all brokers, if none can be used for these lanes."""
+    """Raises StoreError, whose message lists all brokers, if none can be used for these lanes."""
     said = [why_unusable(one, lanes) for one in brokers]
     if all(said):
         raise StoreError(f"no broker can be used; tried {'; '.join(said)}")
 
 
 def why_unusable(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
-    """Returns why a broker cannot be used for these lanes, in one line with its URL. Returns '' if it can be
-    used."""
+    """Returns one line with the URL of a broker and why it cannot be used for these lanes. Returns '' if it
+    can be used."""
     kombu = import_kombu()
     (places, options), said = all_of([broker]), ""
     for place in places:
@@ -192,8 +193,8 @@ def why_unusable(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str
 
 
 def eviction_policy(broker: str, seconds: float = 5.0) -> str:
-    """Returns the policy by which a full Redis evicts messages. Returns '' if it evicts none, is not Redis,
-    or does not report its policy."""
+    """Returns the policy by which a full Redis broker evicts messages. Returns '' if the broker evicts none,
+    is not Redis, or does not report its policy."""
     kombu = import_kombu()
     places, options = all_of([broker])
     for place in places:
@@ -222,7 +223,7 @@ def _allowed(channel: Any, lanes: Sequence[str]) -> None:
         listening.psubscribe(f"{channel.keyprefix_fanout}{MAILBOX}")
         listening.subscribe(
             f"{channel.keyprefix_fanout}celeryev/worker.online"
-        )  # needs the same rights as publishing
+        )  # this needs the same rights as publishing
         for _ in range(2):
             listening.get_message(timeout=5)
 

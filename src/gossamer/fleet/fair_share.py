@@ -20,7 +20,8 @@ HUNGRY_S = 0.5
 
 
 class FairShares:
-    """The capacity of a process. `most()` returns the maximum number of claims of all crawls together."""
+    """Divides the capacity of a process among its crawls. `most()` returns the maximum number of claims of
+    all crawls together."""
 
     def __init__(self, most: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
         self.most, self._clock = most, clock
@@ -39,10 +40,10 @@ class FairShares:
         self._shares.pop(name, None)
 
     def ask(self, share: CrawlShare) -> int:
-        """Returns how many claims a share may make now."""
+        """Returns how many claims a crawl may make now."""
         most, now = self.most(), self._clock()
-        # a smaller number of claims does not justify a call; a crawl of weight 1 may be ahead by this many
-        # claims
+        # the minimum number of claims that justifies a call, and by how many claims a crawl of weight 1 may
+        # be ahead of the others
         quantum = max(1, most // 10)
         free = most - sum(one.busy for one in self._shares.values())
         hungry = [one for one in self._shares.values() if one is not share and one.hungry_until > now]
@@ -56,10 +57,10 @@ class FairShares:
         if free < quantum:
             share.hungry_until = now + HUNGRY_S
             return 0
-        return free  # `took` shows whether the crawl wanted them
+        return free  # `took` records whether the crawl used them
 
     def took(self, share: CrawlShare, claims: int) -> None:
-        """Records how many claims a share made after an offer."""
+        """Records how many claims a crawl made of those it was offered."""
         share.busy += claims
         share.passed += claims / share.weight
         share.hungry_until = self._clock() + HUNGRY_S if claims else 0.0

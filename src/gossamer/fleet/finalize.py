@@ -1,5 +1,5 @@
-"""Ends the crawls of a fleet. When no claims are in flight, one process closes all parts of the outputs and
-then sets the final state."""
+"""Finalizes the crawls of a fleet. When no claims are in flight, one process closes all parts of the outputs
+and then sets the final state."""
 
 from __future__ import annotations
 
@@ -38,25 +38,27 @@ ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
 SWEEP_INTERVAL_S = 5.0
 """Seconds between searches for claims with expired leases."""
 SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
-"""Returns the setup of a crawl for the process with this segment."""
+"""A function that returns the setup of a crawl for the process that writes a given segment of its outputs."""
 
 
 class CrawlEnding:
-    """Ends crawls of the fleet. Any process may do this, one at a time."""
+    """Finalizes crawls of the fleet. Any process may do this, but only one at a time for each crawl."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._tasks, self._census = store, FleetCrawls(store), CrawlStatistics(store)
         self._swept = dict[str, float]()
 
     async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Advances a crawl that is stopping, cancelling or ending by one step, if it is ready."""
+        """If a crawl is stopping, cancelling or ending, takes the next step of its finalization, if the crawl
+        is ready for it."""
         if task.state in ENDS:
             if await self._census.in_flight(task.name):
                 await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
                 if await has_active_producer(self._store, task.name):
-                    # a `submit` that adds URLs sees the state within a second and stops, or its lease expires
+                    # wait: a `submit` that adds URLs sees the state within a second and stops, or its lease
+                    # expires
                     return
                 await drop_queue(self._store, task.name)
             _, reason = await Crawls(self._store).state(task.name)  # a gate may have set the reason
@@ -78,20 +80,20 @@ class CrawlEnding:
         return (await crawl_counts(self._store, name))["open"] > 0
 
     async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Requeues claims with expired leases. All workers of the crawl may be dead, and no worker starts a
-        crawl that is to end."""
+        """Requeues claims with expired leases. This is needed here because all workers of the crawl may be
+        dead, and workers do not join a crawl in this state."""
         if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP_INTERVAL_S:
             return
         self._swept[task.name] = time.monotonic()
         try:
             how = policy((await setup_of(task, "")).job.settings)
-        except ConfigError:  # this machine lacks the key to unpack the job
+        except ConfigError:  # this machine lacks the key that decrypts the job
             how = Policy()
         await Frontier(self._store, task.name, how).everywhere.requeue_expired()
 
     async def _conclude(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Finishes a crawl that visited all of its URLs. Stores the quality of its sites for later runs.
-        Marks stored items as gone if their sites no longer have them."""
+        """Concludes a crawl that has visited all of its URLs. Stores the quality of its sites for later runs.
+        Marks stored items as gone if their sites no longer contain them."""
         try:
             setup = await setup_of(task, "")
             sites = site_files.load_all(setup.job.targets, setup.job.args, ())
@@ -116,13 +118,13 @@ class CrawlEnding:
             )
 
     async def _sealed(self, task: FleetCrawl, setup_of: SetupOf) -> bool:
-        """Returns whether all parts of the outputs are closed. Each process closes its own parts, and this
-        function closes those of dead processes."""
+        """Closes the parts of the outputs whose processes are dead. Living processes close their own parts.
+        Returns whether all parts are closed."""
         left = await self._segments(task.name)
         crew = WorkerRecords(self._store)
         for segment in left:
             if not await crew.name(f"{task.name}/{segment}", "seal"):
-                return False  # its process is alive and will close the part
+                return False  # the process is alive and will close its part
         for segment in left:
             try:
                 await self._seal(await setup_of(task, segment))
@@ -147,7 +149,8 @@ class CrawlEnding:
             parts.release()
 
     async def _segments(self, name: str) -> set[str]:
-        """Returns the segments, which are the ids of the processes that wrote parts of a crawl's outputs."""
+        """Returns the names of all segments (parts of a crawl's outputs, one for each process that wrote
+        rows)."""
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.hkeys(f"{tag(bucket)}{name}:f")

@@ -12,7 +12,7 @@ from gossamer.store.store import Store
 
 
 class Heartbeat:
-    """The heartbeat of the process `segment` for one crawl."""
+    """The heartbeat of one process for one crawl. `segment` names the process's part of the outputs."""
 
     def __init__(self, store: Store, crawl: str, segment: str) -> None:
         self._crew, self._crawls = WorkerRecords(store), Crawls(store)
@@ -20,7 +20,7 @@ class Heartbeat:
         self._name, self._given = f"{crawl}/{segment}", 0.0
 
     async def give(self) -> bool:
-        """Starts or renews the heartbeat. Returns False if another process is closing the part."""
+        """Starts or renews the heartbeat. Returns False if another process is closing this process's part."""
         began = time.monotonic()
         mine = await self._crew.name(self._name, self._segment)
         if mine:
@@ -28,8 +28,8 @@ class Heartbeat:
         return mine
 
     async def ours(self) -> None:
-        """Raises InUse if another process may have closed the part, because this process paused for longer
-        than its heartbeat lasts."""
+        """Raises InUse if another process may have closed this process's part of the outputs. This happens if
+        this process was paused for longer than its heartbeat lasts."""
         silent = time.monotonic() - self._given
         if silent < DEAD_AFTER_S / 2:
             return
@@ -40,5 +40,5 @@ class Heartbeat:
             )
 
     async def end(self) -> None:
-        """Ends the heartbeat."""
+        """Ends the heartbeat, so that the segment's name is free."""
         await self._crew.release_name(self._name, self._segment)

@@ -1,9 +1,9 @@
 """Checks each message of the broker before Celery reads it. A malformed message is acknowledged, counted and
 kept in the store.
 
-A valid message only names a slot. Losing one costs seconds, because the keeper sends another. Therefore
-everything that is not exactly a slot message is refused here. Some malformed messages would make Celery end
-the worker.
+A valid message only names a slot. If a message is lost, only seconds are lost, because the keeper sends
+another. Therefore every message that does not have exactly the form of a slot message is refused here. Some
+malformed messages would otherwise make Celery end the worker.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _json: Any = importlib.import_module("kombu.utils.json")
 log = logging.getLogger("gossamer.worker")
 
 VERSION = 1
-"""Version of the message format."""
+"""The version of the message format."""
 TASK = "gossamer.slice"
 MAX_BODY_BYTES = 64 << 10
-"""Maximum size of a body that is read, in bytes. A slot message has 200 bytes."""
+"""The maximum size in bytes of a body that is read. A slot message has 200 bytes."""
 SHOWN_CHARS = 200
 """Number of characters of a malformed body that are kept."""
 REPEAT_S = 60.0
-"""Seconds until the same fault is logged again."""
+"""Seconds after which the same fault is logged again."""
 _NEVER = ("eta", "expires")
 """Headers that make Celery delay or discard a message."""
 
@@ -44,7 +44,7 @@ class Malformed(NamedTuple):
     """A refused message."""
 
     at: float
-    """Seconds since the epoch."""
+    """When the message was refused, in seconds since the epoch."""
     queue: str
     reason: str
     body: str
@@ -86,7 +86,7 @@ refused = RefusedMessages()
 
 
 class Unreadable:
-    """Placeholder for an item of a Redis list that is not JSON."""
+    """Stands for an item of a Redis list that is not JSON."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -104,12 +104,12 @@ def _compressed(*_: object) -> bytes:
 
 
 over_redis.loads = _loads
-for _kind in list(compression.encoders()):  # otherwise a small message could expand to gigabytes
+for _kind in list(compression.encoders()):  # a small message could expand to gigabytes
     compression.register(_compressed, _compressed, _kind, aliases=[])
 
 
 class _Checked:
-    """A Redis transport that refuses list items that are not envelopes of kombu."""
+    """A mixin for Redis transports. It refuses list items that are not envelopes of kombu."""
 
     def _deliver(self, message: Any, queue: str) -> None:
         if fault := envelope_fault(message):
@@ -124,8 +124,8 @@ class _Checked:
 
 class _QoS(over_redis.QoS):  # type: ignore[misc] # kombu is untyped
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
-        """Restores a message as kombu does. Refuses an entry that is not a message. kombu would find it again
-        and again."""
+        """Restores an unacknowledged message, as kombu does. Refuses an entry that is not a message, because
+        kombu would find it again and again."""
         with self.channel.conn_or_acquire(client) as connection:
             raw = connection.hget(self.unacked_key, tag)
             found: Any = [] if raw is None else _loads(raw.decode("utf-8", "replace"))
@@ -154,13 +154,13 @@ class _SentinelChannel(over_redis.SentinelChannel):  # type: ignore[misc] # komb
 
 
 class Transport(_Checked, over_redis.Transport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis transport, with checks of each message."""
+    """kombu's Redis transport, which also checks each message."""
 
     Channel = _Channel
 
 
 class SentinelTransport(_Checked, over_redis.SentinelTransport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis Sentinel transport, with checks of each message."""
+    """kombu's Redis Sentinel transport, which also checks each message."""
 
     Channel = _SentinelChannel
 
@@ -283,7 +283,7 @@ def _limits(found: Any) -> bool:
 
 
 class Consumer(consumer.Consumer):  # type: ignore[misc] # Celery is untyped
-    """Celery's consumer, restricted to messages without a `slot_fault`."""
+    """Celery's consumer. It accepts only messages for which `slot_fault` returns ''."""
 
     def create_task_handler(self, *args: Any, **options: Any) -> Callable[[Any], None]:
         """Returns the function that handles each message."""

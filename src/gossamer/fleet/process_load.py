@@ -1,4 +1,4 @@
-"""Limits the claims of a process. The limit is lower when memory is scarce or the CPU cannot keep up."""
+"""Limits the claims of a process. The limit falls when memory is scarce or the CPU cannot keep up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gossamer.config.resources import free_memory_share, resident_memory
 
 MAX_LOOP_DELAY_S = 0.5
-"""Seconds by which the event loop may be late before the process claims less."""
+"""The delay of the event loop in seconds above which the process claims less."""
 
 
 def allowed_claims(most: int, *, used: int, limit: int, free: float, pace: float) -> int:
@@ -24,7 +24,7 @@ def allowed_claims(most: int, *, used: int, limit: int, free: float, pace: float
 
 
 class ProcessLoad:
-    """The memory and the pace of this process, measured from time to time."""
+    """Measures the memory and the pace of this process from time to time, and limits its claims."""
 
     def __init__(self, most: Callable[[], int], limit: int) -> None:
         """`most` returns the maximum number of claims. The process is replaced above `limit` bytes of
@@ -33,7 +33,7 @@ class ProcessLoad:
         self._used, self._free = 0, 1.0
 
     def late(self, seconds: float) -> None:
-        """Records by how many seconds the event loop woke late. Also checks the memory."""
+        """Records how many seconds late the event loop woke up. Also checks the memory."""
         self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
         self._used, self._free = resident_memory(), free_memory_share()
 

@@ -1,9 +1,9 @@
-"""Versions of site files in a fleet. A worker that lacks a site's file, or has another version of it, leaves
-the site's hosts to workers that have the fleet's version. The reasons are recorded in the store and in the
-log.
+"""Compares the versions of site files in a fleet. A worker that lacks a site's file, or has another version
+of it, leaves the site's hosts to workers that have the fleet's version. It records the reason in the store
+and in the log.
 
-Site files are never sent to other machines. If a file is edited on a machine that ran the fleet's version
-until now, the edit becomes the fleet's next version. A machine that never had the fleet's version only
+Site files are never sent to other machines. If a file is edited on a machine that has run the fleet's version
+so far, the edited file becomes the fleet's next version. A machine that never had the fleet's version only
 reports the difference.
 """
 
@@ -32,7 +32,7 @@ log = logging.getLogger("gossamer.worker")
 
 
 class MissingSites:
-    """The crawls and sites that one process of a worker does no work for, with the reasons."""
+    """The crawls and sites on which one process of a worker does not work, with the reasons."""
 
     def __init__(self, store: Store, worker: str, versions: SiteVersions) -> None:
         self._refusals, self._worker, self._versions = Refusals(store), worker, versions
@@ -41,12 +41,13 @@ class MissingSites:
 
     @property
     def crawls(self) -> set[str]:
-        """Returns the crawls that this process refuses, or for which it lacks a site."""
+        """The crawls that this process refuses, or of which it lacks a site's file."""
         return set(self._of)
 
     async def say(self, crawl: str, lacks: dict[str, str]) -> None:
-        """Records which sites of a crawl this process skips, and why, by site ('' is the whole crawl). Logs
-        new reasons. Reasons for single sites are logged at most once per slice."""
+        """Records which sites of a crawl this process skips. `lacks` maps each site to the reason; the key ''
+        means the whole crawl. Logs new reasons. Reasons for single sites are logged at most once per
+        slice."""
         known = self._of.pop(crawl, {})
         for site in sorted(known.keys() | lacks.keys()):
             if known.get(site) != lacks.get(site):
@@ -66,8 +67,8 @@ class MissingSites:
         self._logged.clear()
 
     async def leaves(self, task: FleetCrawl, setup_of: Callable[[FleetCrawl, str], Awaitable[Setup]]) -> bool:
-        """Returns whether another worker must end the crawl: this machine lacks a part of the crawl, and
-        another worker lacks nothing."""
+        """Returns whether finalizing the crawl must be left to another worker, because this machine lacks
+        files of the crawl and another worker has all of them."""
         if task.name not in self._of:
             try:
                 await self.say(task.name, self._versions.lacks(task, await setup_of(task, "")))
@@ -86,14 +87,14 @@ class SiteVersions:
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Returns the sites of a crawl that this machine lacks, with the reasons. Also stores them in
-        `setup`. Files that were edited here become the fleet's versions. Raises ConfigError if this
-        machine cannot serve the crawl."""
+        """Returns the sites of a crawl whose files this machine lacks, with the reasons. Also stores these
+        sites in `setup`. Files that were edited on this machine become the fleet's versions. Raises
+        ConfigError if this machine cannot serve the crawl."""
         if not task.sites:
             return {}
         force = task.sites
         ours, edits, lacks = self._look(task.name, force, setup)
-        if edits or lacks:  # other machines may have changed their files a moment ago
+        if edits or lacks:  # look again, because other machines may have changed their files a moment ago
             force = await self._tasks.edit(task.name, edits)
             ours, edits, lacks = self._look(task.name, force, setup)
         reaches = await self._reaches(task.name, {name: force[name] for name in lacks}) if lacks else {}
@@ -106,12 +107,12 @@ class SiteVersions:
         return lacks
 
     def lacks(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Returns the sites of a crawl that this machine lacks, with the reasons. Raises ConfigError if files
-        cannot be read."""
+        """Returns the sites of a crawl whose files this machine lacks, with the reasons. Raises ConfigError
+        if files cannot be read."""
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
     def same(self, task: FleetCrawl, bench: CrawlWorker, lacks: dict[str, str]) -> bool:
-        """Returns whether the site files have not changed since `bench` was made, neither here nor in the
+        """Returns whether the site files are unchanged since `bench` was created, on this machine and in the
         fleet."""
         return (
             bench.setup.sites == task.sites
@@ -120,7 +121,8 @@ class SiteVersions:
         )
 
     async def serve(self, task: FleetCrawl, bench: CrawlWorker, lanes: Sequence[str], region: str) -> None:
-        """Also claims hosts that other workers set apart, if all files of their sites are here."""
+        """Makes this worker also claim hosts that other workers left to workers with their sites' files, if
+        this machine has these files."""
         lacks = bench.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
         served = served_heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
@@ -132,8 +134,8 @@ class SiteVersions:
     def _look(
         self, crawl: str, force: dict[str, str], setup: Setup
     ) -> tuple[dict[str, str], list[Edit], dict[str, str]]:
-        """Compares the site files here with the fleet's versions. Returns the unchanged versions, the edits,
-        and the missing sites with the reasons."""
+        """Compares the site files on this machine with the fleet's versions. Returns the versions that are
+        equal, the edits, and the missing sites with the reasons."""
         faults: list[str] = []
         found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)
@@ -154,8 +156,8 @@ class SiteVersions:
         return ours, edits, lacks
 
     async def _reaches(self, crawl: str, force: dict[str, str]) -> dict[str, SiteReach] | None:
-        """Returns the reach (hosts and needed workers) of sites in these versions, or None if the reach of
-        any of them is unknown."""
+        """Returns for each site its reach in the given version: its hosts and the workers that it needs.
+        Returns None if the reach of any site is unknown."""
         found: dict[str, SiteReach] = {}
         for (name, version), raw in zip(
             force.items(), await self._tasks.site_reaches(crawl, list(force)), strict=True
@@ -166,8 +168,8 @@ class SiteVersions:
         return found
 
     def _ran(self, crawl: str) -> dict[str, str]:
-        """Returns the versions that this machine last ran for a crawl with site files from this folder, by
-        site."""
+        """Returns by site the versions that this machine last ran for a crawl, with site files from the
+        current folder of sites."""
         try:
             found: dict[str, str] = json.loads((self._data / crawl / "sites.json").read_text()).get(
                 self._sites, {}

@@ -1,5 +1,5 @@
-"""A process of a worker. It runs one slice after another, and keeps its event loop and its connections
-between slices."""
+"""A worker's process that crawls. It runs one slice after another, and keeps its event loop and its
+connections between slices."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gossamer.state.slots import RENEW_INTERVAL_S, Slots
 from gossamer.store.store import Store
 
 MAX_OUTAGE_S = 40.0
-"""Seconds for which a slice waits for a store that does not answer. It is less than the time a slice may
-hang."""
+"""Seconds for which a slice waits for a store that does not answer. This is less than the time for which a
+slice may hang."""
 TICK_S = 0.5
-"""Seconds between checks whether the worker was ordered to stop."""
+"""Seconds between checks for an order to stop the worker."""
 AWAY_STOP_S, STOP_S = 6.0, 7.8
-"""Seconds in which a slice must end after an order to stop. `AWAY_STOP_S` applies if the store does not
-answer, and `STOP_S` if it does. Claims that the slice still holds then are visited again."""
+"""Seconds within which a slice must end after an order to stop. `AWAY_STOP_S` applies if the store does not
+answer, and `STOP_S` if it does. Claims that the slice still holds after that time are visited again later."""
 LAST_CALLS_S = 0.3
-"""Seconds allowed for the last calls to a store that may not answer."""
+"""Seconds within which the last calls to a store that may not answer must return."""
 log = logging.getLogger("gossamer.worker")
 
 
 class SliceProcess:
-    """Runs the slices of one process."""
+    """Runs the slices of one process of a worker."""
 
     def __init__(self, me: WorkerProcess) -> None:
         self.me = me
@@ -105,8 +105,8 @@ class SliceProcess:
                 await self._forget()
 
     async def _forget(self) -> None:
-        """Closes the store and everything that uses it after the store has changed. The next slice opens the
-        new one."""
+        """Closes the connection to the store and everything that uses it, because the store was replaced. The
+        next slice opens the new store."""
         works, store, self._works, self._store = self._works, self._store, None, None
         if works is not None:
             await works.close(forget=True)

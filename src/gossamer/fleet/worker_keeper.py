@@ -1,5 +1,5 @@
-"""The keeper runs beside Celery in each worker's main process. It sends heartbeats, obeys orders, and keeps
-the fleet's slots filled.
+"""The keeper is a thread that runs next to Celery in each worker's main process. It sends heartbeats, obeys
+orders, and keeps the fleet's slots filled.
 
 Liveness does not depend on redelivered messages. The keeper that has the lead checks every two seconds which
 slots are free, and sends a message for each. All times come from the store's clock, and no message contains a
@@ -35,7 +35,8 @@ REPEAT_ERROR_S = 60.0
 ORDER_INTERVAL_S = 1.0
 
 Send = Callable[[str, int, str], None]
-"""Sends the message for a slot (lane, slot, ticket). Raises an error if the broker does not take it."""
+"""A function that sends the message for a slot, given the lane, the slot's number and the ticket. It raises
+an error if the broker does not accept the message."""
 
 
 class WorkerKeeper:
@@ -72,16 +73,16 @@ class WorkerKeeper:
         self._malformed.append({**message, "worker": self.me.name})
 
     def end(self, seconds: float) -> None:
-        """Ends the keeper and deletes the worker's record, if that is possible within this many seconds."""
+        """Ends the keeper and deletes the worker's record, if that is possible within `seconds`."""
         self._over.set()
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the event loop is closed
                 self._loop.call_soon_threadsafe(self._woken.set)
-        if self._thread.ident is not None:  # otherwise the worker ended before it was ready
+        if self._thread.ident is not None:  # otherwise the thread was never started
             self._thread.join(seconds)
 
     async def _rest(self, seconds: float) -> None:
-        """Sleeps for this many seconds, or until the keeper ends."""
+        """Sleeps for `seconds`, or until the keeper ends."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._woken.wait(), seconds)
 
@@ -91,14 +92,14 @@ class WorkerKeeper:
             try:
                 await asyncio.create_task(
                     self._until_it_breaks()
-                )  # in its own task, because a failing group leaves its task half cancelled
+                )  # a task of its own, because a failing task group leaves its task half cancelled
             except* GossamerError as errors:
                 said = str(errors.exceptions[0])
                 if said != told or time.monotonic() > silent:  # a warning every second would be too often
                     log.warning("%s; trying again", said)
                     told, silent = said, time.monotonic() + REPEAT_ERROR_S
                 await self._rest(1)
-            except* Exception:  # without a keeper no slot would be filled
+            except* Exception:  # go on, because without a keeper no slot would be filled
                 log.exception("the keeper met a bug and begins anew")
                 await self._rest(1)
 

@@ -1,17 +1,19 @@
 """The cold store keeps the tails of long queues on disk, so that they do not fill the memory of the
-frontier's store. `cold_spill.lua` decides which URLs become cold, and the spiller moves them there and back.
+frontier's store. `cold_spill.lua` decides which URLs become cold, and the spiller moves them to the cold
+store and back.
 
 A row holds several queue entries of one bucket, host and level. Each entry has a number, and the row is
 identified by the number of its last entry. Numbers only grow. If a kill causes a row to be written twice, the
-reader meets the entries in order and skips the repeated ones. The frontier's store records which entries are
-cold and which came back. Rows that it does not mention are ignored.
+reader gets the entries in order and skips the repeated ones. The frontier's store records which entries are
+cold and which have been brought back. Rows that it does not mention are ignored.
 
 The spiller empties the outbox and refills hosts whose queue runs low. Every worker of a crawl has a spiller,
-and a short lease decides which one works. The lease only avoids duplicate work. Every move is checked against
-entry numbers (`cold_written.lua`, `cold_refill.lua`), so a paused spiller or a kill between two steps neither loses nor
-repeats a URL. Rows are written to the cold store after the frontier's store has them on disk, and deleted
-after the frontier's store has their return on disk. After a power failure, each URL is in at least one of the
-two.
+and a short lease decides which one works. The lease only avoids duplicate work. It is not needed for
+correctness: every move is checked against entry numbers (`cold_written.lua`, `cold_refill.lua`), so a paused
+spiller or a kill between two steps neither loses nor repeats a URL. Entries are written to the cold store
+only when the frontier's store has them on disk. They are deleted from the cold store only when the frontier's
+store has stored on disk that they were brought back. After a power failure, each URL is therefore in at least
+one of the two stores.
 """
 
 from __future__ import annotations
@@ -42,16 +44,17 @@ if TYPE_CHECKING:
 log = logging.getLogger("gossamer.worker")
 
 DEFAULT_HOT_URLS = 512
-"""Number of URLs per host and level that stay in the store's memory."""
+"""The default number of URLs per host and level that stay in the store's memory."""
 MAX_ROW_ENTRIES = 256
-"""Maximum number of entries in a row."""
+"""The maximum number of queue entries in one row."""
 T = TypeVar("T")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 
 
 class ColdEntry(NamedTuple):
-    """One row: packed entries of one host and level. `last` is the number of its last entry."""
+    """One row of the cold store: packed entries of one host and level. `last` is the number of its last
+    entry."""
 
     host: str
     level: int
@@ -60,24 +63,25 @@ class ColdEntry(NamedTuple):
 
 
 class Cold(Protocol):
-    """The cold store of one crawl."""
+    """The interface of the cold store of one crawl."""
 
     away: float | None
-    """The `time.monotonic()` at which the cold store began to fail; None while it works."""
+    """The time (`time.monotonic()`) since which the cold store fails. None while it works."""
 
     async def try_out(self) -> None:
-        """Raises if the cold store accepts no rows."""
+        """Raises ColdError if the cold store accepts no rows."""
 
     async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
-        """Stores rows. When this returns, they are as durable as the backend makes a finished write."""
+        """Stores rows. When this call returns, the rows are as durable as the backend makes any completed
+        write."""
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
         """Returns the first `n` pairs (number, entry) whose number is greater than `after`, in ascending
         order."""
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """Deletes rows that are no longer needed. `upto` has (host, level, number), and every row up to that
-        number goes."""
+        """Deletes rows that are no longer needed. For each (host, level, number) in `upto`, deletes all rows
+        up to that number."""
 
     async def drop(self) -> None:
         """Deletes all rows."""
@@ -87,8 +91,8 @@ class Cold(Protocol):
 
 
 def pack_rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
-    """Packs (host, level, number, entry) tuples into rows of at most ROW entries. The input is sorted by
-    number."""
+    """Packs (host, level, number, entry) tuples, which must be sorted by number, into rows of at most
+    MAX_ROW_ENTRIES entries."""
     groups: dict[tuple[str, int], list[tuple[int, bytes]]] = {}
     for host, level, number, entry in entries:
         groups.setdefault((host, level), []).append((number, entry))
@@ -100,8 +104,8 @@ def pack_rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]
 
 
 def unpack_rows(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, bytes]]:
-    """Returns the first `n` entries whose number is greater than `after`. `blobs` are sorted by their last
-    number."""
+    """Returns the first `n` entries whose number is greater than `after`. `blobs` must be sorted by their
+    last number."""
     found: list[tuple[int, bytes]] = []
     for blob in blobs:
         for number, entry in _decode(blob):
@@ -114,7 +118,7 @@ def unpack_rows(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, b
 
 
 class ColdFiles:
-    """The cold store of an embedded store: one SQLite file per crawl."""
+    """The cold store that belongs to an embedded store: one SQLite file per crawl."""
 
     away: float | None = None
 
@@ -124,7 +128,7 @@ class ColdFiles:
         self._lock = threading.Lock()
 
     async def try_out(self) -> None:
-        """Does nothing: the folder exists and is locked."""
+        """Does nothing, because the crawl's folder exists and is locked."""
 
     async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
         """Writes the rows in one synced transaction."""
@@ -199,8 +203,8 @@ class ColdFiles:
 
 
 class ColdServer:
-    """The cold store on a server that speaks the Redis protocol and keeps sorted sets on its disk, such as
-    Kvrocks: one sorted set per host and level."""
+    """A cold store on a server that speaks the Redis protocol and keeps its data on disk, such as Kvrocks.
+    There is one sorted set per host and level."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self.store, self.crawl = store, crawl
@@ -224,7 +228,7 @@ class ColdServer:
         await self._do(pipe.execute(), writes=True)
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
-        """Reads pages of rows until it has `n` entries."""
+        """Reads rows page by page until there are `n` entries."""
         found: list[tuple[int, bytes]] = []
         page, first = 4, after
         while len(found) < n:
@@ -241,14 +245,14 @@ class ColdServer:
         return found
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """Deletes rows by score."""
+        """Deletes rows by their scores, which are entry numbers."""
         pipe = self.store.client.pipeline(transaction=False)
         for host, level, last in upto:
             pipe.zremrangebyscore(self.key(bucket, host, level), "-inf", last)
         await self._do(pipe.execute())
 
     async def drop(self) -> None:
-        """Deletes all keys found by a scan."""
+        """Finds all keys of the crawl with a scan and deletes them."""
         cursor: Any = 0
         while True:
             cursor, found = await self._do(
@@ -289,13 +293,13 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
     means that there is no cold store and all URLs stay hot.
 
     `setting` is None, `off` or a URL, in which `?hot=N` sets the number. `folder` is the folder of the crawl
-    if the embedded store is used, else None. Raises ConfigError.
+    if the embedded store is used, otherwise None. Raises ConfigError.
     """
     if setting == "off" or (setting is None and folder is None):
         return None, 0
     address, hot = parse_cold(setting or "sqlite:")
     if address != "sqlite:":
-        parse(address, "cold")  # here, so that errors name the setting `cold`
+        parse(address, "cold")  # checked here, so that errors name the setting `cold`
         return ColdServer(connect(address), crawl), hot
     if folder is None:
         raise ConfigError(
@@ -314,7 +318,7 @@ def hot_limit(setting: str | None, embedded: bool) -> int:
 
 
 def parse_cold(setting: str) -> tuple[str, int]:
-    """Splits a `cold` setting into the address and the number of hot URLs.
+    """Splits a `cold` setting into the address of the cold store and the number of hot URLs.
 
     >>> parse_cold("rediss://kv:6666?ca_file=ca.pem&hot=256"), parse_cold("sqlite:")
     (('rediss://kv:6666?ca_file=ca.pem', 256), ('sqlite:', 512))
@@ -326,27 +330,29 @@ def parse_cold(setting: str) -> tuple[str, int]:
 
 
 SPILL_CHUNK, MAX_SPILLED = 5_000, 50_000
-"""Entries moved to the cold store in one step, per bucket (SPILL_CHUNK) and in total (MAX_SPILLED)."""
+"""The number of entries that are moved to the cold store in one step: SPILL_CHUNK per bucket, and about
+MAX_SPILLED in total."""
 REFILLED_HOSTS = 200
 """Number of hosts of a bucket that are refilled in one step."""
 LEASE_MS = 5_000
 """Length of the lease in milliseconds."""
 BUSY_INTERVAL_S, IDLE_INTERVAL_S = 0.05, 0.1
-"""Seconds between rounds while URLs are cold, and otherwise."""
+"""Seconds between the spiller's rounds: the first while some URLs are cold, the second otherwise."""
 TRIM_DELAY_S = 1.0
-"""Seconds to wait before deleting cold rows that were brought back, so that many are deleted at once."""
+"""Seconds to wait before deleting rows whose entries were brought back, so that many are deleted at once."""
 LOST_AFTER_S = 10.0
 """Seconds after which URLs that are missing from the cold store are given up."""
 MAX_STORE_OUTAGE_S = 60.0
-"""Seconds for which the crawl's store may be unreachable."""
+"""How long the crawl's store may be unreachable, in seconds, before the spiller fails."""
 MAX_COLD_OUTAGE_S = 20.0
-"""Seconds for which the cold store may be unreachable. Meanwhile hosts use the URLs that they have in memory.
+"""How long the cold store may be unreachable, in seconds, before the spiller fails. Meanwhile URLs that are
+in the store's memory are crawled.
 """
 
 
 class ColdTail(NamedTuple):
-    """The cold URLs of one host and level: how many (`cold`), and the number of the last one brought back
-    (`cursor`)."""
+    """The cold URLs of one host and level. `cold`: how many there are. `cursor`: the number of the last entry
+    that was brought back."""
 
     bucket: int
     host: str
@@ -354,19 +360,19 @@ class ColdTail(NamedTuple):
     cold: int
     cursor: int
     room: int
-    """Free places in the queue of the level. `free` is the number of free places in all queues of the host
-    together."""
+    """The number of free places in the queue of this level. `free` is the number of free places in all queues
+    of the host together."""
     free: int
 
 
 class SpillerLease:
-    """The lease of the one spiller that moves a crawl's URLs."""
+    """The lease that decides which spiller moves a crawl's URLs."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self.store, self._lease, self._mine = store, keys.turn(crawl, "spill"), secrets.token_hex(8)
 
     async def ours(self) -> bool:
-        """Takes or renews the lease. Returns whether this spiller has it."""
+        """Takes or renews the lease. Returns whether this spiller holds it."""
         client = self.store.client
         if await self.store.guard(client.set(self._lease, self._mine, nx=True, px=LEASE_MS)):
             return True
@@ -375,7 +381,8 @@ class SpillerLease:
         return bool(await self.store.guard(cast(Awaitable[Any], client.pexpire(self._lease, LEASE_MS))))
 
     async def hold_durably(self) -> None:
-        """Holds the lease and waits until all earlier writes are on the store's disk."""
+        """Renews the lease with a durable write, which also waits until all earlier writes are on the store's
+        disk."""
         await write_durably(self.store, "SET", self._lease, self._mine, "PX", str(LEASE_MS))
 
 
@@ -390,7 +397,8 @@ class Spiller:
         self._missing: dict[tuple[int, str, int], tuple[int, int, float]] = {}
 
     async def run(self) -> None:
-        """Works until cancelled. Raises StoreError or ColdError if a store stays away."""
+        """Moves URLs until cancelled. Raises StoreError or ColdError if a store stays unreachable for too
+        long."""
         since: float | None = None
         await asyncio.sleep(IDLE_INTERVAL_S)  # the first requests of a crawl come before its first round
         while True:
@@ -426,7 +434,7 @@ class Spiller:
             await self._spill(buckets)
 
     async def cold_tails(self, bucket: int, hosts: list[str]) -> list[ColdTail]:
-        """Returns the cold URLs of these hosts, for each level that has some."""
+        """Returns one `ColdTail` for each level of these hosts that has cold URLs."""
         crawl = f"{keys.tag(bucket)}{self.crawl}:"
         pipe = self.store.client.pipeline(transaction=False)
         for host in hosts:
@@ -439,7 +447,7 @@ class Spiller:
             room = 4 * self.hot - int(got[2 * j + 1] or 0)
             levels = sorted((int(k) for k in fields if k[0] != "c"), reverse=True)
             if len(levels) > 1:
-                levels.insert(1, levels.pop())  # second, so that the lowest level always gets free places
+                levels.insert(1, levels.pop())  # so that the lowest level always gets free places
             found += [ColdTail(bucket, host, n, fields[str(n)], fields[f"c{n}"], 0, room) for n in levels]
         pipe = self.store.client.pipeline(transaction=False)
         for tail in found:
@@ -448,8 +456,8 @@ class Spiller:
         return [tail._replace(room=max(0, self.hot - n)) for tail, n in zip(found, lengths, strict=True)]
 
     async def _waiting(self) -> dict[int, tuple[int, int, int]]:
-        """Returns, for each bucket that has any, the numbers of entries in the outbox, hosts that run low and
-        cold URLs. Makes one call per server."""
+        """Returns for each bucket the numbers of entries in the outbox, of hosts that run low and of cold
+        URLs, unless all are 0. Makes one call per server."""
         groups = await self.store.by_server()
         calls = [(group[0], (self.crawl, *map(keys.tag, group))) for group in groups]
         found: dict[int, tuple[int, int, int]] = {}
@@ -462,8 +470,8 @@ class Spiller:
         return dict(sorted(found.items()))
 
     async def _spill(self, buckets: list[int]) -> None:
-        """Moves the first entries of these outboxes: reads them, waits until they are on the store's disk,
-        writes them to the cold store, and removes them from the outbox."""
+        """Moves the first entries of these outboxes to the cold store: reads them, waits until they are on
+        the store's disk, writes them to the cold store, and removes them from the outbox."""
         read: dict[int, list[bytes]] = {}
         size = 0
         for bucket in buckets:
@@ -490,8 +498,8 @@ class Spiller:
             left[tail.host] -= await self._refill(tail, max(0, min(tail.room, free, tail.cold)))
 
     async def _refill(self, tail: ColdTail, n: int) -> int:
-        """Brings up to `n` entries back and returns their number. With `n` = 0, only updates whether the host
-        still needs some."""
+        """Brings up to `n` entries back and returns how many were brought back. If `n` is 0, only updates
+        whether the host still needs entries."""
         where = tail.bucket, tail.host, tail.level
         got = await self.cold.read(*where, tail.cursor, n) if n else []
         lost = self._gone(tail) if n and not got else 0
@@ -516,8 +524,8 @@ class Spiller:
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
     def _gone(self, tail: ColdTail) -> int:
-        """Returns how many URLs are in neither the outbox nor the cold store, if this has lasted for
-        LOST_AFTER_S seconds. Otherwise returns 0."""
+        """Returns how many URLs are lost, because they have been neither in the outbox nor in the cold store
+        for LOST_AFTER_S seconds. Otherwise returns 0."""
         where = tail.bucket, tail.host, tail.level
         count, cursor, since = self._missing.get(where, (-1, -1, 0.0))
         if (count, cursor) != (tail.cold, tail.cursor):
@@ -526,7 +534,7 @@ class Spiller:
         return tail.cold if time.monotonic() - since > LOST_AFTER_S else 0
 
     async def _trim(self) -> None:
-        """Deletes the cold rows that were brought back, after their return is on the store's disk."""
+        """Deletes rows whose entries were brought back, after the store has this on its disk."""
         spent, self._spent = self._spent, {}
         await self._turn.hold_durably()
         for bucket, ends in spent.items():
@@ -540,7 +548,7 @@ def _entry(record: bytes) -> tuple[str, int, int, bytes]:
 
 @contextlib.asynccontextmanager
 async def run_spiller(store: Store, crawl: str, cold: Cold | None, hot: int) -> AsyncIterator[None]:
-    """Moves URLs to the cold store and back while the block runs. A permanent failure cancels the block and
+    """A context in which URLs are moved to the cold store and back. A permanent failure cancels the block and
     is raised."""
     if cold is None:
         yield

@@ -1,4 +1,4 @@
-"""The lock of a crawl. It shows whether a process runs the crawl, and which output files this process writes.
+"""The lock of a crawl shows whether a process runs the crawl, and which output files this process writes.
 
 The record of a crawl names the pid and the host of its process. The process also holds a lock on a file in
 the crawl's folder.
@@ -25,14 +25,15 @@ from gossamer.store.store import Store
 def is_running(record: Record, data: str | Path) -> bool:
     """Returns whether the crawl still has a process that runs it.
 
-    False if the crawl ended or if its process is gone. A process on another machine counts as alive, because
-    it cannot be checked. `data` is the data folder, used if the record of the crawl does not name its folder.
+    Returns False if the crawl has ended or its process has died. A process on another machine counts as
+    alive, because it cannot be checked. `data`: the data folder, which is used if the crawl's record does not
+    contain its folder.
     """
     if record.state in ENDED:
         return False
     pid, host = record.door.get("pid"), record.door.get("host")
     if record.fleet:
-        return True  # any worker of the fleet may run it
+        return True  # any worker of the fleet may run the crawl
     if host != platform.node():
         return host is not None
     if not isinstance(pid, int) or not is_alive(pid):
@@ -53,8 +54,8 @@ def _held(lock: Path) -> bool:
 
 
 async def record_process(store: Store, crawl: str, folder: str, files: list[str]) -> None:
-    """Records that this process runs a crawl, with its folder and the files that it writes, as absolute
-    paths."""
+    """Records in the store that this process runs a crawl, and the crawl's folder and output files as
+    absolute paths."""
     door = {"pid": os.getpid(), "host": platform.node(), "folder": folder, "files": files}
     await store.guard(store.client.hset(keys.record(crawl), "door", json.dumps(door)))
 
@@ -74,8 +75,8 @@ async def running_writers(store: Store, files: Collection[str]) -> list[str]:
 
 @contextlib.contextmanager
 def hold_lock(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
-    """Holds the lock of a crawl that writes `files`. Raises InUse with the pid of the process that already
-    holds it."""
+    """A context that holds the lock of a crawl. `files`: the files that the crawl writes. Raises InUse, with
+    the pid, if another process holds the lock."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         make_folder(folder)

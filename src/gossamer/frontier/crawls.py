@@ -1,5 +1,5 @@
-"""The crawls of a store: their records (specification, state, the process that runs them), the operations
-that change a state, and the removal of crawls and queues. Workers never remove anything here."""
+"""Manages the crawls of a store: their records (specification, state, the process that runs them), changes of
+their state, and the removal of crawls and queues. Workers never remove a crawl or a queue."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LEASES = ("l", "lp", "o", "rf", "rt")
 
 
 async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> None:
-    """Removes a crawl with all its keys and its URLs in the cold store. The state of hosts, which crawls
-    share, stays."""
+    """Removes a crawl with all its keys and its URLs in the cold store. The state of hosts is kept, because
+    crawls share it."""
     if cold is not None:
         await cold.drop()
     await _give_back(store, crawl)
@@ -84,8 +84,8 @@ async def forget_robots_failure(store: Store, host: str) -> None:
 
 
 async def _give_back(store: Store, crawl: str) -> None:
-    """Requeues the claims of dead processes. They hold slots of hosts that other crawls share, so this must
-    come before the removal."""
+    """Requeues the claims of dead processes. This must come before the removal of a crawl, because these
+    claims occupy slots of hosts that other crawls share."""
     left = list(range(store.buckets))
     while left:
         replies = await store.run_all(
@@ -98,8 +98,8 @@ async def _give_back(store: Store, crawl: str) -> None:
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
-    """Unlinks, page by page, the keys of a crawl for which `which` returns True. `which` gets the key without
-    the crawl's prefix."""
+    """Unlinks the keys of a crawl for which `which` returns True, page by page. `which` is called with the
+    key without the crawl's prefix."""
     async for found in store.scan(f"{{b:???}}{crawl}:*"):
         pipe = store.client.pipeline(transaction=False)
         for key in found:
@@ -113,22 +113,22 @@ ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
 """States of a crawl that has work left or in progress. In `ending`, a fleet closes the outputs."""
 SUBMITTING = "it is being submitted; if that ended early, submit it again"
-"""Why a fleet's crawl is still paused before its first URL."""
+"""The reason why a submitted crawl is still paused before it has URLs."""
 REMOVING = "removing"
-"""The state of a crawl that is being removed. It cannot be started."""
+"""The state of a crawl that is being removed. Such a crawl cannot be started."""
 
 
 _UPDATE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 return redis.call('HSET', KEYS[1], unpack(ARGV))
 """
-"""Lua script that updates an existing record. It does not create one, because the store may have been
+"""A Lua script that updates a record if it exists. It creates no record, because the store may have been
 emptied."""
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """The settings that define a crawl. All except `targets` must be the same when the crawl is resumed.
-    Other settings (limits, pace, outputs) may change."""
+    """The settings that define a crawl. All of them except `targets` must be the same when the crawl is
+    resumed. Other settings (limits, pace, outputs) may change."""
 
     targets: list[str]
     scope: str = "host"
@@ -150,15 +150,15 @@ OUTCOMES = {
     "time": "--time-limit is reached",
     "credits": "the credits of the crawl are spent",
 }
-"""Outcomes that make a crawl `limited`, with the reason that is shown."""
+"""The outcomes of a run that set the state `limited`, each with the reason that is shown."""
 
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")
-"""Settings that decide which URLs are accepted. They may change between runs. `explain` shows those of the
-last run."""
+"""Settings that decide which URLs are accepted. They may change between runs. `explain` uses the values of
+the last run."""
 
 
 class Record(msgspec.Struct):
-    """A crawl's record in the store. Times in seconds since the epoch."""
+    """A crawl's record in the store. Times are in seconds since the epoch."""
 
     name: str
     spec: Spec
@@ -167,7 +167,7 @@ class Record(msgspec.Struct):
     started_at: float
     ended_at: float | None
     spent: float
-    """Seconds of work, including the current run."""
+    """The seconds for which processes have worked on the crawl, including the current run."""
     door: dict[str, Any]
     """The `pid` and `host` of the process that runs the crawl, its `folder` and the `files` that it writes.
     Paths are absolute."""
@@ -175,28 +175,28 @@ class Record(msgspec.Struct):
     seeded: bool
     """Whether all seeds are in the frontier."""
     sites: dict[str, str] = {}
-    """Names and versions (a hash of the file) of the sites with which it runs."""
+    """The names of the crawl's sites, with the versions of their files (hashes)."""
     limits: dict[str, Any] = {}
     """The values of the settings in LIMITS in the last run."""
     idle: float = 0.0
-    """Seconds since its start in which no process worked on it."""
+    """How many seconds since its start no process has worked on the crawl."""
     fleet: bool = False
-    """Whether it was submitted, so that any worker of the fleet runs it."""
+    """Whether the crawl was submitted, so that any worker of the fleet may run it."""
     weight: int = 1
-    """Its share of a fleet's work, relative to the other crawls."""
+    """The crawl's share of a fleet's work, relative to the other crawls."""
     refreshing: bool = False
     """Whether the crawl revisits pages that it knew before (`--refresh`)."""
     precedence: int = 0
     """Crawls of a fleet with a lower precedence get only the capacity that this one leaves."""
 
     def at_work(self, now: float) -> float:
-        """Returns a clock in seconds that advances only while a process works on the crawl. `now` is the
-        store's time."""
+        """Returns the time, in seconds, of a clock that advances only while a process works on the crawl.
+        `now` is the store's time."""
         return (self.ended_at or now) - self.idle
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError if a name cannot be the name of a crawl and of its folder."""
+    """Raises UsageError if a name is not valid for a crawl and its folder."""
     if not keys.NAME.fullmatch(name):
         raise UsageError(
             f"--name {name[:100]!r}: use letters, digits, '.', '_' and '-', at most 80, a letter "
@@ -212,7 +212,7 @@ class Crawls:
         self.store = store
 
     async def names(self) -> list[str]:
-        """Returns the names of all crawls, sorted."""
+        """Returns the sorted names of all crawls."""
         found = await self._do(self.store.client.smembers(keys.CRAWLS))
         return sorted(name.decode() for name in found)
 
@@ -244,7 +244,8 @@ class Crawls:
         )
 
     async def need(self, name: str) -> Record:
-        """Returns the record of a crawl. If there is none, raises UsageError that names the existing crawls."""
+        """Returns the record of a crawl. If there is none, raises UsageError, whose message lists the
+        existing crawls."""
         record = await self.get(name)
         if record is None:
             known = ", ".join(await self.names()) or "none yet"
@@ -263,7 +264,7 @@ class Crawls:
     ) -> Record:
         """Creates the crawl, or resumes an unfinished one that has the same specification.
 
-        `refreshing`: a new crawl revisits the pages that it knew before. Raises ConfigError if the
+        `refreshing`: whether a new crawl revisits pages that were known before. Raises ConfigError if the
         specification differs, and InUse if the crawl is being removed or cancelled.
         """
         check_name(name)
@@ -309,12 +310,12 @@ class Crawls:
         await self._do(self.store.client.hset(keys.record(name), "seeded", "1"))
 
     async def state(self, name: str) -> tuple[str, str]:
-        """Returns state and reason."""
+        """Returns the state of a crawl and the reason for it."""
         state, reason = await self._do(self.store.client.hmget(keys.record(name), ["state", "reason"]))
         return (state or b"cancelled").decode(), (reason or b"").decode()
 
     async def set(self, name: str, state: str, reason: str = "") -> None:
-        """Sets the state and the reason. An end state also sets `ended_at`."""
+        """Sets the state and the reason. If the state is an end state, also sets `ended_at`."""
         fields = {"state": state, "reason": reason}
         if state in ENDED:
             fields["ended_at"] = repr(await store_time(self.store))
@@ -322,7 +323,7 @@ class Crawls:
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), *flat))
 
     async def spend(self, name: str, seconds: float) -> None:
-        """Stores how many seconds the crawl was at work, summed over all its runs."""
+        """Stores for how many seconds processes have worked on the crawl, in all its runs together."""
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), "spent", repr(seconds)))
 
     async def anchor(self, name: str, source: str, target: str) -> None:
@@ -331,8 +332,8 @@ class Crawls:
         await self._do(self.store.client.sadd(keys.anchors(name), f"{source}\t{target}"))
 
     async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]:
-        """Returns the state and all redirected seeds (from, to). Cheap enough to call every second. Raises
-        StoreChanged."""
+        """Returns the state, and all redirected seeds as pairs of source and target. The call is cheap enough
+        for every second. Raises StoreChanged."""
         pipe = self.store.client.pipeline(transaction=False)
         pipe.hget(keys.record(name), "state")
         pipe.smembers(keys.anchors(name))
@@ -347,14 +348,14 @@ class Crawls:
 
 
 async def store_time(store: Store) -> float:
-    """Returns the store's time in seconds since the epoch. It dates crawls, because the clocks of the
-    machines differ."""
+    """Returns the store's time in seconds since the epoch. Times of crawls are taken from the store, because
+    the clocks of the machines differ."""
     whole, micro = await store.guard(cast(Awaitable[Any], store.client.time()))
     return int(whole) + int(micro) / 1e6
 
 
 def _idle(record: Record, now: float) -> float:
-    """Returns the seconds in which no process worked on a crawl that is being resumed."""
+    """Returns how many seconds no process has worked on a crawl that is being resumed."""
     if record.ended_at is not None:
         return record.idle + now - record.ended_at
     return record.idle if record.fleet else max(record.idle, now - record.started_at - record.spent)

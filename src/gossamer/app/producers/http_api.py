@@ -27,7 +27,7 @@ OPTIONS = ("rows", "url", "next", "cursor", "header")
 ROWS = ("urls", "items", "results", "data")
 """Names under which the rows are looked for if `rows=` is not given."""
 REQUEST_INTERVAL_S = 0.25
-"""Seconds between the requests for two pages."""
+"""Seconds between requests for two pages of the API."""
 RETRY_WAITS_S = (1.0, 5.0, 30.0)
 """Seconds before each retry of a request that failed."""
 MAX_RETRY_AFTER_S = 300.0
@@ -38,8 +38,9 @@ _FIELDS = set(SeedLine.__struct_fields__)
 
 
 class ApiUrls:
-    """`URL OPTION=VALUE ...`: the URL of the first page, and the places of the rows, of a row's URL and of the
-    next page. `every`: seconds after which all pages are read again, None for once."""
+    """The producer for the target `URL OPTION=VALUE ...`. The URL is the first page. The options say where a
+    response contains its rows, a row's URL and the next page. `every`: seconds after which all pages are read
+    again. None: they are read once."""
 
     beside = "*"
 
@@ -57,7 +58,7 @@ class ApiUrls:
         self._collector: Collector | None = None
 
     async def open(self, collector: Collector) -> None:
-        """Puts the secrets into the headers. Raises ConfigError if one cannot be read."""
+        """Puts the secrets into the headers. Raises ConfigError if a secret cannot be read."""
         self._collector = collector
         for name, value in self.headers.items():
             try:
@@ -67,7 +68,8 @@ class ApiUrls:
             register_header(name, self.headers[name])
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields one batch per page. The position is the page that was read last: it may have grown."""
+        """Yields one batch per page. The position is the page that was read last. This page is read again,
+        because it may have grown."""
         at = position["page"] if position else self.url
         while True:
             try:
@@ -114,7 +116,8 @@ class ApiUrls:
             self._options[name] = value
 
     async def _fetch(self, url: str) -> tuple[Page, Any]:
-        """Returns a page of the API and its JSON. Raises CrawlFailed when the retries are used up."""
+        """Fetches a page of the API. Returns it with its decoded JSON. Raises CrawlFailed when the retries
+        are used up."""
         why = ""
         for wait in (*RETRY_WAITS_S, None):
             page = await self._get(url)
@@ -185,7 +188,7 @@ class ApiUrls:
         return requests, rejected
 
     def _next(self, page: Page, data: Any, at: str) -> str:
-        """Returns the URL of the next page, or ''."""
+        """Returns the URL of the API's next page, or '' if there is none."""
         link = _LINK.search(page.header("link") or "")
         value = _at(data, self._options.get("next", "next")) or (link and link[1])
         if not value or isinstance(value, bool | list | Mapping):
@@ -199,7 +202,7 @@ class ApiUrls:
 
 
 def _at(data: Any, place: str) -> Any:
-    """Returns the value at a dotted place, or None.
+    """Returns the value at a dotted path in decoded JSON, or None.
 
     >>> _at({"page": {"next": 3}}, "page.next"), _at([], "next")
     (3, None)

@@ -1,8 +1,8 @@
 """Reads a Kafka topic: URLs or JSON lines as values, with any key. Needs the extra `kafka`.
 
-Offsets are committed after the URLs were added. The seen-set recognizes a message that arrives again after a
-kill or a rebalance. Malformed messages are rejected with their offset. A topic has no end: the crawl runs
-until it is stopped.
+Offsets are committed after the URLs were added. If a message arrives again after a kill or a rebalance, the
+seen set rejects its URL. Malformed messages are rejected with their offset. A topic has no end, so the crawl
+runs until it is stopped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ POLL_TIMEOUT_MS = 500
 
 
 class KafkaUrls:
-    """`kafka://HOST:PORT/TOPIC?group=GROUP`. Several brokers are separated by commas."""
+    """The producer for a topic, `kafka://HOST:PORT/TOPIC?group=GROUP`. Several brokers are separated by
+    commas."""
 
     beside = "*"
 
@@ -43,7 +44,7 @@ class KafkaUrls:
             from aiokafka.errors import KafkaError
         except ImportError:
             raise ConfigError(f"kafka://... needs a client: {install_command('kafka')}") from None
-        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # our own messages report failures
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # gossamer's own messages report failures
         self._consumer = aiokafka.AIOKafkaConsumer(
             bootstrap_servers=self.brokers,
             group_id=self.group,
@@ -64,7 +65,7 @@ class KafkaUrls:
         self._consumer.subscribe([self.topic])
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields the messages of the partitions that are assigned to us."""
+        """Yields the messages of the partitions that are assigned to this consumer."""
         while True:
             got = await self._consumer.getmany(timeout_ms=POLL_TIMEOUT_MS, max_records=BATCH_URLS)
             requests, rejected = [], list[Rejected]()
@@ -82,8 +83,8 @@ class KafkaUrls:
                 yield UrlBatch(requests, rejected, {})
 
     async def added(self, batch: UrlBatch) -> None:
-        """Commits the offsets of what was read. A partition that was reassigned to another member of the
-        group is left to that member."""
+        """Commits the offsets of the messages that were read. Skips partitions that have meanwhile been
+        reassigned to another member of the group."""
         from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
         ends = {
@@ -96,7 +97,7 @@ class KafkaUrls:
             if ends:
                 await self._consumer.commit(ends)
         except (CommitFailedError, IllegalStateError):
-            pass  # the messages come again, and are known by then
+            pass  # the messages arrive again, and the seen set rejects them
         except KafkaError as error:
             raise StoreError(
                 f"the Kafka broker {self.brokers} does not accept the offsets: {error}; run it again"

@@ -21,13 +21,13 @@ from gossamer.model.request import Request
 CHUNK_BYTES = 1 << 18
 """The number of bytes of lines that are read at once."""
 STDIN_WAIT_S = 2.0
-"""Seconds for which standard input is awaited before the crawl begins with what has arrived."""
+"""Seconds to wait for the end of standard input before the crawl begins with the lines that have arrived."""
 
 
 class ListFile:
-    """A file of lines. Its position: the numbers of bytes (decompressed) and lines read, and the size of the
-    file at that time. A last line without a line end is read but not counted as read, because another
-    program may still be writing it."""
+    """A file of lines. Its position contains the numbers of bytes (decompressed) and lines read, and the size
+    of the file at that time. If the last line has no line end, it is read but not counted in the position,
+    because another program may still be writing it."""
 
     beside = "*"
 
@@ -38,14 +38,14 @@ class ListFile:
         """The file below the decompressor."""
 
     async def open(self, collector: Collector) -> None:
-        """Opens the file and reads a byte, so that an unreadable file is reported now."""
+        """Opens the file and reads one byte, so that an unreadable file is reported at once."""
         try:
             self._file = await asyncio.to_thread(self._opened)
         except (OSError, EOFError) as error:
             raise _unreadable(self.path, error) from error
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields batches from the position on, or from the start if the file is shorter than before."""
+        """Yields batches from the position onwards, or from the start if the file has become shorter."""
         at = position or {"at": 0, "line": 0, "size": 0}
         size = self.path.stat().st_size
         if size < at["size"]:
@@ -88,7 +88,7 @@ class ListFile:
         return file
 
     def _part(self) -> bytes:
-        """Returns some lines, or the beginning of a line that is too long."""
+        """Returns the next lines, or the beginning of a line that is too long."""
         assert self._file is not None
         part = self._file.read(CHUNK_BYTES)
         if not part or part.endswith(b"\n"):
@@ -105,7 +105,7 @@ class ListFile:
 
 
 def requests_of_lines(lines: list[bytes], source: str, number: int) -> tuple[list[Request], list[Rejected]]:
-    """Returns the requests of lines, and the rejected lines. `number`: the number of lines that come before
+    """Parses lines. Returns the requests and the rejected lines. `number`: how many lines of the file precede
     these lines."""
     requests, rejected = [], []
     for number, raw in enumerate(lines, number + 1):  # noqa: B020 - it goes on from there
@@ -122,7 +122,8 @@ def _unreadable(path: Path, error: Exception) -> UsageError:
 
 
 class StdinUrls:
-    """Standard input, read by a thread that waits until its lines are taken. It has no position."""
+    """Standard input. A thread reads it, and waits until the lines read so far are taken. It has no
+    position."""
 
     name, beside = "stdin", "*"
 
@@ -152,7 +153,7 @@ class StdinUrls:
         """Yields batches as they arrive. A batch starts with its first line and does not wait for more."""
         number, rest, over = 0, b"", False
         async for part in self._all():
-            if over:  # inside of a line that is too long
+            if over:  # inside a line that is too long
                 _, newline, part = part.partition(b"\n")
                 if not newline:
                     continue
@@ -192,8 +193,8 @@ class StdinUrls:
 
 
 def _parts(file: Any) -> Iterator[bytes]:
-    """Yields input as it arrives, without the file's buffer. The lock of the buffer would be held if the
-    program ended while no input arrives."""
+    """Yields input as it arrives, bypassing the file's buffer. Otherwise the thread would hold the buffer's
+    lock when the program ends while it waits for input."""
     read = getattr(file, "raw", file).read
     while part := read(CHUNK_BYTES):
         yield part

@@ -10,7 +10,8 @@ from gossamer.app.targets import Target
 
 
 def is_producer_target(target: Target) -> bool:
-    """Returns whether a target is read by a producer, and not at once."""
+    """Returns whether a producer reads the target during the crawl. Other targets are read before the crawl
+    begins."""
     if target.lines is not None:
         return False
     if target.kind == "list":
@@ -19,7 +20,8 @@ def is_producer_target(target: Target) -> bool:
 
 
 def producer_of(target: Target, watch: float | None = None) -> UrlProducer:
-    """Returns the producer of a target. `watch`: seconds after which a source is read again, if it can be."""
+    """Returns the producer of a target. `watch`: seconds after which the target is read again, if it is of a
+    kind that can be."""
     if target.kind == "api":
         from gossamer.app.producers.http_api import ApiUrls
 

@@ -16,7 +16,7 @@ SHORT_LIST_BYTES = 4 << 20
 
 
 class UrlBatch(NamedTuple):
-    """A batch of URLs and rejected lines, and the position behind them, which is stored after they are added.
+    """A batch of URLs and rejected lines, and the position after them, which is stored once they are added.
     `share`: the share of the input read so far, 0 to 1."""
 
     requests: list[Request]
@@ -24,26 +24,27 @@ class UrlBatch(NamedTuple):
     position: Any
     share: float | None = None
     editions: tuple[str, ...] = ()
-    """For each request, a text that distinguishes it in the seen-set from an earlier request of the same URL.
-    '' if nothing does."""
+    """For each request, a text that makes the seen set accept a URL again that was requested before. '' means
+    that a known URL is rejected."""
     trouble: str = ""
-    """What could not be read just now, as text."""
+    """A message about a source that could not be read just now, or ''."""
 
 
 class UrlProducer(Protocol):
-    """A producer."""
+    """The interface of a producer, which yields batches of URLs."""
 
     name: str
-    """The name under which its position is stored."""
+    """The name under which the producer's position is stored."""
     beside: str
-    """`*`: the producer's URLs are seeds. A host: the URLs are seeds if they are in scope of a page of that
-    host."""
+    """`*`: all URLs of the producer are seeds. A host: a URL is a seed if a link to it on a page of that host
+    would be in scope."""
 
     async def open(self, collector: Collector) -> None:
         """Checks that the producer can be read. Raises UsageError, ConfigError, StoreError."""
 
     def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields everything from a position on (None: from the start) to its end, if it has one."""
+        """Yields all batches from a position onwards (None: from the start) until the source ends, if it has
+        an end."""
 
     async def added(self, batch: UrlBatch) -> None:
         """Called when a batch is in the frontier and its position is stored."""

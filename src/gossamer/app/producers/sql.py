@@ -1,9 +1,9 @@
-"""Reads the rows of a query: from SQLite, or from PostgreSQL with the extra `postgres`. Rows are streamed,
-never all in memory.
+"""Reads the rows of a query from SQLite, or from PostgreSQL (with the extra `postgres`). Rows are streamed
+and never all held in memory.
 
-The query returns a column `url`. Its other columns may be any fields that a seed as a JSON line may have
-(docs/records.md). If the query contains `:after` and returns a column `after`, it continues after the value
-that was added last (0 at first).
+The query returns a column `url`. Its other columns may have the names of any fields that a seed in a JSON
+line may have (docs/records.md). If the query contains `:after` and returns a column `after`, an interrupted
+read continues after the last value that was added. At first `:after` is 0.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class SqlUrls:
-    """`DATABASE QUERY`: the database's URL, then the query. The URL may contain references to secrets:
-    `${env:NAME}`, `${file:PATH}`."""
+    """The producer for the target `DATABASE QUERY`: the database's URL, then the query. The URL may contain
+    references to secrets: `${env:NAME}`, `${file:PATH}`."""
 
     beside = "*"
 
@@ -57,8 +57,8 @@ class SqlUrls:
             raise UsageError(f"{mask(self.url)}: the database must be sqlite:FILE or postgresql://...")
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields all rows, or those after the position. Rows with the same value may be in two batches, so
-        only the last batch moves the position to the last value."""
+        """Yields all rows, or the rows after the position. Rows with the same `after` value may be in two
+        batches, so only the last batch moves the position to the last value."""
         done = last = _value(position["after"]) if position and self._after else 0
         rows = self._of_file(last) if self.url.startswith("sqlite:") else self._of_server(last)
         async for names, some in rows:
@@ -175,7 +175,7 @@ class SqlUrls:
 
 
 def _kept(after: Any) -> Any:
-    """Returns a value of the column `after` in a form that JSON can hold."""
+    """Converts a value of the column `after` to a form that JSON can represent."""
     if isinstance(after, bytes):
         return {"bytes": base64.b64encode(after).decode()}
     return after if after is None or isinstance(after, int | float | str) else str(after)

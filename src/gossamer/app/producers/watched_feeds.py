@@ -1,7 +1,8 @@
 """Reads a sitemap or feed at intervals and adds only new entries and entries whose lastmod changed.
 
-Requests carry the validators of the last response (ETag, Last-Modified) and use the crawl's own collector and
-egress guard. In a sitemap index, only the sitemaps whose lastmod changed or is missing are read again.
+Requests contain the validators of the last response (ETag, Last-Modified). They go through the crawl's own
+collector and egress guard. In a sitemap index, only the sitemaps whose lastmod changed or is missing are read
+again.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ REQUEST_INTERVAL_S = 1.0
 MAX_INDEX_DEPTH, MAX_REDIRECTS = 3, 5
 """The maximum depth of sitemap indexes, and the maximum number of redirects."""
 MAX_REMEMBERED_ENTRIES = 50_000
-"""The number of entries that are remembered for a sitemap, including removed entries. A sitemap with more
-entries than this keeps all of them, and one removed entry."""
+"""The number of entries that are remembered for a sitemap, including entries removed from it. If a sitemap
+has more current entries than this, all of them and one removed entry are remembered."""
 
 
 class WatchedSitemap(msgspec.Struct, omit_defaults=True):
-    """What is stored about one sitemap."""
+    """The stored state of one sitemap."""
 
     etag: str = ""
     modified: str = ""
     entries: str = ""
     """Maps fingerprints to lastmod (seconds, 0 if missing), as compressed msgpack."""
     inner: dict[str, float] = {}
-    """The sitemaps of an index, each with its lastmod. The lastmod is 0 if missing, and negative while the
-    sitemap has not been read since then."""
+    """Maps the URLs of the sitemaps in an index to their lastmod. The lastmod is 0 if missing. It is negative
+    while the sitemap has not been read since that change."""
 
 
 class WatchedFeed:
@@ -52,7 +53,7 @@ class WatchedFeed:
         self.collector: Collector | None = None
         self._known: dict[str, WatchedSitemap] = {}
         self._unread: set[str] = set()
-        """The URLs that could not be read, or not completely, in this round."""
+        """The URLs that could not be read completely in this round."""
         self._trouble = ""
 
     async def open(self, collector: Collector) -> None:
@@ -60,7 +61,7 @@ class WatchedFeed:
         self.collector = collector
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields new entries, without end."""
+        """Yields new and changed entries. Never ends."""
         self._known = msgspec.convert(position or {}, dict[str, WatchedSitemap])
         while True:
             self._trouble = ""
@@ -118,7 +119,8 @@ class WatchedFeed:
         self._known[url] = known
 
     async def _asked(self, url: str, known: WatchedSitemap) -> Page | None:
-        """Returns the response after redirects. None if there was none: the next round tries again."""
+        """Requests a sitemap and follows redirects. Returns None if there was no response; the next round
+        tries again."""
         assert self.collector is not None
         headers = {"If-None-Match": known.etag} if known.etag else {}
         if known.modified:
@@ -144,7 +146,7 @@ def _moment(entry: SitemapEntry) -> float:
 
 
 def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, float]:
-    """Returns the entries that are known for a sitemap after a response: first the removed entries, then the
+    """Returns the entries to remember for a sitemap after a response: the latest removed entries, then the
     current ones."""
     now = {_mark(one): _moment(one) for one in pages}
     gone = [(mark, at) for mark, at in seen.items() if mark not in now]
@@ -152,8 +154,8 @@ def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, floa
 
 
 def _edition(entry: SitemapEntry, seen: dict[int, float]) -> str:
-    """Returns the edition of an entry that changed since it was last seen. It makes the seen-set accept the
-    URL again."""
+    """Returns the edition of an entry, or '' if the entry is new. The edition makes the seen set accept the
+    URL of a changed entry again."""
     return str(_moment(entry)) if _mark(entry) in seen else ""
 
 

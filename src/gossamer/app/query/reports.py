@@ -26,12 +26,12 @@ BY: dict[str, Callable[[Row], str]] = {
 }
 """The groupings of a report, each with the function that returns an attempt's group. Hours are in UTC."""
 MAX_KEPT_DURATIONS = 1000
-"""The number of last durations per group that are kept for the median and the 95th percentile."""
+"""How many of a group's most recent durations are kept for the median and the 95th percentile."""
 
 
 class AttemptGroup(msgspec.Struct):
-    """A group. `good`: the share of requests that ended as pages or redirects. `seconds`: mean, median and
-    95th percentile of a request."""
+    """The figures of one group. `good`: the share of requests whose result was a page or a redirect.
+    `seconds`: the mean, median and 95th percentile of the duration of a request."""
 
     group: str
     requests: int
@@ -52,8 +52,8 @@ class _Sum:
 
 
 def report(rows: Iterable[Row], by: str) -> list[AttemptGroup]:
-    """Returns the attempts by group, those with the most requests first (hours in their order). `by`: one or
-    several of BY, joined by commas."""
+    """Groups the attempts. Returns the groups with the most requests first, but hours in chronological order.
+    `by`: one or more names of BY, separated by commas."""
     sums: dict[str, _Sum] = defaultdict(_Sum)
     names = [BY[word] for word in by.split(",")]
     for row in rows:

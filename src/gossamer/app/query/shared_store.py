@@ -1,5 +1,5 @@
-"""Reads the rows and attempts of a crawl of a shared store from any machine: from the outputs that its workers
-write, and from the store's table of attempts."""
+"""Reads the rows and attempts of a crawl in a shared store from any machine. They come from the outputs that
+its workers write and from the store's table of attempts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 class SharedCrawl:
-    """One crawl of a shared store. Use it as a context manager; its generators are ordinary ones."""
+    """One crawl of a shared store. Use it as a context manager. Its generators are synchronous."""
 
     def __init__(self, settings: Settings, crawl: str | None) -> None:
         """`crawl` is None for the only crawl of the store."""
@@ -77,16 +77,18 @@ class SharedCrawl:
 
     @property
     def is_of_fleet(self) -> bool:
-        """Whether the crawl was submitted, so that any worker may have made its rows."""
+        """Whether the crawl was submitted to a fleet, so that any worker may have written its rows."""
         return self._setup is not None
 
     @property
     def outputs(self) -> list[str]:
-        """The outputs that can be read here, in the form of -o: databases, and the parts of folders."""
+        """The outputs that can be read on this machine, in the form of -o: databases, and the parts of
+        folders."""
         return self._outputs
 
     def rows(self, sign: str, *, natural: bool = False) -> Iterator[Row]:
-        """Yields the rows that have the field `sign`. Raises UsageError if no output can be read here."""
+        """Yields the rows that have the field `sign`. Raises UsageError if no output can be read on this
+        machine."""
         specs = [one for one in self._outputs if _is_here(one)]
         if not specs:
             told = ", ".join(self._outputs) or "it has no output that can be read"
@@ -100,7 +102,8 @@ class SharedCrawl:
             yield from (row for row in read if sign in row)
 
     def attempts(self) -> Iterator[Row]:
-        """Yields the attempts: from the crawl's `--attempts` output if it has one, else from the store."""
+        """Yields the attempts: from the crawl's `--attempts` output if it has one, otherwise from the
+        store."""
         specs = [one for one in self._attempts if _is_here(one)]
         if self._attempts and not specs:
             raise ConfigError(
@@ -123,7 +126,7 @@ async def _next(batches: AsyncIterator[list[Row]]) -> list[Row]:
 
 
 def _readable(spec: str, segments: list[str]) -> list[str]:
-    """Returns the outputs of a shared output that can be read: a database itself, or each part of a folder."""
+    """Returns the readable outputs behind a shared output: the database itself, or each part of a folder."""
     if kind_of(spec):
         return [spec]
     folder, form = job_payload.folder_of(spec)

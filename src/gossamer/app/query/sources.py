@@ -1,4 +1,4 @@
-"""Reads the rows of outputs and logs, one after the other."""
+"""Yields the rows of outputs and logs one by one."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Row = dict[str, Any]
 
 
 def rows_of(spec: str) -> Iterator[Row]:
-    """Yields the rows of an output (in the form of `-o`) with JSON-ready values as in JSON lines. Raises
-    ConfigError if it cannot be read."""
+    """Yields the rows of an output, given in the form of `-o`, with values as JSON lines represent them.
+    Raises ConfigError if the output cannot be read."""
     if parse(spec).format in ("jsonl", "json"):
         yield from natural_rows_of(spec)
         return
@@ -40,8 +40,8 @@ def rows_of(spec: str) -> Iterator[Row]:
 
 
 def natural_rows_of(spec: str) -> Iterator[Row]:
-    """Yields the rows of an output with the values that its usual reader returns: dates, decimals, bytes.
-    Raises ConfigError."""
+    """Yields the rows of an output with the types of values that its usual reader returns, such as dates,
+    decimals and bytes. Raises ConfigError."""
     path, form = parse(spec)
     if form in FORMS and form != "own":
         yield from (_with_extra(row) for row in read_stored_rows(parse_sink_url(spec)))
@@ -65,7 +65,7 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
         for row in reader(Path(path)):
             yield (
                 row if form in ("jsonl", "json") else _with_extra(row)
-            )  # JSON lines keep every field at its place
+            )  # JSON lines already have every field in its place
     except (OSError, sqlite3.Error, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
 
@@ -82,7 +82,7 @@ def kept_rows(folder: Path) -> Iterator[Row]:
 
 
 def restore_types(row: Row, columns: Sequence[Column]) -> Row:
-    """Converts the texts in a row of a store back to the types of its columns."""
+    """Converts the texts in a row from a store back to the types of its columns."""
     found = dict(row)
     for column in columns:
         value = row.get(column.name)
@@ -98,7 +98,7 @@ def _with_extra(row: Row) -> Row:
 
 
 def _loose(extra: Any) -> Row:
-    """Returns the fields that had no column."""
+    """Returns the fields that had no column of their own."""
     try:
         found = decode(extra) if isinstance(extra, str) else extra
     except msgspec.DecodeError:
@@ -126,7 +126,7 @@ def _array(path: Path) -> Iterator[Row]:
 
 
 def _kinds(path: Path) -> list[tuple[Path, str]]:
-    """Returns the files of an output that has one per kind, each with its kind."""
+    """Returns the files of an output with one file per kind, each with its kind."""
     found = [(path, "page")] if path.exists() and not is_kind_link(str(path)) else []
     stem = path.name.removesuffix(path.suffix)
     kinds = sorted(path.parent.glob(f"{stem}.*{path.suffix}"))
@@ -135,7 +135,7 @@ def _kinds(path: Path) -> list[tuple[Path, str]]:
 
 
 def _tables(path: Path, guard: bool = True) -> Iterator[Row]:
-    csv.field_size_limit(2**31 - 1)  # the default limit, 128 KiB, is smaller than a text may be
+    csv.field_size_limit(2**31 - 1)  # a text may be longer than the default limit of 128 KiB
     for file, _ in _kinds(path):
         with file.open(encoding="utf-8", newline="") as opened:
             for row in csv.DictReader(opened):
@@ -157,12 +157,12 @@ def _parts(path: Path) -> Iterator[Row]:
 
 
 def to_json_values(row: Row) -> Row:
-    """Returns a row with JSON-ready values, as in JSON lines."""
+    """Returns a row with values as JSON lines represent them."""
     return {name: _said(value) for name, value in row.items()}
 
 
 def _said(value: Any) -> Any:
-    """Returns a value as in JSON lines: a time as text, a decimal as a number."""
+    """Returns a value as JSON lines represent it: a time as text, a decimal as a number."""
     if type(value) in _READY:
         return value
     if isinstance(value, datetime):
@@ -194,6 +194,6 @@ def _database(path: Path) -> Iterator[Row]:
             columns = {row[1] for row in base.execute(f"PRAGMA table_info({quoted})")}
             if (
                 columns & {"_key", "_url", "url"} and name not in TAKEN
-            ):  # the current rows of our tables, not their history
+            ):  # the tables that hold current rows, not those with their history
                 for row in base.execute(f"SELECT * FROM {quoted}"):  # noqa: S608 - a name out of the catalogue, quoted
                     yield dict(row)

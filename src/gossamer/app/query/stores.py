@@ -1,5 +1,5 @@
-"""Reads the rows of stores: PostgreSQL, MongoDB, Cassandra, hashes and lists of Valkey. The sinks' own
-drivers connect and convert errors."""
+"""Reads the rows of stores: PostgreSQL, MongoDB, Cassandra, hashes and lists of Valkey. The connections and
+the conversion of errors come from the sinks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _BESIDE = {"_key", EXTRA, *(column.name for column in (*OURS, *STORED))}
 
 
 def read_stored_rows(at: SinkUrl) -> Iterator[Row]:
-    """Yields the rows of a store with the values that its driver returns. Raises ConfigError if it cannot be
-    read."""
+    """Yields the rows of a store with the values that its driver returns. Raises ConfigError if the store
+    cannot be read."""
     if "***" in at.url:
         raise ConfigError(
             f"{at.where}: its password was not kept; crawl with -o and a reference to it, as ${{env:NAME}}"
@@ -168,7 +168,7 @@ class _Closed:
 
 
 def _named(pattern: str, called: str) -> bool:
-    """Returns whether an output with this `table=` may have written the table."""
+    """Returns whether an output whose `table=` is `pattern` may have written the table `called`."""
     if called in TAKEN:
         return False
     if not pattern:
@@ -181,8 +181,8 @@ def _named(pattern: str, called: str) -> bool:
 
 
 def _whole(row: Row) -> Row:
-    """Returns a row of a table with the item's own fields. The own fields of an untyped dict are stored in
-    one column."""
+    """Returns a row of a table with the item's own fields as separate fields. If the item is an untyped dict,
+    the table stores all of them in one column."""
     if row.keys() - _BESIDE == {"data"}:
         own = _parsed(row["data"])
         if isinstance(own, dict):

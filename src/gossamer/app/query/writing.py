@@ -28,9 +28,9 @@ def write(
 ) -> tuple[int, list[str]]:
     """Writes rows to a new file.
 
-    Returns the number of rows and the files written: CSV and Parquet have one file per kind. `taken`: outputs
+    Returns the number of rows and the files written. CSV and Parquet have one file per kind. `taken`: outputs
     that must not be overwritten. `items`: the columns of items (`infer_columns`). `folder`: the folder for
-    rows whose values do not fit. Raises UsageError, SinkError, DiskFull.
+    rows with values that the output's columns cannot store. Raises UsageError, SinkError, DiskFull.
     """
     import os
 

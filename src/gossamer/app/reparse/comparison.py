@@ -21,7 +21,7 @@ _SEEN = b',"_url":'
 
 
 class Sighting(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields at the end of our own lines: when and where an item was seen."""
+    """The fields at the end of the lines that gossamer writes: when and where an item was seen."""
 
     _url: str
     _site: str
@@ -36,15 +36,16 @@ _seen = msgspec.json.Decoder(Sighting).decode
 
 
 class ItemPosition(NamedTuple):
-    """The offset of an item's last line, and how many bytes of it are the site's own fields (-1 if that is
-    not certain)."""
+    """The offset of the last line that contains an item. `own`: how many bytes of the line contain the site's
+    own fields, or -1 if that is not certain."""
 
     at: int
     own: int
 
 
 class Difference(msgspec.Struct):
-    """The result. `fields`: for each field the numbers of items in which it was added, changed, removed."""
+    """The result of a comparison. `fields`: for each field, the numbers of items in which it was added,
+    changed and removed."""
 
     added: int = 0
     changed: int = 0
@@ -54,8 +55,8 @@ class Difference(msgspec.Struct):
 
 
 def compare(old: Path, new: Path, details: Path) -> Difference:
-    """Compares two files of items (JSON lines). If several items have one key, the last one counts. Writes
-    one line per difference to `details`: `change` (added, changed, removed), `_site`, `_kind`, `_key`,
+    """Compares two files of items (JSON lines). If several items have the same key, the last one counts.
+    Writes one line per difference to `details`: `change` (added, changed, removed), `_site`, `_kind`, `_key`,
     `_url`, and `fields`, which maps each name to [old, new]. Raises OSError."""
     counts, fields = Counter[str](), dict[str, Counter[str]]()
     with old.open("rb") as before, new.open("rb") as after, open(details, "wb", opener=open_file) as out:
@@ -111,8 +112,8 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def is_same_value(one: Any, other: Any) -> bool:
-    """Returns whether two values are equal in different notations: a time without a zone is UTC, and trailing
-    zeros of a number do not count.
+    """Returns whether two values are equal, even if written differently. A time without a zone is UTC, and
+    trailing zeros of a number do not count.
 
     >>> is_same_value("2026-01-31T12:00:00", "2026-01-31T13:00:00+01:00"), is_same_value("a", "b")
     (True, False)
@@ -149,7 +150,7 @@ def _moment(value: str) -> datetime | None:
 
 
 def _places(file: BinaryIO) -> dict[Name, ItemPosition]:
-    """Returns the position of each item's last line."""
+    """Returns for each item the position of the last line that contains it."""
     found: dict[Name, ItemPosition] = {}
     at = 0
     for line in file:
@@ -161,7 +162,7 @@ def _places(file: BinaryIO) -> dict[Name, ItemPosition]:
 
 
 def _named(line: bytes) -> tuple[Name | None, int]:
-    """Returns the item's name, and how many bytes its own fields take."""
+    """Returns the site, kind and key of a line's item, and how many bytes the item's own fields take."""
     own = line.rfind(_SEEN)
     if own > 0:
         try:
@@ -181,7 +182,7 @@ def _named(line: bytes) -> tuple[Name | None, int]:
 
 
 def _same(before: BinaryIO, was: ItemPosition, after: BinaryIO, place: ItemPosition) -> bool:
-    """Returns whether the own fields of two lines are the same bytes."""
+    """Returns whether the site's own fields of two lines are byte-for-byte equal."""
     if was.own != place.own or place.own < 0:
         return False
     before.seek(was.at)
@@ -195,7 +196,7 @@ def _at(file: BinaryIO, place: ItemPosition) -> dict[str, Any]:
 
 
 def _own(item: dict[str, Any]) -> dict[str, Any]:
-    """Returns the site's own fields, without the fields about when and where the item was seen."""
+    """Returns the item's own fields, without the fields about when and where it was seen."""
     return {name: value for name, value in item.items() if not name.startswith("_")}
 
 

@@ -1,9 +1,9 @@
 """Processes that read stored pages. Each forked process reads every n-th batch and returns lines of items
 through a pipe, in order.
 
-Shared memory holds the number of the page that each process is reading. If a page ends its process (by a
-fault in a parser written in C, or in a site file), another process continues after the last result. A page
-that has ended two processes is not read again.
+Shared memory holds the number of the page that each process is reading. If a page kills its process (through
+a fault in a parser written in C, or in a site file), another process continues after the last result. A page
+that has killed two processes is not read again.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from gossamer.worker.reader import Reader
 
 BATCH_PAGES = 100
 MAX_DEATHS_PER_PAGE, MAX_LOST_PROCESSES = 2, 3
-"""The number of processes that a page may end before it is no longer read, and the number of processes that
+"""The number of processes that a page may kill before it is no longer read, and the number of processes that
 may be killed while they read no page."""
 _SIZE, _NUMBER = struct.Struct("<I"), struct.Struct("<q")
 
 
 class ParsedBatch(msgspec.Struct, array_like=True):
-    """The result of a batch of pages. `items`: JSON lines."""
+    """The result of a batch of pages. `lines`: the items as JSON lines."""
 
     pages: int = 0
     """The number of pages that a site function read."""
@@ -50,7 +50,7 @@ class ParsedBatch(msgspec.Struct, array_like=True):
     """The number of stored responses that are not pages: redirects, errors, blocks, robots.txt, sitemaps, and
     pages that no site reads."""
     unread: int = 0
-    """The number of responses that an index or a line names but that no longer exist."""
+    """The number of responses that are listed in an index or a line but no longer exist."""
     items: int = 0
     rejected: int = 0
     lines: bytes = b""
@@ -70,13 +70,13 @@ class NoLinks:
 
 
 class BatchPosition:
-    """Records which page of its batch a process reads, so that it is known after the process died. Costs 0.2
-    us per page."""
+    """Records which page of its batch a process is reading, so that the page is known if the process dies.
+    Costs 0.2 us per page."""
 
     def __init__(self) -> None:
         self._map = mmap.mmap(-1, _NUMBER.size)
         self.deaths: Counter[str] = Counter()
-        """The number of processes that each page ended, by its key."""
+        """The number of processes that each page has killed, by the page's key."""
         self.slow: set[str] = set()
         """Pages that used more CPU time than allowed."""
 
@@ -85,7 +85,7 @@ class BatchPosition:
         return key in self.slow
 
     def begins(self, number: int) -> None:
-        """Records that the page with this number is being read. -1: none."""
+        """Records that the page with this number is being read. -1 means that no page is."""
         _NUMBER.pack_into(self._map, 0, number)
 
     @property
@@ -97,8 +97,8 @@ class BatchPosition:
 def read(
     reader: Reader, why: list[str], archive: ArchiveCollector, note: BatchPosition, keys: Sequence[str]
 ) -> ParsedBatch:
-    """Returns the items of a batch of stored pages. `why`: the list in which the reader leaves the reason of
-    a failure."""
+    """Reads a batch of stored pages and returns the items. `why`: the list to which the reader appends the
+    reason for a failure."""
     out, rows = ParsedBatch(failed=[]), list[Row]()
     for number, key in enumerate(keys):
         note.begins(number)
@@ -141,8 +141,8 @@ def read(
 
 
 def _again(reader: Reader, request: Request, page: Page) -> ReadResult | None:
-    """Returns the items of a page. A costly page has limits. If it runs out of memory, its error is
-    `too-complex`. If it runs out of CPU time, this process ends."""
+    """Returns the items of a page. Reading a costly page has limits. If the reading runs out of memory, the
+    page's error is `too-complex`. If it runs out of CPU time, this process is killed."""
     claim = Claim(0, 0, "", request)
     if not (is_html(page.content_type) and is_costly(page.body)):
         return reader.again(claim, page)
@@ -174,7 +174,8 @@ def _request(url: str, asked: RequestContext) -> Request:
 
 
 def _ends(page: Page, deaths: int, slow: bool) -> str:
-    """Returns why a page that ended so many processes is not read again, or '' if it may be read again."""
+    """Returns why a page that has killed `deaths` processes is not read again, or '' if it may be read
+    again."""
     if slow:
         return f"too-complex: it took more than {limit_seconds(page.body):.0f} s of CPU time"
     if deaths >= MAX_DEATHS_PER_PAGE:
@@ -194,14 +195,15 @@ def _infrastructure(url: str, asked: RequestContext) -> bool:
 
 
 Make = Callable[[BatchPosition], AbstractContextManager[Callable[[Sequence[str]], ParsedBatch]]]
-"""A function that is called in each process. Its context has the function that reads a batch there."""
+"""A callable that is called in each process. It returns a context manager, which yields the function that
+reads a batch."""
 
 
 def read_in_processes(
     batches: Sequence[Sequence[str]], processes: int, make: Make
 ) -> Generator[ParsedBatch, None, None]:
     """Yields the results of the batches in their order. `processes`: the number of processes that read them.
-    Ends the processes when the generator is closed. Raises GossamerError if the processes keep dying."""
+    Kills the processes when the generator is closed. Raises GossamerError if the processes keep dying."""
     count = min(processes, len(batches))
     workers = [ReparseProcess(batches[at::count], make) for at in range(count)]
     try:
@@ -213,7 +215,7 @@ def read_in_processes(
 
 
 class ReparseProcess:
-    """A process that reads batches one after another. If it dies, another process takes its place."""
+    """A process that reads batches one after another. If the process dies, another one takes its place."""
 
     def __init__(self, batches: Sequence[Sequence[str]], make: Make) -> None:
         self._batches, self._make, self._note = batches, make, BatchPosition()
@@ -232,8 +234,8 @@ class ReparseProcess:
             return msgspec.msgpack.decode(data, type=ParsedBatch)
 
     def _again(self) -> None:
-        """Starts another process. The dead one had delivered all earlier batches, so it was at the next one.
-        If it was reading a page, that page is blamed."""
+        """Starts another process in place of a dead one. The dead process had delivered all batches taken so
+        far, so it was working on the next one. If it was reading a page, that page is blamed."""
         code = self._ended()
         if self._note.at >= 0:
             key = self._batches[self._taken][self._note.at]
@@ -255,7 +257,7 @@ class ReparseProcess:
             self._ended()
 
     def _ended(self) -> int:
-        """Returns its exit code, or the signal that killed it as a negative number."""
+        """Waits for the process. Returns its exit code, or the signal that killed it as a negative number."""
         os.close(self._pipe)
         pid, self._pid = self._pid, 0
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -278,7 +280,7 @@ def _begin(batches: Sequence[Sequence[str]], make: Make, note: BatchPosition) ->
         for number, keys in enumerate(batches, 1):
             data = msgspec.msgpack.encode(one(keys))
             if number == len(batches):
-                opened.close()  # before the last result, after which the parent kills the process
+                opened.close()  # now, because the parent kills this process after the last result
             rest = memoryview(_SIZE.pack(len(data)) + data)
             while rest:
                 rest = rest[os.write(into, rest) :]

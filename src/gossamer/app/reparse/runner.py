@@ -1,8 +1,9 @@
-"""A run over stored pages, batch by batch. An interrupted run resumes exactly where it stopped.
+"""Runs a site's functions over stored pages, batch by batch. An interrupted run resumes exactly where it
+stopped.
 
 All items first go to `items.jsonl` in the run's folder. When all pages are read, the items are compared and
 written to the outputs. `state.json` holds the progress of the run. It is written after the lines that it
-covers, and lines beyond it are cut when the run resumes.
+covers. When the run resumes, lines that it does not cover are cut off.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ from gossamer.worker.reader import Reader, ReadSettings
 
 BATCH_ROWS = 1000
 SAVE_INTERVAL_S = 1.0
-"""Seconds of work that a kill may cost."""
+"""Seconds between saves of the state, and thus the amount of work that a kill may lose."""
 
 
 class ReparseState(msgspec.Struct):
-    """The progress of a run. `given`: what must be unchanged for the run to be resumed. `owner`: identifies
-    the run to its outputs when the run is resumed."""
+    """The progress of a run. `given`: the inputs of the run as JSON, which must be unchanged for the run to
+    be resumed. `owner`: identifies the run to its outputs when it is resumed."""
 
     given: str
     owner: str = ""
@@ -65,15 +66,15 @@ class ReparseState(msgspec.Struct):
 
 
 class ProgressListener(Protocol):
-    """Receives the progress: the state, and the number of stored responses."""
+    """Shows the progress of a run. Receives its state and the total number of stored responses."""
 
     def show(self, state: ReparseState, total: int) -> None: ...
 
 
 class ReparseResult(msgspec.Struct):
-    """The result of a run. `read`: stored responses that were read. `pages`: those that a site function read.
-    `unread`: damaged places in the files, and responses that no longer exist. `broken`: the first such
-    places with reasons."""
+    """The result of a run. `read`: the number of stored responses that were read. `pages`: how many of them a
+    site function read. `unread`: the number of damaged places in the files and of responses that no longer
+    exist. `broken`: the first few damaged places, each with the reason."""
 
     read: int
     pages: int
@@ -89,12 +90,12 @@ class ReparseResult(msgspec.Struct):
     unread: int = 0
     broken: list[str] = []
     kept: str | None = None
-    """The place of the pages that could not be read, each with its reason."""
+    """The folder with the pages that could not be read and the reasons, or None."""
 
 
 class ReparseRun:
-    """A run. `folder`: its own folder. `stored`: where the pages are. `outputs`: (spec, overwrite). `shown`:
-    receives the progress."""
+    """A run over stored pages. `folder`: the run's own folder. `stored`: the files and folders that contain
+    the pages. `outputs`: pairs of spec and whether to overwrite. `shown`: receives the progress."""
 
     def __init__(
         self,
@@ -118,8 +119,8 @@ class ReparseRun:
         self.state = ReparseState("")
 
     def work(self) -> ReparseResult:
-        """Reads, compares and writes. Raises GossamerError. After a KeyboardInterrupt the run can be
-        resumed."""
+        """Reads the pages, compares the items and writes them to the outputs. Raises GossamerError. After a
+        KeyboardInterrupt the run can be resumed."""
         opened = merge_archives(self._stored)
         keys = opened.keys()
         if not keys:
@@ -156,8 +157,8 @@ class ReparseRun:
         )
 
     def _begun(self, keys: Sequence[str]) -> ReparseState:
-        """Returns the state at which an earlier run over the same pages with the same sites ended, otherwise
-        a new one."""
+        """Returns the state of an interrupted run over the same pages with the same sites, if there is one.
+        Otherwise saves and returns a new state."""
         pages = xxhash.xxh3_64_hexdigest("\n".join(keys).encode("utf-8", "surrogatepass"))
         given = json.dumps([*self._given, pages, _bytes(self._stored)], sort_keys=True)
         known = self._known() if not self._fresh else None
@@ -192,7 +193,8 @@ class ReparseRun:
         file.close(state.length)
 
     def _take(self, batch: working.ParsedBatch, reasons: Counter[str]) -> None:
-        """Counts a batch. Its lines are written before the state that vouches for them."""
+        """Adds the counts of a batch to the state. The batch's lines are written before the state that covers
+        them is saved."""
         state = self.state
         state.batches += 1
         for name in ("pages", "passed", "items", "rejected", "unread"):
@@ -269,7 +271,8 @@ class ReparseRun:
 def make_reading(
     opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.BatchPosition
 ) -> Iterator[Callable[[Sequence[str]], working.ParsedBatch]]:
-    """See `processes.Make`. `folder`: where pages that cannot be read are stored."""
+    """Yields the function that reads a batch in this process (see `processes.Make`). `folder`: where pages
+    that cannot be read are stored."""
     opened.again()
     why = list[str]()
     nobody: Any = working.NoLinks()
@@ -288,14 +291,14 @@ def make_reading(
 
 
 def _bytes(stored: Sequence[str]) -> int:
-    """Returns the size of the stored pages in bytes. A change of the size matters, because pages that were
-    added since may be newer responses for the same URLs."""
+    """Returns the size of the stored pages in bytes. If the size has changed, a run cannot be resumed,
+    because added pages may be newer responses for the same URLs."""
     files = (one for path in map(Path, stored) for one in (path.rglob("*") if path.is_dir() else (path,)))
     return sum(one.stat().st_size for one in files if one.suffix in (".gz", ".warc", ".jsonl"))
 
 
 def _row(line: bytes, columns: Columns) -> Row:
-    """Returns an item's line as a row. Numbers in a decimal column, or inside of a typed value, become
+    """Parses an item's line into a row. Numbers in a decimal column, or inside a typed value, become
     decimals."""
     item = msgspec.json.decode(line, type=dict[str, Any])
     decimals = [

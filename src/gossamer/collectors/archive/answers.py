@@ -1,4 +1,4 @@
-"""A stored response, and the index of where the responses of an archive are."""
+"""A stored response, and the index of the positions of an archive's responses."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class StoredAnswer(msgspec.Struct):
     headers: Headers = []
     body: bytes = b""
     at: float = 0.0
-    """The time of the fetch, in seconds since the epoch. 0: now."""
+    """The time of the fetch, in seconds since the epoch. 0 means the current time."""
     size: int = 0
     version: str = "1.1"
     asked: RequestContext = RequestContext()
-    """How it was requested, if that is known."""
+    """How the response was requested, if that is known."""
 
 
 Source = Callable[[str, int], StoredAnswer | None]
-"""Maps a URL in fetch form (or a `key`) and the maximum number of body bytes to the response, or to None if
-there is none."""
+"""A function that takes a URL in fetch form (or the key of a response) and the maximum number of body bytes.
+It returns the response, or None if there is none."""
 
 
 def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
-    """Returns the key of a response: the URL, with the method and body of the request if it is not a plain
-    GET.
+    """Returns the key of a response. It is the URL, followed by the request's method and body unless the
+    request is a plain GET.
 
     >>> answer_key("http://e.com/"), answer_key("http://e.com/", "POST", "a=b")
     ('http://e.com/', 'http://e.com/ POST a=b')
@@ -44,20 +44,22 @@ def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
 
 
 def is_blocked(kept: StoredAnswer) -> bool:
-    """Returns whether a response was a block. An empty page, or one that lacks required content, is a page
-    that the crawl read."""
+    """Returns whether a response was a block page. A page that was blocked as empty, or because it lacks
+    required content, does not count, because the crawl has read it as a page."""
     line = kept.asked.block
     return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 
 
 def is_telling(kept: StoredAnswer) -> bool:
-    """Returns whether a response says something about its page. Errors (except 404 and 410) and blocks only
-    show that the page could not be fetched at that time."""
+    """Returns whether a response is conclusive: whether it contains the page, a redirect, or the fact that
+    the page does not exist (404, 410). Other errors and block pages only show that the page could not be
+    fetched at that time."""
     return (kept.status < 400 or kept.status in (404, 410)) and not is_blocked(kept)
 
 
 class AnswerPositions(dict[str, At]):
-    """The positions of responses by URL (or `key`): the last one of each, and the earlier ones."""
+    """Maps each URL (or key of a response) to the position of its last response. Earlier positions are kept
+    too."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,8 +71,8 @@ class AnswerPositions(dict[str, At]):
         super().__setitem__(name, place)
 
     def latest_answer(self, name: str, load: Callable[[At], StoredAnswer | None]) -> StoredAnswer | None:
-        """Returns the last response that says something about its page, or the last response if there is
-        none."""
+        """Returns the last conclusive response (see `is_telling`). If no response is conclusive, returns the
+        last one."""
         if (place := self.get(name)) is None or (last := load(place)) is None or is_telling(last):
             return None if place is None else last
         while (before := self._earlier.get(place)) is not None:

@@ -1,8 +1,8 @@
 """Replays pages without a network: from a dict, a folder, a file or a WARC. Also used as the test double.
 
-A URL without a stored response is a page with status 404, so a crawl of an archive ends like a crawl of the
-web. No name is resolved and no address is dialed, so no host counts as private. Sizes are limited as in a
-crawl.
+For a URL without a stored response, a page with status 404 is returned, so that a crawl of an archive ends
+like a crawl of the web. No host name is resolved and no connection is made, so no host counts as private.
+Sizes are limited as in a crawl.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _HTML = ("content-type", "text/html; charset=utf-8")
 
 
 class ArchiveCollector:
-    """Returns responses from a source. `close` is called when the collector is closed. A stored response
-    answers GET and HEAD."""
+    """Returns responses from a source. `close` is called when the collector is closed. A stored response is
+    returned for both GET and HEAD."""
 
     name = "archive"
 
@@ -52,7 +52,7 @@ class ArchiveCollector:
         )
         self._known = known
         self.skipped = skipped if skipped is not None else []
-        """What could not be read, one line each."""
+        """One line for each part of the archive that could not be read."""
 
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
@@ -72,8 +72,8 @@ class ArchiveCollector:
         return self.page(request, kept, began)
 
     def keys(self) -> list[str]:
-        """Returns the keys of all responses, in the order that is fastest to read. Raises ConfigError if the
-        source cannot list them."""
+        """Returns the keys of all responses, in the order in which they can be read fastest. Raises
+        ConfigError if the source cannot list them."""
         if self._known is None:
             raise ConfigError(
                 "the pages of an archive can be listed only if it is a WARC or a folder of plain objects"
@@ -82,20 +82,21 @@ class ArchiveCollector:
 
     @property
     def broken(self) -> list[str]:
-        """Returns one line per torn or damaged file: where the damage begins, and the reason."""
+        """Returns one line per truncated or damaged file. The line says where the damage begins, and the
+        reason."""
         return [] if self._known is None else self._known.broken
 
     def again(self) -> None:
-        """Reopens the files in a forked process."""
+        """Reopens the files. Call it in a forked process."""
         if self._known is not None:
             self._known.again()
 
     def find(self, name: str) -> StoredAnswer | None:
-        """Returns the response of a `key`. Raises OSError."""
+        """Returns the response with this key (see `answer_key`), or None. Raises OSError."""
         return self._source(name, self._wire)
 
     def page(self, request: Request, kept: StoredAnswer, began: float | None = None) -> Page | Failure:
-        """Returns a response as a page. `began`: the monotonic time at which it was requested."""
+        """Converts a stored response to a page. `began`: the monotonic time at which it was requested."""
         body, size, now = kept.body, max(kept.size, len(kept.body)), time.time()
         try:
             if size > self._wire and not self._truncate:
@@ -145,9 +146,9 @@ def archive_collector(
     """Returns a collector for a path: a WARC (`.warc`, `.warc.gz`, a file that begins like one, or a folder
     of them), an object archive, a folder of pages, or a single file.
 
-    A folder of pages is a mirror as `wget -r` writes it, `HOST[:PORT]/PATH`. With `base` it is the site at
-    that URL. A single file is the response for `base`, otherwise for the first URL that is requested. Sizes
-    in bytes. Raises ConfigError if the path cannot be read.
+    A folder of pages is a mirror as `wget -r` writes it, `HOST[:PORT]/PATH`. If `base` is given, the folder
+    is a mirror of the site at that URL. A single file is the response for `base`, or for the first URL that
+    is requested. Sizes are in bytes. Raises ConfigError if the path cannot be read.
     """
     if "://" in path:
         raise ConfigError(
@@ -175,8 +176,8 @@ def archive_collector(
 
 
 def merge_archives(paths: Sequence[str]) -> ArchiveCollector:
-    """Returns a collector for several archives. If a URL has several responses, the latest one that says
-    something about the page is used. Raises ConfigError."""
+    """Returns a collector for several archives. If a URL has several responses, the latest conclusive one is
+    used (see `is_telling`). Raises ConfigError."""
     opened = [archive_collector(path) for path in paths]
     if len(opened) == 1:
         return opened[0]
@@ -186,7 +187,7 @@ def merge_archives(paths: Sequence[str]) -> ArchiveCollector:
 
 
 class MergedArchives:
-    """Combines several archives (`AnswerIndex`)."""
+    """Combines several archives. Has the interface of `AnswerIndex`."""
 
     def __init__(self, opened: Sequence[ArchiveCollector]) -> None:
         self._opened = opened
@@ -194,13 +195,13 @@ class MergedArchives:
         self.broken = [line for one in opened for line in one.broken]
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """Returns the latest response that says something about its page, or the latest response if there is
-        none."""
+        """Returns the latest conclusive response (see `is_telling`). If no response is conclusive, returns
+        the latest one."""
         found = [kept for one in self._opened if (kept := one.find(url)) is not None]
         return max(found, key=lambda kept: (is_telling(kept), kept.at or 0.0), default=None)
 
     def urls(self) -> list[str]:
-        """Returns the URLs of all archives, each once."""
+        """Returns the distinct URLs (keys) of all archives."""
         return list(dict.fromkeys(chain.from_iterable(one.keys() for one in self._opened)))
 
     def again(self) -> None:
@@ -215,7 +216,7 @@ class MergedArchives:
 
 
 class AnswerIndex(Protocol):
-    """An archive that can list its responses: a WARC, or plain objects."""
+    """The interface of an archive that can list its responses: a WARC, or an object archive."""
 
     skipped: list[str]
     broken: list[str]
@@ -227,8 +228,8 @@ class AnswerIndex(Protocol):
 
 
 def _kept_in(where: Path) -> AnswerIndex | None:
-    """Returns the index of a path's responses. None for a folder of pages, and for a single page. Raises
-    OSError."""
+    """Returns the index of the responses at a path, or None if the path is a folder of pages or a single
+    page. Raises OSError."""
     if where.is_dir() and (where / "objects").is_dir() and any(where.glob("*.jsonl")):
         from gossamer.collectors.archive.object_archive import ObjectArchive as Objects
 
@@ -246,7 +247,8 @@ def _kept_in(where: Path) -> AnswerIndex | None:
 
 
 def from_pages(pages: Mapping[str, str | bytes | StoredAnswer | Page]) -> ArchiveCollector:
-    """Returns a collector for pages by URL, for tests. Text and bytes are HTML with status 200.
+    """Returns a collector that returns the given pages, for tests. `pages` maps URLs to pages. Text and bytes
+    are HTML with status 200.
 
     >>> import asyncio
     >>> asyncio.run(from_pages({"http://e.com/": "<p>x"}).collect(Request("http://e.com/"), {})).body
@@ -264,6 +266,6 @@ def _kept(page: str | bytes | StoredAnswer | Page) -> StoredAnswer:
     if isinstance(page, StoredAnswer):
         return page
     if isinstance(page, Page):
-        headers = [row for row in page.headers if row[0] != "content-encoding"]  # the body is decoded already
+        headers = [row for row in page.headers if row[0] != "content-encoding"]  # the body is already decoded
         return StoredAnswer(page.status, headers, page.body, page.fetched_at, page.wire, page.version)
     return StoredAnswer(headers=[_HTML], body=page.encode() if isinstance(page, str) else page)

@@ -1,5 +1,5 @@
-"""Replays the files of a mirrored site. A URL is mapped to file names, each of which is opened inside the
-folder. Links that lead out of the folder are not followed."""
+"""Replays the files of a mirrored site. A URL is mapped to possible file names, which are opened inside the
+folder. Symbolic links are not followed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _INDEX = b"index.html"
 
 
 class Mirror:
-    """A folder of `HOST[:PORT]/PATH` files, or (with `base`) the files of one site below that URL. Raises
-    OSError."""
+    """A folder of files named `HOST[:PORT]/PATH`. If `base` is given, the folder contains the files of the
+    site below that URL. Raises OSError."""
 
     def __init__(self, folder: Path, base: str | None = None) -> None:
         self._root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._base = base if base is None or base.endswith("/") else base.rpartition("/")[0] + "/"
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """Returns the file of a URL. The URL of a folder without a slash at the end is redirected, as servers
-        do, so that relative links resolve correctly."""
+        """Returns the file of a URL as a response. If the URL names a folder but does not end in a slash,
+        returns a redirect, as servers do, so that relative links resolve correctly."""
         for names in self._names(url):
             if any(not stays_in_folder(name) for name in names[:-1]) or not (
                 stays_in_folder(names[-1]) or not names[-1]
@@ -52,8 +52,8 @@ class Mirror:
             self._root = -1
 
     def _names(self, url: str) -> Iterator[list[bytes]]:
-        """Yields the ways to write the URL's path as folders and a file: percent-encoded as in the URL, and
-        decoded."""
+        """Yields the forms of the URL's path, each split into folders and a file name: percent-encoded as in
+        the URL, and decoded."""
         path = url.partition("?")[0]
         if self._base is not None:
             if not path.startswith(self._base):
@@ -74,7 +74,7 @@ class Mirror:
                 yield [*top, *parts]
 
     def _descend(self, names: list[bytes]) -> int:
-        """Opens a folder below the root. Returns -1 if it does not exist."""
+        """Opens a folder below the root. Returns its descriptor, or -1 if it does not exist."""
         at = os.dup(self._root)
         for name in names:
             try:
@@ -102,7 +102,7 @@ class ClosingDescriptor:
 
 
 def stays_in_folder(name: bytes) -> bool:
-    r"""Returns whether a name stays in its folder.
+    r"""Returns whether a name denotes an entry of the folder itself.
 
     >>> [stays_in_folder(name) for name in (b"a.html", b"..", b".", b"", b"a/b", b"a\\b", b"a\0b")]
     [True, False, False, False, False, False, False]
@@ -111,8 +111,8 @@ def stays_in_folder(name: bytes) -> bool:
 
 
 def file_names(name: bytes, url: str) -> Iterator[bytes]:
-    """Yields the names under which a page may have been stored: `wget` appends the query and `.html` to the
-    name."""
+    """Yields the names under which a page may have been stored: `wget` may append the query and `.html` to
+    the name."""
     query = url.partition("?")[2].encode()
     stem = name or _INDEX
     if query:
@@ -126,7 +126,7 @@ def file_names(name: bytes, url: str) -> Iterator[bytes]:
 
 
 def read_file(folder: int, name: bytes, most: int) -> StoredAnswer | None:
-    """Returns a regular file as a response. None if there is no such file."""
+    """Returns a regular file as a response, or None if there is no such file."""
     if not stays_in_folder(name):
         return None
     try:
@@ -149,8 +149,8 @@ def read_file(folder: int, name: bytes, most: int) -> StoredAnswer | None:
 
 
 def content_type_of(name: bytes, body: bytes) -> str:
-    """Returns the content type of a file by its name, otherwise by its first bytes. No charset is given for
-    text, so it is detected from the page.
+    """Returns the content type of a file, determined from its name or else from its first bytes. The type of
+    text contains no charset, so that the charset is detected from the page.
 
     >>> content_type_of(b"a.html?x=1", b""), content_type_of(b"sitemap.xml.gz", b""), content_type_of(b"about", b"<!doctype html>")
     ('text/html', 'application/gzip', 'text/html')
@@ -166,8 +166,8 @@ def content_type_of(name: bytes, body: bytes) -> str:
 
 
 def single_file(path: Path, url: str | None = None) -> Callable[[str, int], StoredAnswer | None]:
-    """Returns a source with one file as the response for one URL: the given one, otherwise the first that is
-    requested."""
+    """Returns a source that returns one file as the response for one URL: for `url`, or if it is None for the
+    first URL that is requested."""
     meant = [url] if url is not None else []
 
     def find(asked: str, most: int) -> StoredAnswer | None:

@@ -1,4 +1,5 @@
-"""Reads page archives that `sinks.object_files` wrote: index lines beside a folder of bodies."""
+"""Reads page archives that `sinks.object_files` wrote. They consist of files of index lines and a folder of
+bodies."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ MAX_SKIPPED = 1000
 
 
 class ObjectLine(msgspec.Struct):
-    """The index line of one response."""
+    """The line of an index file that describes one response."""
 
     url: str
     at: float
@@ -32,8 +33,8 @@ _line = msgspec.json.Decoder(ObjectLine).decode
 
 
 class ObjectArchive:
-    """The responses of a folder by URL (see `AnswerPositions` for several of one URL). Raises OSError if it
-    cannot be read."""
+    """The responses of a folder by URL. See `AnswerPositions` for URLs with several responses. Raises OSError
+    if the folder cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._folder = path
@@ -42,7 +43,7 @@ class ObjectArchive:
         self.skipped: list[str] = []
         """Lines that could not be read, at most 1,000."""
         self.broken: list[str] = []
-        """One line per torn or damaged file: the first damage."""
+        """One line per truncated or damaged file, about its first damage."""
         for number, file in enumerate(sorted(path.glob("*.jsonl"))):
             self._files.append(file.open("rb"))
             at, told = 0, False
@@ -61,8 +62,8 @@ class ObjectArchive:
                 at += len(text)
 
     def find(self, url: str, most: int) -> Answer | None:
-        """Returns the response for a URL (or `key`) with at most `most` + 1 bytes of its body. None if it is
-        missing or incomplete."""
+        """Returns the response for a URL (or key) with at most `most` + 1 bytes of its body. Returns None if
+        the response is missing or incomplete."""
         return self._places.latest_answer(url, lambda place: self._load(place, most))
 
     def _load(self, place: tuple[int, int], most: int) -> Answer | None:
@@ -76,7 +77,7 @@ class ObjectArchive:
                 body = file.read(most + 1)
         except FileNotFoundError:
             return None
-        if len(body) < min(line.size, most + 1):  # an incomplete body is not a response
+        if len(body) < min(line.size, most + 1):  # ignore an incomplete body
             return None
         lines = [one + b"\r\n" for one in line.head.encode("latin-1", "replace").split(b"\r\n")]
         status, headers = parse(lines)
@@ -90,7 +91,8 @@ class ObjectArchive:
         return list(self._places)
 
     def again(self) -> None:
-        """Reopens the files, because parent and child would share their positions after a fork."""
+        """Reopens the files. Call it after a fork, because parent and child would share the file
+        positions."""
         names = [file.name for file in self._files]
         self.close()
         self._files = [one.open("rb") for one in map(Path, names)]

@@ -1,10 +1,10 @@
 """Reads WARC files (ISO 28500), plain or compressed, and finds their records by URL. Opening builds an index
 of offsets, and a record is read when it is requested.
 
-A file with one gzip member per record is fast to read. Several records in one member are found too, at the
-cost of reading the member up to them. Broken records are skipped and listed in `skipped`, and reading
-continues at the next complete record. If gossamer has written an index (CDXJ) beside a file completely, the
-index is used instead of reading the file.
+A file with one gzip member per record is fast to read. If a member contains several records, the member must
+be read up to the wanted record. Broken records are skipped and listed in `skipped`, and reading continues at
+the next complete record. If gossamer has written a complete index (CDXJ) next to a file, the index is used
+instead of reading the file.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from gossamer.model.visit import RequestContext
 CHUNK_BYTES = 64 << 10
 MAX_HEAD_BYTES = 64 << 10
 _NEWYEAR = "00000101000000"
-"""The digits that a compact date may leave out."""
+"""Supplies the digits that a compact date may leave out."""
 _ENDS = re.compile(rb"[\r\n]+")
 
 
 class RecordPosition(NamedTuple):
-    """The position of a record: offset in the file (of its gzip member), offset in the decompressed member,
-    number of the file. `size`: the compressed size of a member that contains only this record, 0 if it is
-    not known."""
+    """The position of a record. `offset`: its offset in the file, or that of its gzip member. `within`: its
+    offset in the decompressed member. `file`: the number of the file. `size`: the compressed size of the
+    member if it contains only this record, 0 if unknown."""
 
     offset: int
     within: int
@@ -46,7 +46,7 @@ class RecordPosition(NamedTuple):
 
 
 class Stream:
-    """Reads from an offset on: the plain file, or one decompressed gzip member."""
+    """Reads a plain file from an offset on, or one gzip member, decompressed."""
 
     def __init__(self, file: BinaryIO, offset: int, packed: bool) -> None:
         self._file, self._undo = file, isal_zlib.decompressobj(31) if packed else None
@@ -56,7 +56,7 @@ class Stream:
         file.seek(offset)
 
     def take(self, count: int) -> bytes:
-        """Returns up to `count` bytes. Fewer only at the end. Raises BROKEN for a broken member."""
+        """Returns `count` bytes, or fewer at the end. Raises BROKEN for a broken member."""
         while len(self._have) < count and self._more():
             pass
         out = bytes(self._have[:count])
@@ -65,8 +65,8 @@ class Stream:
         return out
 
     def skip(self, count: int) -> int:
-        """Skips `count` bytes and returns how many there were. In a plain file they are not read, so a wrong
-        length costs nothing."""
+        """Skips up to `count` bytes and returns how many were skipped. In a plain file the bytes are not
+        read, so a wrong length in a header does no harm."""
         passed = len(self._have)
         if self._undo is None and count > passed:
             passed += max(0, min(count - passed, self._size - self.end))
@@ -81,8 +81,8 @@ class Stream:
         return passed
 
     def blank(self) -> None:
-        """Skips any number of line ends. Two of them end a record. Sets `record` to the offset at which the
-        next record begins."""
+        """Skips all line ends after a record, which normally ends with two. Sets `record` to the offset at
+        which the next record begins."""
         while True:
             found = _ENDS.match(self._have)
             passed = found.end() if found else 0
@@ -93,8 +93,8 @@ class Stream:
                 return
 
     def head(self) -> bytes | None:
-        """Returns all bytes up to the next empty line, None at the end of the file. Raises ValueError if
-        there is no such line within 64 KiB."""
+        """Returns all bytes up to and including the next empty line, or None at the end of the file. Raises
+        ValueError if there is no empty line within 64 KiB."""
         while True:
             found = re.search(rb"\r?\n\r?\n", self._have)
             if found:
@@ -107,8 +107,8 @@ class Stream:
                 return None
 
     def _more(self) -> bool:
-        """Reads another piece. `end` is the offset after the used bytes, or after the member once it has
-        ended."""
+        """Reads more data. Returns False at the end. `end` is the file offset after the bytes used so far. At
+        the end of a gzip member, `end` is the offset after the member."""
         if self._undo is None:
             piece = self._file.read(CHUNK_BYTES)
             self._have += piece
@@ -128,20 +128,21 @@ class Stream:
 
 
 class RecordHeader(NamedTuple):
-    """The header of a record: its type, its fields (names in lower case), the length of its block."""
+    """The header of a record: its type, its fields (with names in lower case), and the length of its
+    block."""
 
     kind: str
     fields: dict[str, str]
     length: int
 
     def url(self) -> str | None:
-        """Its target URL in fetch form. Some writers put it in angle brackets."""
+        """Returns the record's target URL in fetch form. Some writers put the URL in angle brackets."""
         found = urls.parse(self.fields.get("warc-target-uri", "").strip("<>"))
         return found and found.partition("#")[0]
 
 
 def next_record(stream: Stream) -> tuple[int, RecordHeader] | None:
-    """Returns the next record's header and its offset. None at the end. Raises ValueError."""
+    """Returns the next record's offset and header, or None at the end. Raises ValueError."""
     stream.blank()
     began = stream.at
     head = stream.head()
@@ -165,8 +166,8 @@ def parse_header(head: bytes) -> RecordHeader:
 
 
 def parse_date(text: str) -> float:
-    """Returns a WARC-Date as seconds since the epoch, 0 if it is invalid. A date with nine decimal digits
-    gives exactly the float that was written."""
+    """Returns a WARC-Date as seconds since the epoch, or 0 if it is invalid. A date with nine decimal digits
+    yields exactly the float that was written."""
     try:
         if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdecimal():
             return float(f"{_second(text[:19])}.{text[20:-1]}")
@@ -188,7 +189,7 @@ def _second(text: str) -> int:
 
 MAX_SKIPPED = 1000
 _OTHERS = ("dns:", "whois:", "ftp:", "ftps:", "urn:", "metadata:", "screenshot:")
-"""Schemes of records that other tools store beside pages."""
+"""Schemes of records that other tools store in addition to pages."""
 _MAGIC = b"\x1f\x8b\x08"
 _KINDS = ("response", "resource", "revisit")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
@@ -197,7 +198,7 @@ ENDING = ".warc.gz"
 
 
 class WarcIndexLine(msgspec.Struct):
-    """The fields that are read from an index line."""
+    """The fields of an index line that are used."""
 
     url: str
     mime: str
@@ -212,7 +213,7 @@ _line = msgspec.json.Decoder(WarcIndexLine).decode
 
 
 def files_of(path: Path) -> list[Path]:
-    """Returns the files of a WARC in order: all files of a folder, otherwise the file and its
+    """Returns the files of a WARC in order: all WARC files of a folder, or a single file and its
     continuations."""
     if path.is_dir():
         return sorted(one for one in path.iterdir() if one.name.lower().endswith((".warc", ENDING)))
@@ -226,8 +227,8 @@ def files_of(path: Path) -> list[Path]:
 
 
 class WarcArchive:
-    """The responses of a WARC by URL (see `AnswerPositions` for several of one URL). Raises OSError if a file
-    cannot be read."""
+    """The responses of a WARC by URL. See `AnswerPositions` for URLs with several responses. Raises OSError
+    if a file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._files: list[BinaryIO] = []
@@ -235,11 +236,11 @@ class WarcArchive:
         self._places = AnswerPositions[RecordPosition]()
         self._digests: dict[str, RecordPosition] = {}
         self._bodies: dict[RecordPosition, RecordPosition] = {}
-        """For a revisit record the position of the body."""
+        """Maps the position of a revisit record to that of the record with its body."""
         self.skipped: list[str] = []
-        """What was skipped: file, offset and reason, one line each, at most 1,000."""
+        """One line per skipped record with file, offset and reason, at most 1,000 lines."""
         self.broken: list[str] = []
-        """One line per torn or damaged file: the first damage."""
+        """One line per truncated or damaged file, about its first damage."""
         for number, one in enumerate(files_of(path)):
             self._files.append(one.open("rb"))
             self._packed.append(self._files[-1].read(3) == _MAGIC)
@@ -248,7 +249,7 @@ class WarcArchive:
                     self._enter(place, found)
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """Returns the response for a URL (or `key`) with at most `most` + 1 bytes of its body."""
+        """Returns the response for a URL (or key) with at most `most` + 1 bytes of its body."""
         return self._places.latest_answer(url, lambda place: self._load(place, most))
 
     def urls(self) -> list[str]:
@@ -256,7 +257,8 @@ class WarcArchive:
         return sorted(self._places, key=lambda url: (self._places[url].file, self._places[url]))
 
     def again(self) -> None:
-        """Reopens the files, because parent and child would share their positions after a fork."""
+        """Reopens the files. Call it after a fork, because parent and child would share the file
+        positions."""
         names = [file.name for file in self._files]
         self.close()
         self._files = [one.open("rb") for one in map(Path, names)]
@@ -267,7 +269,8 @@ class WarcArchive:
             file.close()
 
     def _index(self, path: Path, number: int) -> bool:
-        """Reads the positions from the index beside a file, if a run of ours wrote the index completely."""
+        """Reads the positions from the index next to a file. Returns False if there is no index that a run of
+        gossamer wrote completely."""
         beside = path.with_name(f"{path.name.removesuffix(ENDING)}.cdxj")
         growing = path.with_name(f".{path.name}.index")
         ended = path.name.endswith(ENDING) and beside.exists() and not growing.exists()
@@ -282,7 +285,7 @@ class WarcArchive:
         except (IndexError, ValueError, msgspec.DecodeError):
             return False
         if any(one.method not in ("GET", "HEAD") for one in lines):
-            return False  # only the records contain the request body
+            return False  # only the records, not the index, contain the request body
         if lost is not None:
             self.broken.append(
                 f"{path} is broken from byte {lost} on (its index lists records beyond its end)"
@@ -293,7 +296,7 @@ class WarcArchive:
                 self._digests.get(one.digest),
             )
             if one.mime == "warc/revisit" and one.status == "304":
-                continue  # the page was unchanged, so the response that was stored earlier counts
+                continue  # the page was unchanged, so the response stored earlier counts
             if one.mime == "warc/revisit" and known is not None:
                 self._bodies[place] = known
             elif one.mime == "warc/revisit":
@@ -362,8 +365,8 @@ class WarcArchive:
                 offset = self._next(number, stream.end) if packed else None
 
     def _next(self, number: int, offset: int) -> int | None:
-        """Returns where the next record may begin at or after an offset: at a gzip member, or at `WARC/` on a
-        new line."""
+        """Returns the next offset at or after `offset` at which a record may begin: at a gzip member, or at
+        `WARC/` on a new line. Returns None if there is none."""
         packed, file = self._packed[number], self._files[number]
         mark = _MAGIC if packed else b"\nWARC/"
         file.seek(offset)
@@ -395,7 +398,7 @@ class WarcArchive:
         return own
 
     def _block(self, place: RecordPosition, most: int) -> tuple[RecordHeader, bytes] | None:
-        """Returns a record's header and block. None if it is no longer complete."""
+        """Returns a record's header and block, or None if the record is no longer complete."""
         if place.size and (one := _member(self._files[place.file], place, most)) is not None:
             return one
         stream = Stream(self._files[place.file], place.offset, self._packed[place.file])
@@ -404,14 +407,14 @@ class WarcArchive:
             if (found := next_record(stream)) is None:
                 return None
             block = stream.take(size := min(found[1].length, most + 4 * MAX_HEAD_BYTES))
-            return (found[1], block) if len(block) == size else None  # an incomplete block is not a response
+            return (found[1], block) if len(block) == size else None  # ignore an incomplete block
         except (ValueError, BROKEN):
             return None
 
 
 def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHeader, bytes] | None:
-    """Reads a record's header and block from a member of known size in one step. None if the member is
-    larger."""
+    """Reads a record's header and block in one step from a gzip member of known size. Returns None if the
+    member cannot be read this way, for example because it is larger."""
     most += 4 * MAX_HEAD_BYTES
     data = os.pread(file.fileno(), min(place.size, most), place.offset)
     try:
@@ -425,7 +428,7 @@ def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHea
 
 
 def asked_of(found: RecordHeader) -> RequestContext:
-    """Returns the context of the page's request. Only gossamer's own records contain it."""
+    """Returns the context of the page's request. Only records that gossamer wrote contain it."""
     text = found.fields.get("gossamer-request")
     try:
         return _asked(text) if text else RequestContext()
@@ -453,8 +456,8 @@ def _answer(found: RecordHeader, block: bytes, most: int) -> StoredAnswer | None
 
 
 def _unchunked(body: bytes) -> tuple[bytes, bool]:
-    """Decodes a chunked body. Returns it, and whether the last chunk was there. Some writers decode the body
-    themselves and leave no chunk sizes."""
+    """Decodes a chunked body. Returns the decoded body, and whether the last chunk was present. Some writers
+    decode the body themselves and leave no chunk sizes."""
     out: list[bytes] = []
     at = 0
     while found := _CHUNK.match(body, at):

@@ -1,1 +1,2 @@
-"""The browser rung: Chromium and Firefox, their tabs, and the page as it is after its scripts ran."""
+"""The browser rung. Controls Chromium and Firefox and their tabs, and reads pages after their scripts have
+run."""

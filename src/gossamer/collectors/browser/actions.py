@@ -1,5 +1,5 @@
-"""Performs steps on a page in a browser, either at once or with the timing of a human at mouse and
-keyboard."""
+"""Performs steps on a page in a browser, either without pauses or with the timing of a human who uses mouse
+and keyboard."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from playwright.async_api import Error
 from gossamer.model.rendering import Step
 
 KEY_PAUSE_S, CLICK_PAUSE_S = (0.04, 0.16), (0.08, 0.3)
-"""Seconds between keys, and before a click, of a human."""
+"""Minimum and maximum seconds between two keys, and before a click, for human timing."""
 
 
 class StepRunner:
-    """Performs steps on a page until the monotonic time `ends`. `human`: with human timing. `settle`: waits
-    for the requests that a step caused. `idle`: waits until there were no requests for a while. `scroll`:
-    scrolls to the end."""
+    """Performs steps on a page until the monotonic time `ends`. `human`: whether steps have human timing.
+    `settle`: waits for the requests that a step caused. `idle`: waits until there have been no requests for a
+    while. `scroll`: scrolls to the end."""
 
     def __init__(
         self,
@@ -62,8 +62,8 @@ class StepRunner:
         await self._settle()
 
     async def _point(self, step: Step) -> None:
-        """Moves the mouse to the element of a step on a curve, faster in the middle, to a point that is not
-        exactly the center."""
+        """Moves the mouse to the element of a step. The mouse moves on a curve, faster in the middle, to a
+        point that is not exactly the element's center."""
         element = self._page.locator(step.what).first
         await element.scroll_into_view_if_needed(timeout=self._left())
         box = await element.bounding_box(timeout=self._left())

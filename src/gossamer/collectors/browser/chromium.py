@@ -1,5 +1,5 @@
 """A running Chromium: finds the program, starts it with gossamer's tunnel as its only network connection,
-lends contexts, and ends it with all its processes."""
+lends its contexts, and terminates it with all its processes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BARE = ("chromium-headless-shell", "chrome-headless-shell")
-"""The names of Chromium without windows. It needs half the CPU time, but a site that checks recognizes it as
-unusual."""
+"""The names of the headless-only build of Chromium. It needs half the CPU time, but sites that check the
+browser can recognize it as unusual."""
 MAX_IDLE_CONTEXTS, MAX_IDLE_TABS = 32, 8
-"""The number of unused contexts that are kept, and how many of them keep an open tab."""
+"""The maximum number of unused contexts that are kept, and how many of them keep an open tab."""
 START_TIMEOUT_S, CLOSE_TIMEOUT_S = 30.0, 5.0
-"""Seconds in which a browser must start, and in which a page must close."""
+"""Seconds within which a browser must start, and within which a context or the browser must close."""
 OFF = (
-    # Playwright's features, which our list replaces
+    # the features that Playwright disables; this list replaces Playwright's
     "AvoidUnnecessaryBeforeUnloadCheckSync",
     "DestroyProfileOnBrowserClose",
     "HttpsUpgrades",
@@ -46,13 +46,13 @@ OFF = (
     "NetworkTimeServiceQuerying",
     "AimEnabled",
     "PreconnectToSearch",
-    # a spare process for each page, and one for each address bar
+    # features that start a spare process for each page and for each address bar
     "SpareRendererForSitePerProcess",
     "WebUIOmniboxPopup",
     "WebUIOmniboxFullPopup",
     "WebUIOmniboxAimPopup",
 )
-"""Features of Chromium that only cost time."""
+"""Features of Chromium that are disabled because they only cost time."""
 FLAGS = (
     "--disable-gpu",
     "--disable-quic",
@@ -63,7 +63,7 @@ FLAGS = (
     "--disable-domain-reliability",
     "--no-pings",
     "--dns-prefetch-disable",
-    # the browser resolves no names: the tunnel does
+    # the browser does not resolve names; the tunnel does
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -76,8 +76,8 @@ INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name on
 
 
 def find_program(path: str | None, bare: bool = False) -> str:
-    """Returns the browser's program. `bare`: prefers a program without windows. Raises ConfigError with the
-    package to install."""
+    """Returns the path of the browser's executable. `bare`: prefers the headless-only build. Raises
+    ConfigError with the package to install."""
     try:
         import playwright.async_api
     except ImportError as missing:
@@ -102,7 +102,7 @@ Cookies = dict[tuple[str, str, str], dict[str, Any]]
 
 
 def is_firefox(program: str | None) -> bool:
-    """Returns whether the browser rung's program is a Firefox, which `firefox` controls.
+    """Returns whether the browser executable is Firefox, which the module `firefox` controls.
 
     >>> is_firefox("/usr/bin/firefox-esr"), is_firefox("chromium"), is_firefox(None)
     (True, False, False)
@@ -111,7 +111,8 @@ def is_firefox(program: str | None) -> bool:
 
 
 def unsupported_by_firefox(render: Render) -> str:
-    """Returns the part of a Render that is not supported with Firefox, or '' if all of it is.
+    """Returns the name of a field of `render` that Firefox does not support, or '' if it supports all of
+    them.
 
     >>> from gossamer.model.rendering import Render
     >>> unsupported_by_firefox(Render(scroll=True)), unsupported_by_firefox(Render(human=True))
@@ -123,8 +124,8 @@ def unsupported_by_firefox(render: Render) -> str:
 def only_chromium(
     program: str | None, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
 ) -> None:
-    """Raises ConfigError if sites (whose accounts are logged in on the rungs of `held`) need what Firefox
-    does not support."""
+    """If the browser is Firefox, raises ConfigError if the sites need something that Firefox does not
+    support. `held`: for each site, the rungs on which its accounts are logged in."""
     if not is_firefox(program):
         return
     if disguised:
@@ -141,7 +142,7 @@ def only_chromium(
 
 
 class ContextKey(NamedTuple):
-    """Identifies a context: a registered domain, a session, and the URL of a proxy ('' for none)."""
+    """Identifies a context by a registered domain, a session, and the URL of a proxy ('' for none)."""
 
     domain: str
     visitor: str = ""
@@ -158,7 +159,7 @@ class ContextInUse:
         self.tab: Tab | None = None
         self.used = False
         self.cookies: Cookies = {}
-        """The cookies after the last page."""
+        """The context's cookies after the last page."""
 
     async def ready(self, opened: Callable[[ContextInUse], Awaitable[Tab]]) -> None:
         """Opens a tab if there is none. Raises Playwright's Error."""
@@ -173,15 +174,15 @@ class ContextInUse:
 
 
 class Chromium:
-    """One browser process with an empty profile of its own. Playwright's driver ends it if this process
-    dies."""
+    """One browser process with its own empty profile. Playwright's driver terminates the browser if this
+    process dies."""
 
     parts: Any = None
-    """The parts of a document (see `document.Parts`). None: the usual ones."""
+    """The parts with which a document is loaded (see `document.Parts`). None means Chromium's parts."""
 
     def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
-        """`agent`: the user agent, None for the user agent of the browser with a window. `ca_file`: see
-        `tunnel`."""
+        """`agent`: the user agent. None: the browser's own user agent when it runs with a window. `ca_file`:
+        see `tunnel`."""
         self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
         self._nowhere = Tunnel(resolver)
         self._driver: Any = None
@@ -221,7 +222,8 @@ class Chromium:
                 await page.close()
 
     async def take(self, place: ContextKey, worn: BrowserFingerprint | None = None) -> ContextInUse:
-        """Returns a context for a page: a kept one, otherwise a new one with an identity."""
+        """Returns a context for a page: an idle context with this key, or else a new one that shows the
+        identity `worn`."""
         self.pages += 1
         self.busy += 1
         kept = next((one for one in reversed(self._idle) if one.place == place), None)
@@ -275,7 +277,7 @@ class Chromium:
         return None
 
     async def close(self) -> None:
-        """Ends the browser within a limited time. The driver kills what is left."""
+        """Closes the browser within a limited time. The driver kills processes that are left."""
         self.dead = True
         if self._closed:
             return
@@ -300,7 +302,7 @@ class Chromium:
 
 
 async def _only(page: Any) -> None:
-    """Closes windows that a page opens."""
+    """Closes a window that a page has opened."""
     with contextlib.suppress(Exception):
         if await page.opener() is not None:
             await page.close()

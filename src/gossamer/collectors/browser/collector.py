@@ -1,10 +1,8 @@
-"""The browser rung: a page as it is in the browser after its scripts ran, with the same egress guard as the
-other rungs.
-
-All traffic of the browser goes through our tunnel (`tunnel`), which resolves, checks and pins names. Contexts
-are kept per registered domain, each with its own cookies, cache and connections. A browser that hangs or dies
-is replaced, and its pages are failures that are retried. Robots rules and delays apply to the page itself.
-The resources of the page are loaded as for a visitor.
+"""The browser rung. Returns a page in the state after its scripts have run. All traffic of the browser goes
+through gossamer's tunnel (`tunnel`), which resolves, checks and pins names with the same egress guard as on
+the other rungs. Contexts are kept per registered domain, each with its own cookies, cache and connections. A
+browser that hangs or dies is replaced, and the pages that it was loading fail and are retried. Robots rules
+and delays apply to the page itself. The resources of the page are loaded without them, as for a visitor.
 """
 
 from __future__ import annotations
@@ -31,18 +29,19 @@ from gossamer.model.request import Request, split
 PAGES_PER_BROWSER = 500
 """The number of pages after which a browser is replaced."""
 MAX_START_ATTEMPTS = 3
-"""The number of attempts to start a browser."""
+"""The maximum number of attempts to start a browser."""
 MAX_LOADED_BODIES = 4
 """The maximum number of bytes that a page and its resources may load, as a multiple of the largest body."""
 
 
 class BrowserCollector:
-    """Collects with a browser. `program`: its path, None to search PATH. `agent`: the user agent, None for
-    that of the identity. `render`: returns how a host's pages are rendered. `domain`: returns a host's
-    registered domain. `pages`: concurrent pages. `total`: seconds per page. `wire`: maximum number of body
-    bytes. `recycle`: pages per browser process. `ca_file`: trusted certificates for proxies behind TLS.
-    `folder`: for screenshots. `worn`: returns how a browser's name is shown. `country`: returns the country
-    of a proxy's URL. Raises ConfigError if the browser or Playwright is missing."""
+    """Collects pages with a browser. `program`: its path; None searches PATH. `agent`: the user agent; None
+    uses that of the identity. `render`: returns how a host's pages are rendered. `domain`: returns a host's
+    registered domain. `pages`: the number of concurrent pages. `total`: the maximum number of seconds per
+    page. `wire`: the maximum number of body bytes. `recycle`: the number of pages per browser process.
+    `ca_file`: trusted certificates for proxies that use TLS. `folder`: where screenshots are stored. `worn`:
+    returns the fingerprint for a browser's name. `country`: returns the country of a proxy, given its URL.
+    Raises ConfigError if the browser or Playwright is missing."""
 
     name = "browser"
 
@@ -81,8 +80,8 @@ class BrowserCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetches one URL and returns the document after it has loaded. A redirect, by HTTP or by a script,
-        is returned. Raises BrowserFailed if no browser starts."""
+        """Fetches one URL and returns the document after it has loaded. If the page redirects, by HTTP or by
+        a script, returns the redirect. Raises BrowserFailed if no browser starts."""
         if not request.url.startswith(("http://", "https://")):
             return self._refused(FailureCause("filter", "only http and https are fetched", True))
         guise = guise or Guise()
@@ -103,13 +102,13 @@ class BrowserCollector:
             result = await self._visit(browser, place, request, headers, guise)
             if guise.browser:
                 result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
-            # the wait for a free page does not count as the host's time, but it comes before the request
+            # the wait for a free tab comes before the request and does not count as the host's time
             return msgspec.structs.replace(
                 result, lag=result.lag + time.perf_counter() - came - result.elapsed
             )
 
     async def close(self) -> None:
-        """Ends the browser."""
+        """Closes the browser."""
         if self._now is not None:
             self._retire(self._now)
         while self._ending:
@@ -117,7 +116,8 @@ class BrowserCollector:
 
     @contextlib.asynccontextmanager
     async def _turn(self, place: ContextKey, guise: Guise) -> AsyncIterator[None]:
-        """Lets the pages of a logged-in account run one after another, because they share one context."""
+        """A context in which pages of a logged-in account load one after another, because they share one
+        browser context."""
         if not guise.member:
             yield
             return
@@ -126,7 +126,8 @@ class BrowserCollector:
             yield
 
     async def _running(self) -> Chromium:
-        """Returns the running browser. Starts another if it died or has served its pages."""
+        """Returns the running browser. Starts another one if the browser has died or has loaded its maximum
+        number of pages."""
         async with self._starting:
             now = self._now
             if now is not None and not now.dead and now.pages < self._recycle:
@@ -149,7 +150,7 @@ class BrowserCollector:
             return made
 
     def _retire(self, browser: Chromium) -> None:
-        """Assigns no more pages to the browser. It exits when its last page ends."""
+        """Assigns no more pages to the browser and closes it."""
         if self._now is browser:
             self._now = None
         task = asyncio.ensure_future(browser.close())
@@ -190,7 +191,7 @@ class BrowserCollector:
         return result
 
     def _wears(self, guise: Guise) -> BrowserFingerprint | None:
-        """Returns the identity that the browser shows. None: its own."""
+        """Returns the fingerprint that the browser shows, or None for its own."""
         if self._worn is None or not guise.browser:
             return None
         worn = self._worn(guise.browser)
@@ -198,8 +199,8 @@ class BrowserCollector:
         return worn._replace(session=f"{guise.browser}/{guise.session}", zone=place)
 
     async def _give(self, browser: Chromium, kept: ContextInUse | None, sound: bool) -> None:
-        """Gives a context back to the browser. Ends the browser if it does not answer, or if it was already
-        replaced and this was its last context."""
+        """Gives a context back to the browser. Closes the browser if it does not respond, or if it was
+        already replaced and this was its last context."""
         try:
             await asyncio.shield(browser.give(kept, sound))
         except Exception:  # noqa: BLE001 - whatever it is, this browser lets nothing go any more
@@ -219,7 +220,7 @@ class BrowserCollector:
 
 
 def browser_class(program: str) -> type[Chromium]:
-    """Returns the class that controls the browser of a program."""
+    """Returns the class that controls the browser with this executable."""
     if not is_firefox(program):
         return Chromium
     from gossamer.collectors.browser.firefox import Firefox

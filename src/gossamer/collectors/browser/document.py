@@ -1,5 +1,5 @@
-"""Loads one page in a context: sets our cookies, returns the document as a Page or the reason why there is
-none, and reports new cookies."""
+"""Loads one page in a context: sets the request's cookies, returns the document as a Page or the reason why
+there is none, and reports new cookies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FINAL = (
 
 
 class Parts(NamedTuple):
-    """The parts that watch, load and record a page in one kind of browser."""
+    """The classes that watch, load and record a page in one kind of browser."""
 
     watch: type[Watch]
     rendering: type[Rendering]
@@ -43,9 +43,9 @@ CHROMIUM = Parts(Watch, Rendering, Capture)
 
 
 class BrowserDocument:
-    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the monotonic
-    counter. `wire`: maximum number of body bytes. `folder`: for screenshots. `cookies`: all cookies that
-    the context must have for the domain (`Guise.cookies`)."""
+    """The document at a request's URL. `at`, `began`: when the visit began, as wall-clock time and as time of
+    the monotonic performance counter. `wire`: the maximum number of body bytes. `folder`: where screenshots
+    are stored. `cookies`: all cookies that the context must have for the domain (`Guise.cookies`)."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class BrowserDocument:
         self._host, self._domain = _PORT.sub("", self._authority), _PORT.sub("", kept.place.domain)
 
     async def get(self, headers: Mapping[str, str], render: Render, ends: float) -> Page | Failure:
-        """Loads the document in the context's tab. Raises Playwright's Error if the browser is gone,
+        """Loads the document in the context's tab. Raises Playwright's Error if the browser has exited, and
         TimeoutError if it hangs."""
         tab = self._kept.tab
         assert tab is not None
@@ -106,8 +106,8 @@ class BrowserDocument:
             await watch.end()
 
     async def _lend(self, headers: Mapping[str, str]) -> None:
-        """Adds the cookies of the request to the context. For a logged-in account, exactly its cookies are
-        set for the domain."""
+        """Adds the cookies of the request to the context. For a logged-in account, the domain's cookies are
+        first made equal to the account's."""
         if self._given is not None:
             await self._equal(self._given)
         sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
@@ -131,12 +131,12 @@ class BrowserDocument:
                 place = {key: known[name][key] for key in place}
             if known.get(name, {}).get("value") != value:
                 more.append({"name": name, "value": value, **place})
-        with contextlib.suppress(Error):  # a cookie that the browser refuses would not be sent anyway
+        with contextlib.suppress(Error):  # if the browser refuses a cookie, it would not send it anyway
             await context.add_cookies(more)
         self._kept.cookies = await self._cookies()
 
     async def _equal(self, given: Sequence[Mapping[str, Any]]) -> None:
-        """Makes the context's cookies for the domain equal to the given ones."""
+        """Makes the context's cookies for the domain equal to `given`."""
         context, have = self._kept.context, self._kept.cookies
         wanted = {
             _key(one): one for one in given if covers_host(one["domain"].lstrip("."), f".{self._domain}")
@@ -154,7 +154,8 @@ class BrowserDocument:
             self._kept.cookies = await self._cookies()
 
     def _elsewhere(self, before: Cookies) -> Iterator[tuple[str, str]]:
-        """Yields the changed cookies of other hosts of the domain: a URL of the host, and Set-Cookie."""
+        """Yields the changed cookies of other hosts of the domain, as pairs of a URL of the host and a
+        Set-Cookie value."""
         after = self._kept.cookies
         hosts = {
             domain.lstrip(".") for _, domain, _ in (*before, *after) if not covers_host(self._host, domain)
@@ -200,7 +201,7 @@ class BrowserDocument:
             )
         if (
             status >= 400 and body == EMPTY
-        ):  # where a window shows an internal page of Chromium, the headless shell shows nothing
+        ):  # for such errors Chromium shows an internal page, but its headless shell shows nothing
             body = b""
         if "#" in self._request.url and (now := rendering.route(self._request.url)) != self._request.url:
             return self._page(watch, 302, [("location", now)], b"", "")
@@ -249,7 +250,7 @@ class BrowserDocument:
 
 
 def explain_error(problem: str) -> FailureCause:
-    """Returns the meaning of an error of Chromium or Playwright.
+    """Returns the failure that an error message of a browser or of Playwright stands for.
 
     >>> explain_error("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
     FailureCause(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
@@ -278,7 +279,7 @@ def _key(cookie: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def changed_cookies(before: Cookies, after: Cookies, host: str) -> list[str]:
-    """Returns the changed cookies of a host as values of Set-Cookie."""
+    """Returns the changed cookies of a host as Set-Cookie values."""
     out = []
     for key in [*after, *(key for key in before if key not in after)]:
         now, old = after.get(key), before.get(key)

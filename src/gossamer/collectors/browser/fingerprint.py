@@ -1,5 +1,5 @@
-"""The identity that Chromium shows for a whole session: names and client hints, languages, window size, time
-zone, graphics. No side effects."""
+"""The identity that Chromium shows for a whole session: its names and client hints, languages, window size,
+time zone and graphics card. The functions have no side effects."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SCREENS = {
     "macOS": ((1440, 900, 2.0), (1512, 982, 2.0), (1728, 1117, 2.0)),
     "Linux": ((1920, 1080, 1.0), (1680, 1050, 1.0)),
 }
-"""Common screens: width, height, device pixel ratio."""
+"""Common screens for each system, each as width, height and device pixel ratio."""
 _BARS = 120
-"""Height of the window's own bars in pixels."""
+"""The height in pixels of a browser window's title and tool bars."""
 _GRAPHICS = {
     "Windows": (
         "Google Inc. (Intel)",
@@ -55,23 +55,23 @@ _MOST_LIVE = {
     "mn": "Asia/Ulaanbaatar",
     "uz": "Asia/Tashkent",
 }
-"""For each country with several time zones, the most populous of them."""
+"""For each country with several time zones, the zone in which most people live."""
 
 
 class BrowserFingerprint(NamedTuple):
     """The identity of a browser. `agent`, `language` and `hints` are header values (`Accept-Language`,
-    `sec-ch-ua...`). `session` determines the window."""
+    `sec-ch-ua...`). `session` determines the window size."""
 
     agent: str
     language: str
     hints: tuple[tuple[str, str], ...]
     session: str = ""
     zone: str = ""
-    """An IANA time zone. '': the machine's."""
+    """An IANA time zone. '' means the machine's time zone."""
 
     @property
     def system(self) -> str:
-        """Windows, macOS or Linux."""
+        """The operating system: Windows, macOS or Linux."""
         return dict(self.hints)["sec-ch-ua-platform"].strip('"')
 
 
@@ -90,7 +90,8 @@ def context_arguments(worn: BrowserFingerprint) -> dict[str, Any]:
 
 
 def user_agent_override(worn: BrowserFingerprint) -> dict[str, Any]:
-    """Returns the arguments of CDP's `Emulation.setUserAgentOverride`: names and hints that agree."""
+    """Returns the arguments of CDP's `Emulation.setUserAgentOverride`, with names and client hints that
+    agree."""
     platform, version, architecture = _PLATFORMS[worn.system]
     brands = re.findall(r'"([^"]*)";v="([^"]*)"', dict(worn.hints)["sec-ch-ua"])
     return {
@@ -112,15 +113,15 @@ def user_agent_override(worn: BrowserFingerprint) -> dict[str, Any]:
 
 
 def graphics_script(worn: BrowserFingerprint) -> str:
-    """Returns JavaScript that runs before the page's scripts and reports a graphics card that fits the
-    system."""
+    """Returns JavaScript that runs before the page's scripts and makes the browser report a graphics card
+    that fits the operating system."""
     text = resources.files("gossamer.collectors.browser").joinpath("fingerprint.js").read_text("utf-8")
     return f"({text.partition(chr(10))[2]})({json.dumps(_GRAPHICS[worn.system])})"
 
 
 @lru_cache(300)
 def time_zone(country: str) -> str:
-    """Returns the time zone of most people of a country. '' for an unknown one.
+    """Returns the time zone in which most people in a country live, or '' for an unknown country.
 
     >>> time_zone("de"), time_zone("jp"), time_zone("us"), time_zone("")
     ('Europe/Berlin', 'Asia/Tokyo', 'America/New_York', '')

@@ -1,9 +1,7 @@
-"""Controls Firefox by WebDriver BiDi: one process with an empty profile, commands and events over a WebSocket
-on loopback.
-
-It has the same interface as Chromium: user contexts with their cookies and our tunnel as their proxy, tabs,
-the watch over the main document, loading and reading. Steps, screenshots and captured responses are not
-supported.
+"""Controls Firefox by WebDriver BiDi. Starts one process with an empty profile, and exchanges commands and
+events with it over a WebSocket on loopback. The interface is that of Chromium: user contexts with their own
+cookies and gossamer's tunnel as their proxy, tabs, the watch over the main document, loading and reading.
+Steps, screenshots and captured responses are not supported.
 """
 
 from __future__ import annotations
@@ -44,8 +42,8 @@ from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.model.rendering import Render
 
 GUARD = '"$@" & child=$!; read -r _; kill -9 $child; wait $child; rm -rf "$0" || { sleep 1; rm -rf "$0"; }'
-"""A shell script whose input we hold: the browser and its profile are removed when this process ends in any
-way."""
+"""A shell script that starts the browser and reads its input from this process. When this process ends for
+any reason, the input ends, and the script kills the browser and removes its profile."""
 EVENTS = (
     "network.beforeRequestSent",
     "network.responseStarted",
@@ -57,7 +55,7 @@ EVENTS = (
 
 
 class BidiError(Error):
-    """A command failed, with the browser's message, or the browser is gone."""
+    """A command failed (the text contains the browser's message), or the browser has exited."""
 
 
 class BidiConnection:
@@ -74,7 +72,7 @@ class BidiConnection:
         self.over = False
 
     async def start(self, program: str, prefs: Mapping[str, Any]) -> None:
-        """Starts the browser with preferences. Raises Refused, OSError."""
+        """Starts the browser with preferences. Raises BidiError, OSError."""
         self._folder = tempfile.mkdtemp(prefix="gossamer-firefox-")
         lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in prefs.items()]
         await asyncio.to_thread(Path(self._folder, "user.js").write_text, "".join(lines))
@@ -107,7 +105,7 @@ class BidiConnection:
         await self.send("session.subscribe", events=list(EVENTS))
 
     async def send(self, method: str, /, **params: Any) -> dict[str, Any]:
-        """Returns a command's result. Raises Refused."""
+        """Sends a command and returns its result. Raises BidiError."""
         if self._socket is None or self.over:
             raise BidiError("Connection closed")
         number = next(self._ids)
@@ -125,7 +123,7 @@ class BidiConnection:
         return result
 
     async def close(self) -> None:
-        """Ends the browser."""
+        """Closes the browser and removes its profile."""
         self.over = True
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()  # the shell does the rest
@@ -160,12 +158,12 @@ class BidiConnection:
 
 KINDS = {"images": ("image",), "fonts": ("font",), "media": ("audio", "video", "track")}
 WORLD = "gossamer"
-"""The sandbox in which our scripts run. The page's scripts do not see it."""
+"""The sandbox in which gossamer's scripts run. The page's scripts cannot see it."""
 MAX_BODY_BYTES, MAX_BODIES_BYTES = 1 << 25, 1 << 26
 """The maximum number of bytes that Firefox keeps of one body, and of all bodies together."""
 MARK, SOON = "https://mark.invalid/", 1.0
-"""A URL that the page is made to request. When its event arrives, all earlier events have arrived. If the
-page may not make requests, we wait for this number of seconds."""
+"""A URL that the page is made to request. When the event of this request arrives, all earlier events have
+arrived. If the page may not make requests, the wait ends after this number of seconds."""
 
 
 class GeckoTab:
@@ -179,7 +177,7 @@ class GeckoTab:
 
     @classmethod
     async def open(cls, wire: BidiConnection, user: str) -> GeckoTab:
-        """Opens a tab in a user context. Its requests are intercepted. Raises Refused."""
+        """Opens a tab in a user context and intercepts its requests. Raises BidiError."""
         made = await wire.send("browsingContext.create", type="tab", userContext=user)
         tab = cls(wire, made["context"])
         await wire.send(
@@ -198,7 +196,7 @@ class GeckoTab:
         if params.get("isBlocked"):
             if self.watch is not None:
                 self.watch.paused(params)
-            else:  # a finished page makes no requests
+            else:  # no page uses the tab, so the request is refused
                 task = asyncio.ensure_future(self._refuse(params["request"]["request"]))
                 self._sent.add(task)
                 task.add_done_callback(self._sent.discard)
@@ -230,7 +228,8 @@ class GeckoTab:
                 await self.wire.send("browsingContext.close", context=self.frame)
 
     async def evaluate(self, function: str, *given: int) -> Any:
-        """Calls a function in our sandbox and returns its result, a plain value or a list. Raises Refused."""
+        """Calls a JavaScript function in gossamer's sandbox and returns its result, a plain value or a list.
+        Raises BidiError."""
         said = await self.wire.send(
             "script.callFunction",
             functionDeclaration=function,
@@ -251,7 +250,7 @@ class GeckoTab:
 
 
 class GeckoWatch(Watch):
-    """Watches a page's requests by BiDi's events, like `Watch` in Chromium."""
+    """Watches a page's requests through BiDi events, as `Watch` does for Chromium."""
 
     _tab: Any
 
@@ -263,7 +262,7 @@ class GeckoWatch(Watch):
     async def _answer(self, event: dict[str, Any]) -> None:
         asked, send = event["request"], self._tab.wire.send
         main = event["context"] == self._tab.frame and bool(event.get("navigation"))
-        with contextlib.suppress(BidiError):  # if the page is gone, nothing waits for it
+        with contextlib.suppress(BidiError):  # if the page is gone, no answer is needed
             if "response" in event:
                 await (
                     self._response(event)
@@ -281,8 +280,9 @@ class GeckoWatch(Watch):
         return url == MARK or url.endswith("/favicon.ico") or self.blocks(url)
 
     async def _document(self, event: dict[str, Any]) -> None:
-        """Handles a request for a document as in Chromium: the first is ours, a repetition is let through,
-        another URL is returned as a redirect."""
+        """Handles the main frame's request for a document, as in Chromium. The first such request is
+        gossamer's own. A reload of the same URL may continue. A request for another URL is aborted, and the
+        URL is returned as a redirect."""
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
@@ -310,7 +310,8 @@ class GeckoWatch(Watch):
         return None
 
     async def _response(self, event: dict[str, Any]) -> None:
-        """Handles the main document's response: HTML is passed to the page, everything else ends here."""
+        """Handles the main document's response. HTML is passed on to the page. Redirects are returned, other
+        accepted content is read as received, and everything else is refused."""
         self.asked_at = time.perf_counter()  # as in Chromium
         said, request, send = event["response"], event["request"]["request"], self._tab.wire.send
         headers = [(one["name"].lower(), str(one["value"]["value"])) for one in said["headers"]]
@@ -323,7 +324,7 @@ class GeckoWatch(Watch):
             await send("network.continueResponse", request=request)
         elif kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind:
             self.whole = (
-                True  # the load event does not show that the body is complete, so the body is awaited too
+                True  # the load event does not mean that the body is complete, so wait for the body too
             )
             await send("network.continueResponse", request=request)
             got = (await send("network.getData", dataType="response", request=request))["bytes"]
@@ -338,7 +339,7 @@ class GeckoWatch(Watch):
 
 
 class GeckoRendering(Rendering):
-    """Loads and reads a page by BiDi's events, like `Rendering` in Chromium."""
+    """Loads and reads a page through BiDi events, as `Rendering` does for Chromium."""
 
     _tab: Any
 
@@ -364,8 +365,8 @@ class GeckoRendering(Rendering):
         return asked
 
     async def load(self, url: str, render: Render, ends: float) -> None:
-        """Navigates, then waits for what the Render requires, until the monotonic time `ends`. Raises Refused
-        if there is no document."""
+        """Navigates, then waits until the conditions of `render` are met, or until the monotonic time `ends`.
+        Raises BidiError if there is no document."""
         await self._tab.wire.send("browsingContext.navigate", context=self._tab.frame, url=url, wait="none")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout((ends - time.monotonic()) / 2):
@@ -390,11 +391,12 @@ class GeckoRendering(Rendering):
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
 
     def url(self, asked: str) -> str:
-        """Returns '', because nothing redirects here."""
+        """Returns `asked`, because there are no steps that could lead to another URL."""
         return asked
 
     async def _waits(self, render: Render, ends: float) -> None:
-        """Waits for what the Render requires. A condition that was not met in time is named in `late`."""
+        """Waits until the conditions of `render` are met. `late` names a condition that was not met in
+        time."""
         if render.wait not in ("load", "idle"):
             self.late = f"the page has no {render.wait}"
             await self._until(f"document.querySelector({json.dumps(render.wait)})", ends)
@@ -417,7 +419,8 @@ class GeckoRendering(Rendering):
         raise BidiError(self.late)
 
     async def _hears(self) -> None:
-        """Waits until the page's request events have arrived. They arrive after the load events."""
+        """Waits until the events of the page's requests have arrived. They may arrive after the load
+        event."""
         self._marked.clear()
         with contextlib.suppress(BidiError, TimeoutError):
             async with asyncio.timeout(SOON):
@@ -449,7 +452,7 @@ class GeckoRendering(Rendering):
 
 
 def _bytes(value: dict[str, str]) -> bytes:
-    """Returns the bytes of a BiDi value."""
+    """Returns a BiDi value as bytes."""
     import base64
 
     return base64.b64decode(value["value"]) if value["type"] == "base64" else value["value"].encode()
@@ -494,7 +497,7 @@ PREFS = {
     "media.peerconnection.enabled": False,
     "dom.serviceWorkers.enabled": False,
     "dom.security.https_first": False,
-    # no reader view and no translations
+    # no built-in viewers for JSON and PDF, and English as the only language
     "devtools.jsonview.enabled": False,
     "pdfjs.disabled": True,
     "intl.accept_languages": "en-US, en",
@@ -507,12 +510,12 @@ PREFS = {
 
 
 class Firefox(Chromium):
-    """A Firefox, controlled by WebDriver BiDi."""
+    """Controls one Firefox process by WebDriver BiDi."""
 
     parts = Parts(GeckoWatch, GeckoRendering, None)
 
     async def start(self, program: str) -> None:
-        """Starts the browser. Raises Refused, OSError, TimeoutError."""
+        """Starts the browser. Raises BidiError, OSError, TimeoutError."""
         await self._nowhere.open()
         self._tabs: dict[str, GeckoTab] = {}
         agent = {"general.useragent.override": self._agent} if self._agent else {}
@@ -537,7 +540,7 @@ class Firefox(Chromium):
         return tab
 
     def _heard(self, event: str, params: dict[str, Any]) -> None:
-        """Passes an event to its tab, or to the tab of its frame."""
+        """Passes an event to its tab, or to the tab that contains its frame."""
         tab = self._tabs.get(params.get("context") or "")
         if event == "browsingContext.contextCreated":
             if (parent := self._tabs.get(params.get("parent") or "")) is not None:
@@ -547,7 +550,7 @@ class Firefox(Chromium):
 
 
 class Context:
-    """A user context's cookies, with the method names of Playwright's contexts."""
+    """The cookies of a user context. The methods have the names of those of Playwright's contexts."""
 
     def __init__(self, wire: BidiConnection, user: str) -> None:
         self._wire, self.user = wire, user
@@ -566,7 +569,7 @@ class Context:
         ]
 
     async def add_cookies(self, cookies: list[dict[str, Any]]) -> None:
-        """Adds cookies. Raises Refused."""
+        """Adds cookies. Raises BidiError."""
         for one in cookies:
             cookie: dict[str, Any] = {
                 name: one[name] for name in ("name", "domain", "path", "secure", "httpOnly") if name in one
@@ -581,7 +584,7 @@ class Context:
         await self._wire.send("storage.deleteCookies", filter=which, **self._in)
 
     async def close(self) -> None:
-        """Closes the context with its tabs."""
+        """Closes the context and its tabs."""
         with contextlib.suppress(BidiError):
             await self._wire.send("browser.removeUserContext", userContext=self.user)
 

@@ -1,5 +1,6 @@
-"""Finds and ends browsers whose gossamer process was killed. Only browsers that carry the mark of a gossamer
-process of this machine and user are considered (Linux; elsewhere nothing is found)."""
+"""Finds and kills browsers whose gossamer process was killed. Considers only browsers of this user and
+machine that have the command-line argument of a gossamer process. Works on Linux; elsewhere no browsers are
+found."""
 
 from __future__ import annotations
 
@@ -14,27 +15,30 @@ from pathlib import Path
 from typing import NamedTuple
 
 MARK = "--gossamer-pid="
-"""The argument by which a browser names the process that started it. Browsers ignore arguments that they do not know."""
+"""The command-line argument of a browser that contains the id of the process that started it. Browsers ignore
+arguments that they do not know."""
 _PROC = Path("/proc")
 _MARKED = re.compile(rb"\0--gossamer-pid=(\d+)(?=\0)")
 _PROFILE = re.compile(rb"\0--user-data-dir=([^\0]+)(?=\0)")
 
 
 class OrphanBrowser(NamedTuple):
-    """A process of a browser, or one of its helpers, and the folder of its profile ('' if it names none)."""
+    """A browser process or one of its helper processes. `profile`: the folder of its profile, '' if its
+    command line names none."""
 
     pid: int
     profile: str
 
 
 def mark() -> str:
-    """Returns the argument for a browser that this process starts."""
+    """Returns the command-line argument for a browser that this process starts."""
     return f"{MARK}{os.getpid()}"
 
 
 def find_orphan_browsers(age: float, now: float) -> Iterator[OrphanBrowser]:
-    """Yields the browsers that are at least `age` seconds old and whose gossamer process is gone. A process in
-    another PID namespace (a container) is never an orphan, because its mark means another process there."""
+    """Yields the browsers that are at least `age` seconds old and whose gossamer process is gone. A process
+    in another PID namespace (a container) never counts as an orphan, because process ids have another meaning
+    there."""
     for entry in _PROC.iterdir() if _PROC.is_dir() else ():
         with contextlib.suppress(OSError, ValueError):
             pid, about = int(entry.name), entry.stat()

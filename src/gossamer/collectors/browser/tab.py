@@ -1,12 +1,11 @@
-"""A tab of a Chromium context, and one page in it: loading, waiting, scrolling, reading.
-
-The tab serves one page after another. Between pages it is idle, then blank, so that nothing of a finished
-page runs. While a page loads, its main document is watched: a redirect or a script's navigation to another
-page is returned, not followed, and content that is not HTML is read as received. Images, fonts and media are
-loaded only on request. The document is read with the contents of its frames, each inserted at its place. A
-frame of the same origin is read with the page, and a frame of another origin is read in its own process.
-Frames that hang, fail, are too large, are blocked or would break the document are left out. On request,
-responses to scripts, console lines and a screenshot are captured, all within limits.
+"""Controls a tab of a Chromium context and the page in it: loading, waiting, scrolling and reading. The tab
+serves one page after another. Between pages it is idle, then blank, so that no scripts of a finished page
+run. While a page loads, its main document is watched. A redirect or a script's navigation to another page is
+returned, not followed. Content that is not HTML is read as received. Images, fonts and media are loaded only
+on request. The document is read with the contents of its frames, each inserted at its place. A frame of the
+same origin is read together with the page. A frame of another origin is read in its own process. Frames that
+hang, fail, are too large, are blocked or would break the document are left out. On request, responses to
+scripts, console lines and a screenshot are captured, all within limits.
 """
 
 from __future__ import annotations
@@ -41,22 +40,23 @@ from gossamer.url.routes import route_of, same_route, with_route
 ROUTE_EVENTS = ("hashchange", "popstate")
 """The events of the window that a router of fragments listens to."""
 MAX_FRAMES, MAX_SEARCHED_FRAMES, MAX_FRAME_BYTES, FRAMES_TIMEOUT_S = 32, 128, 2 << 20, 2.0
-"""The number of frames of other origins that are read, and the number among which they are searched. The
-maximum number of characters of one frame. Seconds for all frames."""
+"""The maximum number of frames of other origins that are read. The maximum number of the page's frames that
+are examined. The maximum number of characters of one frame. The maximum number of seconds for all frames."""
 _CAPTCHAS = re.compile(
     r"https?://(?:(?:challenges\.cloudflare|(?:[\w-]+\.)*(?:hcaptcha|arkoselabs|captcha-delivery))\.com[:/]"
     r"|www\.(?:google\.com|recaptcha\.net)/recaptcha/)"
 )
-"""Frames of captchas. They have no text to read, and a page with one is judged by its own text."""
+"""The URLs of captcha frames. Such frames are left out, because they contain no useful text, and block
+detection uses the text of the page itself."""
 
 _MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
-"""Start tags that the parser merges into the page's own tags, and the maximum number of such tags. Merging
-costs time."""
+"""Start tags that the parser merges into the page's own tags, and the maximum number of such tags in a frame.
+The number is limited because merging takes time."""
 
 
 class FrameContent(NamedTuple):
-    """The HTML of a frame with marks at the places of its inner frames, and the contents of the inner frames
-    by number."""
+    """The HTML of a frame with numbered placeholders for its inner frames, and the contents of the inner
+    frames by number."""
 
     text: str
     frames: dict[int, FrameContent]
@@ -73,9 +73,9 @@ class Frames:
         self._sessions: dict[str, Any] = {}
 
     async def read(self, script: str, most: int, seconds: float) -> tuple[str | int, str]:
-        """Returns the document and its protocol, read with the reading script. If the document has more than
-        `most` characters, returns its length instead of the document. Frames are read within `seconds`.
-        Raises Playwright's Error if there is no document."""
+        """Reads the document with the reading script. Returns the document and its protocol. If the document
+        has more than `most` characters, returns its length instead of the document. The frames must be read
+        within `seconds`. Raises Playwright's Error if there is no document."""
         self._script = script
         text, protocol, count, world = await self._document(self._tab.cdp, self._tab.frame, most)
         if isinstance(text, int) or not count:
@@ -88,7 +88,8 @@ class Frames:
     async def _document(
         self, cdp: Any, frame: str, most: int, inner: bool = False
     ) -> tuple[str | int, str, int, int]:
-        """Returns what the script reports about a frame's document, and the world in which it ran."""
+        """Runs the reading script in a frame. Returns its results (text, protocol or URL, number of inner
+        frames), and the id of the isolated world in which it ran."""
         world = (await cdp.send("Page.createIsolatedWorld", {"frameId": frame}))["executionContextId"]
         told: dict[str, Any] = {"contextId": world, "returnByValue": True}
         told["expression"] = f"({self._script})({most}, {self._mark!r}, {str(inner).lower()})"
@@ -99,7 +100,7 @@ class Frames:
         return text, protocol, count, world
 
     async def _attach(self, frame: Any) -> None:
-        """Attaches to a frame that has its own process. The session ends with the frame."""
+        """Opens a CDP session for a frame that has its own process. The session ends with the frame."""
         with contextlib.suppress(Error, TimeoutError):
             async with asyncio.timeout_at(self._ends):
                 session = await self._tab.page.context.new_cdp_session(frame)
@@ -107,7 +108,7 @@ class Frames:
                 self._sessions[told["targetInfo"]["targetId"]] = session
 
     async def _within(self, cdp: Any, world: int, count: int) -> dict[int, FrameContent]:
-        """Returns the contents of the frames in a document, in which the script just ran."""
+        """Returns the contents of the frames in a document in which the reading script has just run."""
         count = min(count, self._left)
         self._left -= count
         try:
@@ -124,7 +125,7 @@ class Frames:
         return {number: one for number, one in zip(elements, held, strict=True) if one is not None}
 
     async def _held(self, cdp: Any, element: str) -> FrameContent | None:
-        """Returns the content of an element's frame."""
+        """Returns the content of the frame that an element holds, or None if it is left out."""
         try:
             async with asyncio.timeout_at(self._ends):
                 frame = (await cdp.send("DOM.describeNode", {"objectId": element}))["node"]["frameId"]
@@ -139,7 +140,7 @@ class Frames:
         return FrameContent(text, await self._within(cdp, world, count) if count else {})
 
     def _whole(self, held: FrameContent, room: int) -> str:
-        """Inserts into a text as many of its frames as there is room for, beginning with the first. Returns
+        """Returns the frame's text with its inner frames inserted, in order, as far as there is room. Returns
         '' if the text itself is too long."""
         parts = self._places.split(held.text)
         room -= sum(map(len, parts[::2]))
@@ -153,8 +154,8 @@ class Frames:
 
 
 def is_complete_anywhere(text: str) -> bool:
-    """Returns whether the HTML of one element is complete wherever it is inserted, and does not describe the
-    page around it.
+    """Returns whether the HTML of an element stays one complete element wherever it is inserted. Returns
+    False if it contains elements that would change the page around it, such as `base` or `meta`.
 
     >>> is_complete_anywhere("<div><p>a</div>"), is_complete_anywhere("<div><!--a</div>")
     (True, False)
@@ -167,17 +168,18 @@ def is_complete_anywhere(text: str) -> bool:
 
 
 MAX_CAPTURED_RESPONSES, MAX_CONSOLE_LINES, MAX_LINE_CHARS = 50, 20, 300
-"""The numbers of captured responses, of console lines, and of characters per line."""
+"""The maximum numbers of captured responses, of console lines, and of characters per line."""
 SAID = ("log", "info", "warning", "error", "assert", "debug")
-"""Console messages of the page. Others are remarks of the browser, for example that a blocked request failed.
+"""The types of console messages that a page writes. Other types are remarks of the browser, for example that
+a blocked request failed.
 """
 RESPONSES_TIMEOUT_S = 5.0
 """Seconds to wait for responses that are still arriving."""
 
 
 class Capture:
-    """Captures responses, console lines and a screenshot of one page. `most`: bytes of all responses
-    together. `folder`: where screenshots are stored."""
+    """Captures responses, console lines and a screenshot of one page. `most`: the maximum number of bytes of
+    all responses together. `folder`: where screenshots are stored."""
 
     def __init__(self, tab: Any, render: Render, most: int, folder: Path | None) -> None:
         self._tab, self._render, self._left, self._folder = tab, render, most, folder
@@ -193,7 +195,8 @@ class Capture:
         tab.listen(hears)
 
     async def end(self) -> None:
-        """Collects everything. What does not arrive in time is left out."""
+        """Collects the captured responses and takes the screenshot. Responses that do not arrive in time are
+        left out."""
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=RESPONSES_TIMEOUT_S)
             found = [task.result() for task in self._under_way if task.done() and not task.cancelled()]
@@ -247,7 +250,8 @@ class Capture:
 
 
 def save_screenshot(picture: bytes, folder: Path) -> str:
-    """Returns the path of a file with the screenshot. Its name is a hash of the content. Raises OSError."""
+    """Stores a screenshot and returns the path of its file. The file's name is a hash of the content. Raises
+    OSError."""
     path = folder / f"{hashlib.blake2b(picture, digest_size=16).hexdigest()}.png"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -261,15 +265,16 @@ KINDS = {"images": "Image", "fonts": "Font", "media": "Media"}
 REDIRECTS = (301, 302, 303, 307, 308)
 HTML = ("", "text/html", "application/xhtml+xml")
 MAX_RELOADS = 3
-"""The number of times that a page may reload itself, for example after a check whether scripts run."""
+"""The maximum number of times that a page may reload itself, for example after it has checked whether scripts
+run."""
 MAX_NAVIGATIONS = 20
-"""The maximum number of documents to which steps may lead."""
+"""The maximum number of documents that steps may open."""
 
 
 class Watch:
-    """Watches the requests of one page. `fresh`: its context has no cache yet. `main`: status and headers.
-    `raw`: the body if it is not HTML. `target`: the URL to which a script redirects (then `away` is set).
-    `refused`: the content type that was not read."""
+    """Watches the requests of one page. `fresh`: whether its context has no cache yet. `main`: the status and
+    headers of the main document. `raw`: the body if it is not HTML. `target`: the URL to which a script
+    redirects; `away` is set then. `refused`: the content type, if it was not accepted."""
 
     def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
         self._tab, self._cdp, self._request = tab, tab.cdp, request
@@ -304,13 +309,14 @@ class Watch:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def paused(self, event: dict[str, Any]) -> None:
-        """Handles a request that waits for a decision."""
+        """Starts to handle a request that the browser has paused."""
         task = asyncio.ensure_future(self._answer(event))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, event: dict[str, Any]) -> None:
-        """Decides about a waiting request. If the page is gone, nothing waits for the decision."""
+        """Decides about a paused request. Errors are ignored, because if the page is gone no decision is
+        needed."""
         try:
             if event["resourceType"] != "Document" or (
                 event.get("frameId") != self._tab.frame and self.blocks(event["request"]["url"])
@@ -326,14 +332,16 @@ class Watch:
             pass
 
     def blocks(self, url: str) -> bool:
-        """Returns whether a frame's host is blocked. Chromium's own list covers what frames load, but not the
-        frames themselves, and is not applied inside of frames with their own process."""
+        """Returns whether a frame's host is blocked. Chromium's own block list is needed too, but is not
+        enough: it does not apply to the documents of frames, nor inside frames that have their own
+        process."""
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
         return any(host == one or host.endswith(f".{one}") for one in self._blocked)
 
     async def _document(self, event: dict[str, Any]) -> None:
-        """Handles a request of the main frame for a document: the first is ours, a repetition is let through,
-        another URL is returned as a redirect."""
+        """Handles a request of the main frame for a document. The first such request is gossamer's own. A
+        reload of the same URL may continue. A request for another URL is aborted, and the URL is returned as
+        a redirect."""
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
@@ -365,8 +373,9 @@ class Watch:
         self.asked_at = time.perf_counter()
 
     async def _response(self, event: dict[str, Any]) -> None:
-        """Handles the main document's response: HTML is passed to the page, everything else ends here."""
-        # the host received the request by now at the latest, so its next delay begins here
+        """Handles the main document's response. HTML is passed on to the page. Redirects are returned, other
+        accepted content is read as received, and everything else is refused."""
+        # at the latest now the host has received the request, so the delay to the next request begins here
         self.asked_at = time.perf_counter()
         headers = [(one["name"].lower(), one["value"]) for one in event.get("responseHeaders", ())]
         status = int(event["responseStatusCode"])
@@ -393,7 +402,8 @@ class Watch:
 
 
 QUIET_S, QUIET_TIMEOUT_S = 0.05, 3.0
-"""After the load event: seconds without open requests, and the maximum number of seconds to wait for that."""
+"""Seconds without open requests after which a loaded page counts as quiet, and the maximum number of seconds
+to wait for that after the load event."""
 IDLE_S = 0.5
 POLL_INTERVAL_S = 0.01
 MAX_SCROLLS = 100
@@ -421,11 +431,11 @@ class Rendering:
         )
 
     async def load(self, url: str, render: Render, ends: float) -> None:
-        """Navigates, then waits for what the Render requires, until the monotonic time `ends`. Raises
-        Playwright's Error if there is no document."""
+        """Navigates, then waits until the conditions of `render` are met, or until the monotonic time `ends`.
+        Raises Playwright's Error if there is no document."""
         self._ends, self._spare = ends, (ends - time.monotonic()) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
-        with contextlib.suppress(TimeoutError):  # a request that hangs for half of the time is not waited for
+        with contextlib.suppress(TimeoutError):  # do not wait for a request that hangs for half of the time
             async with asyncio.timeout((ends - time.monotonic()) / 2):
                 await self._watch.away.wait()
         if render.wait == "idle":
@@ -436,8 +446,8 @@ class Rendering:
             await self._acts(render, ends)
 
     async def _acts(self, render: Render, ends: float) -> None:
-        """Waits for what the Render requires, then performs the steps. A condition that was not met in time
-        is named in `late`."""
+        """Waits until the conditions of `render` are met, then performs its steps. `late` names a condition
+        or step that was not completed in time."""
         acting = StepRunner(
             self._page,
             ends,
@@ -457,13 +467,13 @@ class Rendering:
         self.late = ""
 
     def url(self, asked: str) -> str:
-        """Returns the URL to which steps led, otherwise the requested one."""
+        """Returns the URL to which steps have led, or else the requested URL."""
         now = str(self._page.url).partition("#")[0]
         return now if self._watch.follows and now.startswith(("http://", "https://")) else asked
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
-        """Returns the document now, in UTF-8, or its length if it has more than `most` characters, and the
-        protocol, such as `h2`."""
+        """Returns the current document and the protocol, such as `h2`. The document is in UTF-8. If it has
+        more than `most` characters, its length is returned instead."""
         frames = Frames(self._tab, self._watch.blocks)
         text, protocol = await frames.read(
             reading_script(), most, max(self._ends - time.monotonic(), self._spare)
@@ -471,7 +481,7 @@ class Rendering:
         if isinstance(text, int):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")
-        # a byte order mark, because the headers and the document may name another encoding
+        # add a byte order mark, because the headers and the document may name another encoding
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
 
     async def handles_routes(self) -> bool:
@@ -497,7 +507,7 @@ class Rendering:
 
     def _loaded(self, _: Any) -> None:
         self._loading, self._changed = False, time.monotonic()
-        if self._there:  # otherwise it is the previous page's document
+        if self._there:  # otherwise the event is about the previous page's document
             self._watch.away.set()
 
     def _begun(self, request: Any) -> None:
@@ -510,7 +520,8 @@ class Rendering:
         self._changed = time.monotonic()
 
     async def _quiet(self, seconds: float, ends: float) -> None:
-        """Waits until there were no open requests or documents for so many seconds, or until `ends`."""
+        """Waits until there have been no open requests or loading documents for `seconds`, or until
+        `ends`."""
         while (now := time.monotonic()) < ends and self._watch.target is None:
             if (
                 not self._under_way
@@ -521,7 +532,7 @@ class Rendering:
             await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _scroll(self, ends: float) -> None:
-        """Scrolls to the end for as long as the page grows."""
+        """Scrolls to the bottom repeatedly until the page stops growing."""
         before = -1.0
         for _ in range(MAX_SCROLLS):
             height = await self._page.evaluate(
@@ -536,7 +547,7 @@ class Rendering:
 
 
 def _missing(step: Step) -> str:
-    """Returns the message for a step that took too long."""
+    """Returns the message for a step that was not completed in time."""
     if step.act == "pause":
         return f"no time was left for a pause of {step.what} s"
     return f"{step.what[:100]} never became true" if step.act == "until" else f"the page has no {step.what}"
@@ -544,28 +555,28 @@ def _missing(step: Step) -> str:
 
 @lru_cache(1)
 def reading_script() -> str:
-    """Returns the script that reads a document."""
+    """Returns the JavaScript that reads a document."""
     return resources.files("gossamer.collectors.browser").joinpath("rendered.js").read_text("utf-8")
 
 
 KEPT_PAGE_S = 5.0
 """Seconds for which a finished page stays in the tab if no other page needs the tab. Blanking the tab at once
-costs a third of a page's time."""
+would cost a third of the time of a page."""
 BLANK_TIMEOUT_S, CLOSE_TIMEOUT_S = 3.0, 5.0
-"""Seconds in which a tab must be idle or blank again. Otherwise it is closed, which may take the second
-number of seconds."""
+"""Seconds within which a tab must become idle or blank, and seconds within which a tab that does not must
+close."""
 
 
 class TabListener(Protocol):
-    """Receives the events of a page while the page has the tab."""
+    """Receives the events of a page while the page uses the tab."""
 
     def paused(self, event: dict[str, Any]) -> None:
-        """Handles a request that waits (CDP `Fetch.requestPaused`)."""
+        """Handles a paused request (CDP `Fetch.requestPaused`)."""
 
 
 class Tab:
-    """A tab, which registers its event handlers once. `watch` and `hears` belong to the page that currently
-    uses the tab."""
+    """A tab of the browser. It registers each event handler only once. `watch` and `hears` belong to the page
+    that currently uses the tab."""
 
     def __init__(self, page: Any, cdp: Any) -> None:
         self.page, self.cdp = page, cdp
@@ -581,7 +592,7 @@ class Tab:
 
     @classmethod
     async def open(cls, context: Any, worn: BrowserFingerprint | None = None) -> Tab:
-        """Opens a tab with an identity. Raises Playwright's Error."""
+        """Opens a tab that shows the identity `worn`. Raises Playwright's Error."""
         page = await context.new_page()
         tab = cls(page, await context.new_cdp_session(page))
         tree = await tab.cdp.send("Page.getFrameTree")
@@ -595,8 +606,7 @@ class Tab:
         return tab
 
     async def catch(self, patterns: Sequence[dict[str, str]], hosts: tuple[str, ...]) -> None:
-        """Sets which requests wait for `watch` (CDP `Fetch.enable`), and from which hosts nothing is
-        loaded."""
+        """Sets which requests are paused for `watch` (CDP `Fetch.enable`), and which hosts are blocked."""
         if hosts != self._hosts:
             urls = [
                 f"*://{star}{host}{port}/*" for host in hosts for star in ("", "*.") for port in ("", ":*")
@@ -608,8 +618,8 @@ class Tab:
             self._patterns = patterns
 
     async def rest(self) -> bool:
-        """Ends a page: its scripts stop, and soon the tab is blank. Returns whether the tab can be used
-        again. Raises TimeoutError if the browser does not let go of the page."""
+        """Ends a page: stops its scripts, and blanks the tab a little later. Returns whether the tab can be
+        used again. Raises TimeoutError if the tab cannot be closed."""
         self.watch, self.hears = None, {}
         if not self._crashed and not self.page.is_closed():
             with contextlib.suppress(Error, TimeoutError):
@@ -638,13 +648,13 @@ class Tab:
         return not self._crashed and not self.page.is_closed()
 
     async def wake(self) -> None:
-        """Prepares for the next page's document: scripts run again."""
+        """Allows scripts again, for the next page's document."""
         if self._still:
             await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": False})
             self._still = False
 
     async def _later(self) -> None:
-        """Blanks the tab if no page wanted it for a while, because a blank tab costs nothing."""
+        """Blanks the tab if no page has needed it for a while, because a blank tab costs nothing."""
         await asyncio.sleep(KEPT_PAGE_S)
         self._blanking = True
         try:
@@ -664,7 +674,7 @@ class Tab:
             await self.page.close()
 
     def listen(self, hears: dict[str, Callable[[Any], None]]) -> None:
-        """Adds the event handlers to the page that uses the tab."""
+        """Adds event handlers for the page that uses the tab."""
         for name in hears:
             if name not in self._heard:
                 self._heard.add(name)
@@ -682,7 +692,7 @@ class Tab:
         if self.watch is not None:
             self.watch.paused(event)
             return
-        task = asyncio.ensure_future(self._refuse(event))  # a finished page makes no requests
+        task = asyncio.ensure_future(self._refuse(event))  # no page uses the tab, so the request is refused
         self._sent.add(task)
         task.add_done_callback(self._sent.discard)
 

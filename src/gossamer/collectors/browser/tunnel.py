@@ -1,8 +1,8 @@
-"""The browser's only way to the network: our SOCKS5 proxy (RFC 1928) on loopback. It resolves each name with
-the egress guard, dials only the checked address or a proxy of the crawl, and counts the bytes. The browser
-can reach nothing that the guard refuses, and cannot bypass the proxy.
+"""The browser's only connection to the network: a SOCKS5 proxy (RFC 1928) that gossamer runs on loopback. It
+resolves each name with the egress guard, connects only to the checked address or to a proxy of the crawl, and
+counts the bytes. The browser can reach nothing that the guard refuses, and cannot bypass the proxy.
 
-A proxy of the crawl (http, https, socks5(h) or socks4(a)) is dialed at its checked address. Plain HTTP is
+A proxy of the crawl (http, https, socks5(h) or socks4(a)) is contacted at its checked address. Plain HTTP is
 sent to an HTTP proxy with the full URL in each request line. Everything else goes through CONNECT or SOCKS.
 """
 
@@ -23,9 +23,9 @@ from gossamer.collectors.http.transfer import ca_bundle, proxy_of
 from gossamer.config.redaction import mask
 
 MAX_HEAD_BYTES = 64 << 10
-"""The maximum number of bytes of a header section, and of a piece that is passed on."""
+"""The maximum number of bytes of a header section, and of a piece of data that is passed on at once."""
 TARGET_STATUSES = (404, 500, 502, 503, 504)
-"""Responses to CONNECT that may be about the target."""
+"""Statuses of a proxy's response to CONNECT that may be caused by the target rather than by the proxy."""
 _UNREACHED = (3, 4, 5, 6)  # RFC 1928 section 6: network unreachable, host unreachable, refused, TTL expired
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -41,7 +41,7 @@ class ProxyRefused(Exception):
 
 
 class Upstream(NamedTuple):
-    """A proxy. `authority` is `host:port`."""
+    """A proxy of the crawl. `authority` is `host:port`."""
 
     scheme: str
     authority: str
@@ -55,7 +55,7 @@ class Upstream(NamedTuple):
 
     @property
     def basic(self) -> bytes:
-        """Returns the header line with gossamer's credentials for the proxy, or b"" without a user."""
+        """Returns the header line with the credentials for the proxy, or b"" if it has no user."""
         if not self.user:
             return b""
         return b"Proxy-Authorization: Basic " + b64encode(f"{self.user}:{self.password}".encode()) + b"\r\n"
@@ -71,8 +71,8 @@ class Upstream(NamedTuple):
         )
 
     async def lead(self, stream: Stream, target: str, addresses: tuple[str, ...]) -> None:
-        """Makes the proxy connect to `host:port`, or to one of the host's checked addresses if the proxy is
-        not to resolve names. Raises Refused, OSError, EOFError."""
+        """Makes the proxy connect to the target `host:port`. If the proxy must not resolve names, one of the
+        host's checked addresses is used instead of the name. Raises ProxyRefused, OSError, EOFError."""
         if self.http:
             await self._connect(stream, target)
             return
@@ -95,7 +95,7 @@ class Upstream(NamedTuple):
 
 
 def upstream(url: str) -> Upstream | None:
-    """Returns the proxy of a URL. None if it cannot be used.
+    """Returns the proxy that a URL describes, or None if it cannot be used.
 
     >>> upstream("http://joe:p%3Aw@proxy.example:3128")
     Upstream(scheme='http', authority='proxy.example:3128', user='joe', password='p:w')
@@ -111,8 +111,8 @@ def upstream(url: str) -> Upstream | None:
 async def full_url_requests(
     reader: asyncio.StreamReader, first: bytes, target: str, basic: bytes
 ) -> AsyncIterator[bytes]:
-    """Yields what a browser sends over one connection to `host:port`, with the full URL in each request line,
-    as an HTTP proxy expects. Raises EOFError, and ValueError for what is not a request."""
+    """Yields the data that a browser sends over one connection to `host:port`. Each request line contains the
+    full URL, as an HTTP proxy expects. Raises EOFError, and ValueError for data that is not a request."""
     while True:
         head = first + await _head(reader)
         first = b""
@@ -189,12 +189,13 @@ def _place(host: str) -> bytes:
 
 
 CONNECT_TIMEOUT_S = 10.0
-"""Seconds in which one address must answer."""
+"""Seconds within which a connection to one address must be established."""
 CHUNK_BYTES = 64 << 10
 MAX_CONNECTIONS = 256
-"""The maximum number of connections at once."""
+"""The maximum number of concurrent connections through a tunnel."""
 OWN = ("connectivitycheck.gstatic.com",)
-"""Hosts that Chromium itself contacts, to find out whether a bad certificate is that of a captive portal."""
+"""Hosts that Chromium itself contacts, to find out whether a captive portal is the cause of a bad
+certificate. These requests are refused."""
 _USUAL = (80, 443)
 _TLS = b"\x16"
 _UNKNOWN = re.compile(rb"HTTP/1\.[01] 407")
@@ -202,9 +203,10 @@ _NO, _FAILED, _REFUSED, _COMMAND = 1, 4, 2, 7
 
 
 class Tunnel:
-    """The SOCKS proxy of one context, for one page at a time: call `begin(room)` before the page. Afterwards
-    `got` is the number of received bytes. Nothing is dialed when `room` is used up. `proxy`: the proxy
-    through which everything goes. `ca_file`: the trusted certificates for a proxy behind TLS."""
+    """The SOCKS proxy of one browser context. It serves one page at a time. Call `begin(room)` before the
+    page; afterwards `got` is the number of received bytes. If more than `room` bytes are received, all
+    connections are aborted and `over` is set. `proxy`: the proxy of the crawl through which all connections
+    go. `ca_file`: the trusted certificates for a proxy that uses TLS."""
 
     def __init__(
         self, resolver: AddressResolver, proxy: Upstream | None = None, ca_file: str | None = None
@@ -216,15 +218,15 @@ class Tunnel:
         self.got = self._room = 0
         self.over = False
         self.refused: dict[str, FailureCause] = {}
-        """For each authority the reason why it was not reached, since `begin`."""
+        """For each authority that was not reached since `begin`, the reason."""
         self.blame: dict[str, str] = {}
-        """For each such authority, what failed: the proxy or the path."""
+        """For each authority in `refused` that a proxy did not reach, what failed: the proxy or the path."""
         self.addresses: dict[str, str] = {}
-        """The address that was dialed for each authority."""
+        """The address to which a connection was made, for each authority."""
 
     @property
     def url(self) -> str:
-        """Returns the tunnel's URL, with which the browser is configured."""
+        """Returns the tunnel's URL, which is the browser's proxy setting."""
         assert self._server is not None
         return f"socks5://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
@@ -237,20 +239,20 @@ class Tunnel:
             task = asyncio.ensure_future(self._serve(reader, writer))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            # a task that is cancelled before it started closes nothing itself
+            # a task that is cancelled before it has started cannot close its connection itself
             task.add_done_callback(lambda _: writer.close())
             return None
 
         self._server = await asyncio.start_server(accept, "127.0.0.1", 0)
 
     def begin(self, room: int) -> None:
-        """Begins a page, which may use `room` bytes."""
+        """Begins a page, which may receive `room` bytes."""
         self.got, self._room, self.over = 0, room, False
         self.refused.clear()
         self.blame.clear()
 
     def end(self) -> None:
-        """Ends the page. Open connections may finish, and no new ones are dialed."""
+        """Ends the page. Open connections may finish, but no new ones are made."""
         self._room = 0
 
     async def close(self) -> None:
@@ -285,8 +287,7 @@ class Tunnel:
             writer.close()
 
     async def _checked(self, authority: str, writer: asyncio.StreamWriter) -> tuple[str, ...]:
-        """Returns the permitted addresses of `host:port`. If there are none, sends the browser a refusal
-        first."""
+        """Returns the permitted addresses of `host:port`. If there are none, sends the browser a refusal."""
         name = url_authority(authority)
         if not self._room or len(self._tasks) > MAX_CONNECTIONS or name in OWN:
             writer.write(_reply(_NO))
@@ -320,8 +321,8 @@ class Tunnel:
     async def _through(
         self, proxy: Upstream, authority: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[Stream | None, AsyncIterator[bytes]]:
-        """Opens the connection through the proxy. Returns it and the data to send: the first byte shows
-        whether it is TLS or plain HTTP."""
+        """Opens the connection through the proxy. Returns the connection, or None if it failed, and the data
+        to send. The first byte from the browser shows whether it speaks TLS or plain HTTP."""
         out, leads = _bytes(reader), False
         if not (addresses := await self._checked(authority, writer)):
             return None, out
@@ -360,8 +361,8 @@ class Tunnel:
     async def _join(
         self, authority: str, out: AsyncIterator[bytes], here: asyncio.StreamWriter, there: Stream
     ) -> None:
-        """Copies data in both directions until one ends. If a proxy refuses our credentials, that response
-        does not count as the host's page."""
+        """Copies data in both directions until one of them ends. If a proxy rejects the credentials, its
+        response is not passed on as the host's page."""
         new = self.proxy is not None and self.proxy.http
 
         async def pour(data: AsyncIterator[bytes], writer: asyncio.StreamWriter, back: bool) -> None:
@@ -409,7 +410,7 @@ def url_authority(authority: str, *usual: int) -> str:
 
 
 async def _bytes(reader: asyncio.StreamReader, first: bytes = b"") -> AsyncIterator[bytes]:
-    """Yields all received data."""
+    """Yields the data as it is received."""
     if first:
         yield first
     while data := await reader.read(CHUNK_BYTES):
@@ -417,8 +418,8 @@ async def _bytes(reader: asyncio.StreamReader, first: bytes = b"") -> AsyncItera
 
 
 async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
-    """Returns the `host:port` that the browser requests, '' if it requests something else. Raises EOFError,
-    ValueError."""
+    """Returns the `host:port` to which the browser requests a connection, or '' if it requests something
+    else. Raises EOFError, ValueError."""
     version, methods = await reader.readexactly(2)
     await reader.readexactly(methods)
     if version != 5:

@@ -1,10 +1,9 @@
-"""The plain rung: HTTP/1.1 and HTTP/2 over libcurl, at addresses that the egress guard has checked. Also the
-table of what curl's errors mean.
-
-curl resolves no names: each transfer is pinned to a checked address (CONNECT_TO keeps Host and SNI, and makes
-the address part of a kept connection's identity), and a second check on the socket refuses any other address.
-curl decodes nothing either: bodies are counted as they arrive and decoded here up to a limit. Redirects,
-cookies, proxies and credentials are handled outside of curl.
+"""The plain rung: HTTP/1.1 and HTTP/2 over libcurl, at addresses that the egress guard has checked. This
+module also explains curl's errors. curl does not resolve names: each transfer is pinned to a checked address,
+and a second check on the socket refuses any other address. The pinning uses CONNECT_TO, which keeps Host and
+SNI, and which makes the address part of a kept connection's identity. curl does not decode bodies either:
+they are counted as they arrive, and decoded here up to a limit. Redirects, cookies, proxies and credentials
+are handled outside curl.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ TOO_LARGE, WEIRD, STREAM, PROXY = (
 
 
 class FailureCause(NamedTuple):
-    """Why there is no page: the reason (a word of docs/glossary.md), one line of text, and whether a retry
-    cannot help."""
+    """Why there is no page. `reason` is a word of docs/glossary.md, and `detail` is one line of text.
+    `final`: whether a retry cannot help."""
 
     reason: str
     detail: str
@@ -109,7 +108,7 @@ _TUNNEL = re.compile(r"CONNECT tunnel failed, response (\d+)")
 
 def blame_proxy(code: int, text: str, connected: bool) -> str:
     """Returns what failed in a transfer through a proxy: `proxy`, `path` (the path behind the proxy, or the
-    host), '' (neither). `connected`: the proxy accepted the connection.
+    host), or '' (neither). `connected`: whether the proxy accepted the connection.
 
     >>> blame_proxy(56, "CONNECT tunnel failed, response 407", True), blame_proxy(56, "CONNECT tunnel failed, response 502", True)
     ('proxy', 'path')
@@ -131,17 +130,18 @@ _UNCLEAR = (
     pycurl.E_FAILED_INIT,
     pycurl.E_OUT_OF_MEMORY,
 )
-"""Errors that can be caused by a shortage of descriptors or memory, and have no error number of their own."""
+"""curl errors that can be caused by a shortage of descriptors or memory. No distinct error number shows
+it."""
 
 
 def local_shortage(code: int, number: int, address: str) -> str:
     """Returns the resource of this process whose shortage made a transfer to `address` fail before anything
-    was sent, '' if there was no shortage. `number`: the errno that curl kept, 0 for none.
+    was sent, or '' if there was no shortage. `number`: the errno that curl recorded, 0 for none.
 
     >>> local_shortage(pycurl.E_COULDNT_CONNECT, errno.ECONNREFUSED, "192.0.2.1")
     ''
     """
-    if number == errno.EADDRNOTAVAIL:  # on a machine without IPv6, every IPv6 address gives this error
+    if number == errno.EADDRNOTAVAIL:  # on a machine without IPv6, every IPv6 address causes this error
         return "" if ":" in address else OWN_LIMITS[number]
     if number in OWN_LIMITS and number != errno.EAGAIN:
         return OWN_LIMITS[number]
@@ -153,8 +153,8 @@ def local_shortage(code: int, number: int, address: str) -> str:
 
 
 def explain_curl_error(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> FailureCause:
-    """Returns the meaning of a curl error. `problem`: the reason for which one of our callbacks ended the
-    transfer. `wire`: the limit in bytes. `kind`: the content type.
+    """Returns the failure that a curl error stands for. `problem`: the reason for which one of gossamer's
+    callbacks aborted the transfer. `wire`: the limit on received bytes. `kind`: the content type.
 
     >>> explain_curl_error(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
     FailureCause(reason='reset', detail='the server closed the connection without an answer', final=False)
@@ -194,8 +194,8 @@ _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
 
 class CheckedAddresses(Protocol):
-    """Checked addresses in the order in which to try them. If there are none, the host was refused, with the
-    reason (`egress.resolver`)."""
+    """Checked addresses in the order in which to try them. If there are none, the host was refused, and the
+    other properties contain the reason (`egress.resolver`)."""
 
     @property
     def addresses(self) -> tuple[str, ...]: ...
@@ -217,8 +217,9 @@ class AddressResolver(Protocol):
 
 
 class CurlLibrary(NamedTuple):
-    """Which libcurl does the work: pycurl's, or one with the same interface. `honest`: our own headers, which
-    name us, are sent with every request. Otherwise only the headers of the request are sent."""
+    """The libcurl to use: pycurl's, or one with the same interface. `honest`: if true, gossamer's own
+    headers, which identify it, are sent with every request. Otherwise only the headers of the request are
+    sent."""
 
     name: str = "http"
     curl: Callable[[], Any] = pycurl.Curl
@@ -230,8 +231,8 @@ PYCURL = CurlLibrary()
 
 
 class HttpCollector:
-    """Collects over HTTP. Times in seconds, sizes in bytes. `truncate`: a body that is too large is cut, not
-    refused.
+    """Collects pages over HTTP. Times are in seconds and sizes in bytes. `truncate`: whether a body that is
+    too large is truncated instead of refused.
 
     `connect` is the time for all addresses of a host together, `first_byte` the time in which fewer than 1
     KiB/s may arrive, `total` the time for everything. `once`: each request gets a connection of its own, so
@@ -317,8 +318,8 @@ class HttpCollector:
         """Fetches one URL without following redirects. If the connection fails, the host's next address is
         tried.
 
-        With a proxy, both names are resolved and checked here as well: the proxy's address is pinned, and the
-        proxy resolves the target.
+        If a proxy is used, the names of both the proxy and the target are resolved and checked here. The
+        transfer is pinned to the proxy's address, and the proxy resolves the target.
         """
         began, now = time.perf_counter(), time.time()
         if not request.url.startswith(_WEB):
@@ -358,7 +359,7 @@ class HttpCollector:
             self._give_back(transfer)
 
     async def close(self) -> None:
-        """Ends all transfers and closes all connections."""
+        """Aborts all transfers and closes all connections."""
         self._multi.close()
         for transfer in self._free:
             transfer.curl.close()
@@ -367,8 +368,8 @@ class HttpCollector:
     async def _by_turns(
         self, transfer: Transfer, authority: str, addresses: tuple[str, ...]
     ) -> tuple[int, str] | None:
-        """Dials one address after the other until one connects. Nothing is sent to the addresses that do not
-        connect. The successful address is remembered."""
+        """Tries one address after the other until a connection succeeds, so the request is sent to only one
+        address. The successful address is remembered."""
         better = self._better.get(authority)
         if better in addresses:
             addresses = (better, *(one for one in addresses if one != better))
@@ -404,8 +405,8 @@ class HttpCollector:
         return Failure(reason, detail, now, elapsed, final=final, sent=False, collector=self.name)
 
     def _short(self, what: str, now: float) -> Failure:
-        """Returns the failure for a shortage of a resource of this process: no request was made, and the host
-        is not to blame."""
+        """Returns the failure for a shortage of a resource in this process. No request was made, and the host
+        is not at fault."""
         self._multi.keep_fewer()
         return Failure(
             "connect",
@@ -428,12 +429,13 @@ class HttpCollector:
     def _set_up(
         self, transfer: Transfer, request: Request, headers: Mapping[str, str], authority: str
     ) -> str | None:
-        """Sets everything that differs between transfers. Returns what is wrong with the request, or None.
+        """Sets all options that differ between transfers. Returns what is wrong with the request, or None.
 
-        While a connection to a host is being opened, further requests wait to see whether it can carry them
-        all (HTTP/2), unless it is known that it cannot. A burst of 32 requests at 40 ms round trip then needs
-        1 connection instead of 32, a fifth of the CPU time and three quarters of the time. The cost is the
-        time of one handshake, once, at a host that only speaks HTTP/1.1.
+        While a connection to a host is being opened, further requests wait, because the connection may be
+        able to carry them all (HTTP/2). They do not wait if it is known that it cannot. A burst of 32
+        requests at 40 ms round trip then needs 1 connection instead of 32, a fifth of the CPU time and three
+        quarters of the elapsed time. The cost is one handshake's time, once for each host that speaks only
+        HTTP/1.1.
         """
         curl = transfer.curl
         try:
@@ -467,7 +469,7 @@ class HttpCollector:
 
     def _give_back(self, transfer: Transfer) -> None:
         """Keeps a handle for the next transfer. A handle that was used with a non-standard method is
-        discarded. The connections stay, because they belong to the multi handle."""
+        discarded. Its connections stay open, because they belong to the multi handle."""
         if transfer.changed or self._multi.closed:
             transfer.close()
             return

@@ -1,9 +1,7 @@
-"""libcurl with a browser's TLS and HTTP/2 fingerprint (from curl_cffi), with the part of pycurl's interface
-that `Transfer` and `Multi` use.
-
-The C functions are called directly, for two reasons. curl_cffi's own classes have no hook for the socket or
-for the moment before a request, and the egress guard's second check needs both. They also wake the event loop
-ten times per second for each pool of connections.
+"""Adapts curl_cffi's libcurl, which has a browser's TLS and HTTP/2 fingerprint, to the part of pycurl's
+interface that `Transfer` and `Multi` use. The C functions are called directly, for two reasons. curl_cffi's
+own classes have no hook for the socket or for the moment before a request, and the egress guard's second
+check needs both. They also wake the event loop ten times per second for each pool of connections.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ ERRORBUFFER, COPYPOSTFIELDS, POSTFIELDSIZE = 10010, 10165, 30120
 HTTPHEADER_ORDER, HTTP2_SETTINGS = 11030, 11006  # options of curl-impersonate
 WRITEDATA, HEADERDATA, OPENSOCKETDATA, PREREQDATA = 10001, 10029, 10164, 10313
 M_SOCKETDATA, M_TIMERDATA = 10002, 10005
-_POINTER, _LARGE = 10_000, 30_000  # smaller option numbers take a long, larger ones a curl_off_t
+_POINTER, _LARGE = 10_000, 30_000  # options below this number take a long, those above it a curl_off_t
 _DONE = 1
 
 
@@ -47,8 +45,8 @@ def _head(data: Any, size: int, count: int, me: Any) -> int:
 
 @ffi.callback("int(void*, int, void*)", error=-1)  # type: ignore[untyped-decorator]
 def _open(me: Any, purpose: int, address: Any) -> int:
-    """Opens a socket. `address` is a `struct curl_sockaddr`: four ints (family, type, protocol, length), then
-    the socket address."""
+    """Opens a socket for curl. `address` is a `struct curl_sockaddr`: four ints (family, type, protocol,
+    length), then the socket address."""
     family, kind, protocol, length = ffi.cast("int*", address)[0:4]
     raw = bytes(ffi.buffer(ffi.cast("char*", address) + 16, length))
     host = socket.inet_ntop(family, raw[8:24] if family == socket.AF_INET6 else raw[4:8])
@@ -56,7 +54,7 @@ def _open(me: Any, purpose: int, address: Any) -> int:
     made = ffi.from_handle(me).calls[pycurl.OPENSOCKETFUNCTION](purpose, (family, kind, protocol, place))
     try:
         return made if isinstance(made, int) else os.dup(made.fileno())
-    except OSError:  # out of descriptors, which `shortage` finds out
+    except OSError:  # out of descriptors; `local_shortage` detects this later
         return -1
 
 
@@ -87,8 +85,8 @@ _CALLBACKS = {
 
 
 class Curl:
-    """A transfer that looks like the browser `target`. `http2`: its HTTP/2 settings if they differ from the
-    target's. Raises ConfigError."""
+    """A curl handle whose transfers look like those of the browser `target`. `http2`: the HTTP/2 settings, if
+    they differ from the target's. Raises ConfigError."""
 
     def __init__(self, target: str, http2: str = "") -> None:
         self.calls: dict[int, Callable[..., Any]] = {}
@@ -105,8 +103,8 @@ class Curl:
             self.setopt(HTTP2_SETTINGS, http2)
 
     def setopt(self, option: int, value: Any) -> None:
-        """Sets an option by number: an int, text, a list of texts, None, or a callable for callbacks. Raises
-        ValueError."""
+        """Sets an option, given by its number. The value is an int, a text, a list of texts, None, or a
+        callable for a callback. Raises ValueError."""
         if option in _CALLBACKS:
             self.calls[option] = value
             function, data = _CALLBACKS[option]
@@ -132,7 +130,7 @@ class Curl:
         return said.decode("utf-8", "replace")
 
     def getinfo(self, what: int) -> float:
-        """Returns a time in seconds, or a number (`OS_ERRNO`), of the last transfer."""
+        """Returns information about the last transfer: a time in seconds, or a number (`OS_ERRNO`)."""
         out = ffi.new("long*" if what == pycurl.OS_ERRNO else "double*")
         lib.curl_easy_getinfo(self._easy, what, out)
         return float(out[0])
@@ -153,17 +151,17 @@ class Curl:
             raise ValueError(f"curl refuses option {option} ({code})")
 
     def _keep_order(self, lines: Sequence[bytes]) -> None:
-        """Sends headers in the given order, including `Connection`, which curl would put last. `Name:`
-        suppresses a header."""
+        """Makes curl send headers in the given order, including `Connection`, which curl would otherwise put
+        last. A line `Name:` suppresses a header."""
         names = [line.partition(b":")[0].rstrip(b";") for line in lines if not line.endswith(b":")]
-        # in the order of Chromium and Firefox
+        # Content-Length has the position that it has in Chromium and Firefox
         after = b"Connection" if b"Connection" in names[:2] else b"Content-Type"
         if b"Content-Type" in names:
             names.insert(names.index(after) + 1, b"Content-Length")
         self.setopt(HTTPHEADER_ORDER, b",".join([b"Host", *names]))
 
     def _set_list(self, option: int, texts: Sequence[str | bytes]) -> None:
-        """Sets an option to a list. curl keeps no copy of a list, so the list lives until it is replaced."""
+        """Sets an option to a list. curl does not copy the list, so it is kept until it is replaced."""
         new = ffi.NULL
         for text in texts:
             new = lib.curl_slist_append(new, text.encode() if isinstance(text, str) else text)
@@ -178,7 +176,7 @@ class Curl:
 
 
 class CurlMulti:
-    """Many transfers over one set of connections."""
+    """Runs many transfers over one set of connections."""
 
     def __init__(self) -> None:
         self.calls: dict[int, Callable[..., Any]] = {}
@@ -189,7 +187,7 @@ class CurlMulti:
             lib.curl_multi_setopt(self._multi, option, value)
 
     def setopt(self, option: int, value: Any) -> None:
-        """Sets a number, or the callbacks for sockets and for the timer."""
+        """Sets a numeric option, or the callback for sockets or for the timer."""
         if option in (pycurl.M_SOCKETFUNCTION, pycurl.M_TIMERFUNCTION):
             self.calls[option] = value
             value = _on_socket if option == pycurl.M_SOCKETFUNCTION else _on_timer
@@ -212,7 +210,7 @@ class CurlMulti:
         self._check(lib.curl_multi_socket_action(self._multi, fd, mask, self._left))
 
     def info_read(self, _most: int) -> tuple[int, list[Curl], list[tuple[Curl, int, str]]]:
-        """Returns (0, successful transfers, failed ones with curl's error number and text)."""
+        """Returns 0, the successful transfers, and the failed transfers with curl's error number and text."""
         fine: list[Curl] = []
         failed: list[tuple[Curl, int, str]] = []
         while (message := lib.curl_multi_info_read(self._multi, self._left)) != ffi.NULL:
@@ -226,7 +224,7 @@ class CurlMulti:
         return 0, fine, failed
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections and frees the multi handle."""
         if self._multi is not None:
             for curl in list(self._curls.values()):
                 self.remove_handle(curl)

@@ -1,4 +1,4 @@
-"""Decodes content codings (RFC 9110 section 8.4) up to a limit. A bomb of 102 bytes may contain 64 MiB, so
+"""Decodes content codings (RFC 9110 section 8.4) up to a limit. A body of 102 bytes may decode to 64 MiB, so
 the output is counted."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import cast
 from isal import isal_zlib
 
 GZIP, ZLIB, RAW = 31, 15, -15
-BROKEN = cast(type[Exception], isal_zlib.error)  # its type stub declares an instance
+BROKEN = cast(type[Exception], isal_zlib.error)  # the type stub declares an instance
 CHUNK_BYTES = 16 << 10
 MAX_MEMBERS = 1000
 
@@ -18,16 +18,14 @@ class TooLarge(Exception):
 
 
 class BadCoding(Exception):
-    """Several content codings are applied to a body."""
+    """A body has several content codings."""
 
 
 def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
-    """Returns the body without its content coding. A broken stream is decoded up to the damage, and a body
-    that was not encoded stays as it is.
-
-    A body with an unknown coding (`utf-8`, `none`) stays as it is, as in browsers. Raises TooLarge if the
-    result has more than `limit` bytes (with `cut`, the first `limit` bytes are returned), BadCoding for
-    several codings.
+    """Returns the body without its content coding. A broken stream is decoded up to the damage. A body that
+    is not encoded, or whose coding is unknown (`utf-8`, `none`), is returned unchanged, as in browsers. If
+    the result has more than `limit` bytes, raises TooLarge, or returns the first `limit` bytes if `cut` is
+    true. Raises BadCoding for several codings.
 
     >>> decode(b"plain", "gzip", 100)
     b'plain'
@@ -53,7 +51,7 @@ def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
 
 
 def _gzip(body: bytes, most: int) -> bytes:
-    """Decodes the usual single member in one call."""
+    """Decodes gzip. The usual case, a single member, takes one call."""
     if body[:2] != b"\x1f\x8b":
         return body
     undo = isal_zlib.decompressobj(GZIP)
@@ -74,14 +72,14 @@ def _deflate(body: bytes, most: int) -> bytes:
             out: bytes = undo.decompress(body, most)
         except BROKEN:
             continue
-        # two plain bytes may look like raw deflate, so the stream must be complete, or longer than its input
+        # two plain bytes may look like raw deflate, so it must be complete or yield more bytes than it has
         return out if undo.eof or len(out) >= (min(most, len(body)) if window == RAW else 1) else body
     return bytes(_pieces(body, ZLIB, most) or _pieces(body, RAW, most)) or body
 
 
 def _pieces(body: bytes, window: int, most: int) -> bytearray:
-    """Decodes a stream piece by piece: a broken one as far as possible, and several gzip members (RFC 1952
-    section 2.2) up to a limit. Takes linear time."""
+    """Decodes a stream piece by piece. A broken stream is decoded as far as possible. A gzip stream may have
+    several members (RFC 1952 section 2.2), up to a limit. Takes linear time."""
     view, out, at = memoryview(body), bytearray(), 0
     for _ in range(MAX_MEMBERS):
         undo, began, start = isal_zlib.decompressobj(window), len(out), at
@@ -98,8 +96,8 @@ def _pieces(body: bytes, window: int, most: int) -> bytearray:
 
 
 def _last(view: memoryview, sound: int, window: int, out: bytearray, most: int, fine: int = 64) -> bytearray:
-    """Decodes a damaged member again. Its first `sound` bytes are good. The bytes after them are decoded in
-    small steps, at the end byte by byte."""
+    """Decodes a damaged member again. Its first `sound` bytes are known to be intact. The bytes after them
+    are decoded in small steps, at the end byte by byte."""
     undo, at, before = isal_zlib.decompressobj(window), 0, len(out)
     try:
         while at < len(view) and len(out) < most and not undo.eof:

@@ -1,8 +1,9 @@
-"""Runs curl's transfers on the event loop: many handles, one `Multi`. curl reports the sockets that it waits
-for and the time of its next timeout.
+"""Runs curl's transfers on the event loop. One `Multi` runs many handles. curl reports the sockets that it
+waits for and the time of its next timeout.
 
-With epoll, these sockets are in a separate epoll set, which the event loop watches as one file. Registering a
-socket then costs one system call, and many ready sockets are handled in one iteration of the loop.
+If epoll is available, these sockets are in a separate epoll set, which the event loop watches as a single
+file. Registering a socket then costs one system call, and many ready sockets are handled in one iteration of
+the loop.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ CLOSED: tuple[int, str] = (pycurl.E_ABORTED_BY_CALLBACK, "the collector was clos
 
 
 class Multi:
-    """Runs transfers on the event loop of the first transfer. `connections`: the maximum number of
-    connections that are kept open. `epoll`: if False, the loop's readers are used. `made`: creates curl's
-    multi handle, pycurl's or one with the same interface."""
+    """Runs transfers on the event loop in which the first transfer is started. `connections`: the maximum
+    number of connections that are kept open. `epoll`: if False, the loop's readers and writers are used
+    instead of epoll. `made`: creates the multi handle, which is pycurl's or has the same interface."""
 
     def __init__(
         self, connections: int, *, epoll: bool = True, made: Callable[[], Any] = pycurl.CurlMulti
@@ -40,8 +41,8 @@ class Multi:
         self._armed = 0.0
 
     async def perform(self, curl: Any) -> tuple[int, str] | None:
-        """Runs a transfer. Returns None, or curl's error. If this call is canceled, the handle is free again
-        at once."""
+        """Runs a transfer. Returns None on success, otherwise curl's error. If this call is cancelled, the
+        handle can be reused at once."""
         if self.closed:
             return CLOSED
         if self._loop is None:
@@ -65,7 +66,7 @@ class Multi:
             self._multi.setopt(pycurl.M_MAXCONNECTS, self._connections)
 
     def close(self) -> None:
-        """Ends all transfers (they return `CLOSED`) and closes all connections."""
+        """Aborts all transfers (they return `CLOSED`) and closes all connections."""
         if self.closed:
             return
         self.closed = True
@@ -85,8 +86,8 @@ class Multi:
             self._set.close()
 
     def _on_socket(self, what: int, fd: int, _multi: Any, _data: Any) -> None:
-        """Handles curl's request to watch a socket. The kernel removes a closed socket from the epoll set,
-        perhaps before this call."""
+        """Handles curl's request to watch a socket or to stop watching it. The kernel removes a closed socket
+        from the epoll set, possibly before this call."""
         wants = _WANTS.get(what, 0)
         if not wants:
             self._forget(fd)
@@ -132,13 +133,13 @@ class Multi:
         """Handles the ready sockets of the epoll set."""
         assert self._set is not None
         for fd, events in self._set.poll(0):
-            if fd in self._wants:  # an earlier event of this round may have closed it
+            if fd in self._wants:  # handling an earlier event of this round may have closed it
                 self._act(fd, (events & 1 and 1) | (events & 4 and 2) | (events & 0x18 and 4), settle=False)
         self._settle()
 
     def _act(self, fd: int, mask: int, settle: bool = True) -> None:
-        """Lets curl work on a socket. If curl fails, all waiting transfers get the error, because nothing
-        else would wake them."""
+        """Lets curl read from or write to a socket. If curl itself fails, all waiting transfers get the
+        error, because nothing else would wake them."""
         if self.closed:
             return
         try:
@@ -153,8 +154,8 @@ class Multi:
             self._settle()
 
     def _on_timer(self, milliseconds: int) -> None:
-        """Sets the timer for curl's next timeout. An earlier timer stays, because calling curl too early does
-        no harm."""
+        """Sets the timer for curl's next timeout. A timer that expires earlier is kept, because calling curl
+        too early does no harm."""
         if self.closed or milliseconds < 0 or self._loop is None:
             return
         if milliseconds == 0:
@@ -178,7 +179,7 @@ class Multi:
         self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     def _settle(self) -> None:
-        """Hands over the finished transfers."""
+        """Wakes the callers of the finished transfers."""
         more = 1
         while more:
             more, fine, failed = self._multi.info_read(1000)

@@ -1,9 +1,8 @@
-"""One HTTP transfer: a reusable curl handle, whose callbacks collect the response within limits.
-
-Also its parts: the header lines that are sent, the header section that is received, proxy names, trusted
-certificates, and the spool for a file's body. The body of a file is counted and hashed as it arrives, and
-refused as soon as its first bytes show that its type is not wanted. A small body stays in memory. A larger
-one goes to an unnamed temporary file, which disappears with the process.
+"""One HTTP transfer: a reusable curl handle, whose callbacks collect the response within limits. This module
+also encodes the header lines that are sent, parses the header section that is received, checks proxy URLs,
+finds the trusted certificates, and contains the spool for a file's body. The body of a file is counted and
+hashed as it arrives. It is refused as soon as its first bytes show that its type is not wanted. A small body
+stays in memory. A larger one goes to an unnamed temporary file, which disappears with the process.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ MAX_CACHED_LINE_BYTES = 200
 
 
 def parse(lines: list[bytes]) -> tuple[int, Headers]:
-    r"""Parses the final header section. Returns the status, the names (lower case) and the values. Trailers
-    are left out (RFC 9110 section 6.5.1).
+    r"""Parses the final header section. Returns the status, and the header fields with names in lower case.
+    Trailers are left out (RFC 9110 section 6.5.1).
 
     >>> parse([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b" c\r\n", b"\r\n", b"Late: x\r\n"])
     (200, [('a', 'b c')])
@@ -64,13 +63,13 @@ def parse(lines: list[bytes]) -> tuple[int, Headers]:
 
 
 def _read(line: bytes) -> tuple[str, str] | None:
-    """Returns the name and value of a field line. None if it is invalid."""
+    """Returns the name and value of a field line, or None if the line is invalid."""
     name, colon, value = line.decode("latin-1").partition(":")
     return (name.strip().lower(), value.strip()) if colon else None
 
 
 _field = lru_cache(2048)(_read)
-"""Cached, because most header lines of a server come with each of its responses."""
+"""Cached, because most header lines of a server are the same in each of its responses."""
 
 
 def final_head(lines: list[bytes]) -> bytes:
@@ -111,18 +110,19 @@ PROXIES = "a proxy is SCHEME://HOST:PORT, SCHEME being http, https, socks5h, soc
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE = re.compile(r"[\r\n\0]")
 _FRAMING = ("content-length", "transfer-encoding")
-"""Headers that delimit a request. A wrong one would make the next request on a kept connection part of this
-request."""
+"""Headers that delimit a request. If one is wrong, the server takes the next request on the same connection
+as part of this one."""
 
 
 def is_sendable(name: str, value: str) -> bool:
-    """Returns whether a header may be sent: its name is a token, its value one line, and it does not delimit
-    the request."""
+    """Returns whether a header may be sent: its name must be a token, its value a single line, and it must
+    not delimit the request."""
     return bool(TOKEN.fullmatch(name)) and not _BAD_VALUE.search(value) and name.lower() not in _FRAMING
 
 
 def ca_bundle() -> str | None:
-    """Returns the system's trusted certificates, otherwise certifi's. None: curl's own default."""
+    """Returns the path of the system's trusted certificates, or else of certifi's. None means that curl's own
+    default is used."""
     import ssl
 
     paths = ssl.get_default_verify_paths()
@@ -142,8 +142,8 @@ def ca_bundle() -> str | None:
 
 
 def proxy_of(url: str) -> str | None:
-    """Returns `host:port` of a proxy's URL. None if the URL cannot be used: it must be `http`, `https` or
-    socks, with a port.
+    """Returns `host:port` of a proxy's URL, or None if the URL cannot be used. Its scheme must be `http`,
+    `https` or a socks scheme, and it must contain a port.
 
     >>> proxy_of("http://user:secret@proxy.example:3128"), proxy_of("ftp://proxy.example:21"), proxy_of("http://proxy.example")
     ('proxy.example:3128', None, None)
@@ -157,7 +157,8 @@ def proxy_of(url: str) -> str | None:
 
 
 def encode_line(name: str, value: str) -> bytes:
-    """Encodes a header for curl: in latin-1 if possible, otherwise in UTF-8. `name;` sends an empty value.
+    """Encodes a header for curl: in latin-1 if possible, otherwise in UTF-8. A line `name;` makes curl send
+    an empty value.
 
     >>> encode_line("X-Name", "Zoë"), encode_line("X-Empty", "")
     (b'X-Name: Zo\\xeb', b'X-Empty;')
@@ -170,8 +171,8 @@ def encode_line(name: str, value: str) -> bytes:
 
 
 def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: bool = False) -> bytes:
-    r"""Returns the request as curl writes it for these lines: header section, then body. `through`: the
-    request line has the full URL, for an HTTP proxy.
+    r"""Returns the request that curl sends for these header lines: header section, then body. `through`:
+    whether the request line contains the full URL, for an HTTP proxy.
 
     >>> sent_bytes(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
     b'GET /a HTTP/1.1\r\nHost: e.com\r\nA: b\r\nC:\r\n\r\n'
@@ -196,7 +197,7 @@ def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: 
 
 @lru_cache(maxsize=256)
 def _told(lines: tuple[bytes, ...]) -> tuple[list[bytes], frozenset[bytes]]:
-    """Returns the lines as curl writes them with secrets masked, and their names. Cached, because most
+    """Returns the lines as curl sends them, with secrets masked, and their names. Cached, because most
     requests of a crawl have the same lines."""
     said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
     names = frozenset(one.partition(b":")[0].lower() for one in said)
@@ -204,24 +205,24 @@ def _told(lines: tuple[bytes, ...]) -> tuple[list[bytes], frozenset[bytes]]:
 
 
 def _said(one: bytes) -> bytes:
-    """Returns a line as curl writes it: `name;` is a header without a value, and curl writes `Connection`
-    itself."""
+    """Returns a line as curl sends it. `name;` is a header with an empty value, and curl always capitalizes
+    `Connection`."""
     if one.endswith(b";") and b":" not in one:
         return one[:-1] + b":"
     return b"C" + one[1:] if one[:11] == b"connection:" else one
 
 
 MAX_MEMORY_BYTES = 256 << 10
-"""The maximum number of bytes of a file that stay in memory."""
+"""The maximum number of bytes of a file that are kept in memory. A larger file is moved to disk."""
 MIN_FILE_RATE_BYTES = 256 << 10
-"""The minimum number of bytes per second for a file that takes longer than a page may."""
+"""The transfer rate in bytes per second that determines the time limit of a large file."""
 MAX_PIECES = 200_000
-"""The maximum number of pieces of a body. Each KiB allows one more piece."""
+"""The maximum number of pieces in which a body may arrive. Each KiB of the body allows one more."""
 
 
 class Spool:
-    """The body of one file. `most`: maximum number of bytes. `folder`: where a large body is stored
-    meanwhile."""
+    """Receives the body of one file. `most`: the maximum number of bytes. `folder`: where a large body is
+    stored temporarily."""
 
     def __init__(self, rule: FileRule, most: int, folder: str) -> None:
         self.most, self._rule, self._folder = rule.size or most, rule, folder
@@ -234,7 +235,7 @@ class Spool:
         self._file: Any = tempfile.SpooledTemporaryFile(max_size=MAX_MEMORY_BYTES, dir=self._folder)  # noqa: SIM115 - it outlives this
 
     def write(self, data: bytes, declared: str | None) -> str:
-        """Writes a piece. Returns the reason for which the transfer must end, or ''."""
+        """Writes a piece of the body. Returns the reason why the transfer must be aborted, or ''."""
         before = self.size
         self.size += len(data)
         self._pieces += 1
@@ -255,7 +256,7 @@ class Spool:
         return ""
 
     def again(self, body: bytes) -> None:
-        """Replaces the content by the decoded body."""
+        """Replaces the stored bytes by the decoded body."""
         self._file.close()
         self._begin()
         self.write(body, None)
@@ -267,7 +268,7 @@ class Spool:
         return data
 
     def end(self) -> Spooled:
-        """Returns the result. Its file belongs to the caller."""
+        """Returns the result. The caller owns its file."""
         file, self._file = self._file, None
         return Spooled(file, self.size, self._hash.hexdigest())
 
@@ -280,9 +281,9 @@ class Spool:
 def decoded_body(
     spool: Spool | None, body: bytes, coding: str, most: int, *, cut: bool
 ) -> tuple[bytes, Spooled | None]:
-    """Returns a body without its content coding: the body itself, or for a spooled body its first bytes and
-    the place where it is stored. A spooled body with a content coding is decoded in memory, so its size is
-    limited. Raises TooLarge, BadCoding."""
+    """Returns a body without its content coding. For a spooled body, returns its first bytes and its stored
+    form instead. A spooled body with a content coding is decoded in memory, so its size is limited. Raises
+    TooLarge, BadCoding."""
     if spool is None:
         return decode(body, coding, most, cut=cut), None
     if coding:
@@ -294,11 +295,10 @@ def decoded_body(
 
 MAX_HEADER_LINES, MAX_HEADER_BYTES, MAX_CHUNKS = 100, 64 << 10, 200_000
 MAX_DRAINED_BYTES, MAX_ERROR_BODY_BYTES = 64 << 10, 1 << 20
-"""The number of bytes that are read from a redirect's body (so that the connection can be reused) and from an
-error's body (for the block detectors)."""
+"""The maximum number of bytes that are read from a redirect's body, so that the connection can be reused, and
+from an error's body, for the block detectors."""
 SUPPRESS_CONNECT_HEADERS = 265
-"""curl's option that leaves out the proxy's own response, which is not the site's. pycurl has no name for the
-option."""
+"""The curl option that leaves out the proxy's own response to CONNECT. pycurl has no name for it."""
 _OK: int = pycurl.PREREQFUNC_OK
 _ABORT: int = pycurl.PREREQFUNC_ABORT
 _REPEATABLE = ("GET", "HEAD", "OPTIONS")
@@ -317,11 +317,12 @@ ACCEPT = (
     "application/gzip",
     "application/x-gzip",
 )
-"""Prefixes of content types that are read. A page without a content type is read, too."""
+"""Prefixes of content types that are accepted. A page without a content type is accepted too."""
 
 
 class BodyLimits(msgspec.Struct, frozen=True):
-    """Limits of a body. `wire`: bytes as received. `truncate`: a longer body is cut, not refused."""
+    """Limits for a body. `wire`: the maximum number of bytes received over the network. `accept`: returns
+    whether a content type is accepted. `truncate`: whether a longer body is truncated instead of refused."""
 
     wire: int
     accept: Callable[[str], bool] | None = None
@@ -329,8 +330,8 @@ class BodyLimits(msgspec.Struct, frozen=True):
 
 
 class PinnedSocket:
-    """A new socket for curl, which takes a duplicate of its descriptor. Ours is closed as soon as curl has
-    taken it."""
+    """A new socket for curl, which duplicates its descriptor. The original descriptor is closed as soon as
+    curl has done so."""
 
     __slots__ = ("socket",)
 
@@ -346,8 +347,8 @@ class PinnedSocket:
 
 
 class Transfer:
-    """One reusable curl handle. `problem`: the reason for which one of the callbacks ended the transfer.
-    `short`: the resource that this process lacked for a socket."""
+    """One reusable curl handle and the state of its transfer. `problem`: the reason why one of the callbacks
+    aborted the transfer. `short`: the resource of this process that was missing to open a socket."""
 
     __slots__ = (
         "allowed",
@@ -373,21 +374,21 @@ class Transfer:
     )
 
     def __init__(self, bounds: BodyLimits, made: Callable[[], Any] = pycurl.Curl) -> None:
-        """`made`: creates curl's handle, pycurl's or one with the same interface."""
+        """`made`: creates the curl handle, which is pycurl's or has the same interface."""
         self.curl, self.bounds = made(), bounds
         self.pin, self.proxy, self.changed, self.headed, self.tries = "", "", False, False, 2
         self.allowed: tuple[str, ...] = ()
         self.asked: list[bytes] = []
-        """Header lines that are sent."""
+        """The header lines that are sent."""
         self.lines: list[bytes] = []
         self.spool: Spool | None = None
-        """Receives the body of a successful response if a file is fetched."""
+        """Receives the body of a successful response if a file is fetched. None if a page is fetched."""
         self.begin()
         curl = self.curl
         curl.setopt(pycurl.WRITEFUNCTION, self.body)
         curl.setopt(
             pycurl.HEADERFUNCTION, self.lines.append
-        )  # no Python code runs per line: curl stops at 300 KiB or 5,000 lines
+        )  # no Python code is needed per line, because curl stops at 300 KiB or 5,000 lines
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open)
         curl.setopt(pycurl.PREREQFUNCTION, self.before)
 
@@ -409,8 +410,8 @@ class Transfer:
     def through(
         self, proxy: str, authority: str, addresses: tuple[str, ...], target: tuple[str, ...]
     ) -> None:
-        """Sends the transfer through a proxy. The proxy's name resolves only to its checked addresses, and
-        the proxy resolves the target's name. A `socks4` or `socks5` proxy needs an address and gets a
+        """Sends the transfer through a proxy. The proxy's name resolves only to its checked addresses. The
+        proxy resolves the target's name. Only a `socks4` or `socks5` proxy needs an address, and gets a
         checked one.
 
         The handle is not used for other transfers afterwards, because these options must not mix with those
@@ -423,7 +424,7 @@ class Transfer:
         if proxy.startswith("https:"):  # the proxy's certificate contains the proxy's name
             curl.setopt(pycurl.PROXY, proxy)
             curl.setopt(pycurl.RESOLVE, [f"{name.strip('[]')}:{port}:{places}"])
-        else:  # curl reuses connections by the proxy's name and not by its user, so each user gets a different name for the proxy
+        else:  # curl keys connections by the proxy's name, not its user, so each user gets another name
             own = f"p{blake2b(proxy.encode(), digest_size=12).hexdigest()}"
             scheme, _, rest = proxy.partition("://")
             user, at, _ = rest.rpartition("@")
@@ -437,8 +438,8 @@ class Transfer:
         curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)
 
     def to(self, request: Request, most: int, folder: str | None, total: float) -> None:
-        """Prepares the handle for a file: any content type, and the body of a successful response goes into a
-        spool in `folder`, if given. The handle serves no other transfer."""
+        """Prepares the handle for a file. Any content type is accepted. If `folder` is given, the body of a
+        successful response goes into a spool there. The handle is not used for other transfers."""
         self.changed, self.bounds = True, BodyLimits(most)
         if folder is not None:
             self.spool = Spool(rule_of(request), most, folder)
@@ -454,8 +455,8 @@ class Transfer:
             self.spool.drop()
 
     def meant_for(self, method: str, body: str | None) -> None:
-        """Sets a method or a body. Only safe requests may be sent again if a kept connection turns out to be
-        closed. Others get a new connection."""
+        """Sets a method or a body. If a kept connection turns out to be closed, only safe requests may be
+        sent again. Therefore other requests use a new connection."""
         self.changed = True
         curl = self.curl
         if body is not None:
@@ -468,8 +469,8 @@ class Transfer:
             curl.setopt(pycurl.FRESH_CONNECT, 1)
 
     def open(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> PinnedSocket | int:
-        """Opens a socket for curl. This is the second check of the egress guard: only a checked address is
-        dialed."""
+        """Opens a socket for curl. This is the second check of the egress guard: sockets are opened only for
+        checked addresses."""
         family, kind, protocol, place = address
         if place[0] not in self.allowed:
             self.problem = "private"
@@ -483,7 +484,7 @@ class Transfer:
             return lacked
 
     def before(self, there: str, _here: str, _port: int, _local: int) -> int:
-        """Called when the request is about to be sent, also on a kept connection and when curl sends it
+        """Called just before the request is sent, even on a kept connection, and each time that curl sends it
         again."""
         if there not in self.allowed:
             self.problem = "private"
@@ -496,8 +497,8 @@ class Transfer:
         return _ABORT
 
     def body(self, data: bytes) -> int | None:
-        """Handles a piece of the body. The first piece passes the checks of size and content type, and all
-        pieces are counted."""
+        """Handles a piece of the body. Size and content type are checked at the first piece, and all pieces
+        are counted."""
         if not self.most:
             self.most, self.problem = self._first()
             if self.problem:
@@ -523,17 +524,18 @@ class Transfer:
         return len(self.lines) > MAX_HEADER_LINES + 2 or sum(map(len, self.lines)) > MAX_HEADER_BYTES
 
     def cut(self) -> bool:
-        """Whether a body that is too large is kept as far as it was read."""
+        """Whether the received part of a body that is too large is kept."""
         return self.problem in ("too-large", "chunks") and (self.bounds.truncate or self.status() >= 300)
 
     def status(self) -> int:
-        """Returns the status of the final response, or of the last interim response. 0 before the first
-        response."""
+        """Returns the status of the final response, or of the last interim response so far. Returns 0 before
+        the first response."""
         self.head()
         return self.code
 
     def _first(self) -> tuple[int, str]:
-        """Returns the maximum number of bytes of the body, and the reason why the body is not read at all."""
+        """Returns the maximum number of bytes of the body, and the reason why the body is not read at all, or
+        ''."""
         if self.has_long_headers():
             return 0, "headers"
         status, bounds = self.status(), self.bounds
@@ -551,17 +553,18 @@ class Transfer:
 
 
 def content_type_gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
-    """Returns a function that returns whether a content type is accepted. A missing content type is accepted."""
+    """Returns a function that decides whether a content type is accepted. A missing content type is
+    accepted."""
     return lambda kind: not kind or kind.startswith(accept) or "+xml" in kind or "+json" in kind
 
 
 def exchange(transfer: Transfer, request: Request, version: str, body: bytes) -> Exchange:
-    """Returns what was sent and received in a successful transfer. `body` as received."""
+    """Returns what was sent and received in a successful transfer. `body` is the body as received."""
     asked = sent_bytes(request, transfer.asked, version, transfer.proxy.startswith("http"))
     return Exchange(asked, final_head(transfer.lines), body)
 
 
 def start_delay(transfer: Transfer, elapsed: float) -> float:
-    """Returns the seconds between the start of a collect, `elapsed` seconds ago, and the sending of its
-    request."""
+    """Returns the seconds from the start of a `collect` call, which was `elapsed` seconds ago, until its
+    request was sent."""
     return max(0.0, transfer.sent_at - (time.perf_counter() - elapsed)) if transfer.sent else 0.0

@@ -44,14 +44,14 @@ CODES = {
     "tls_certificate_error": (TARGET, "tls"),
     "proxy_configuration_error": (KEY, ""),
 }
-"""Meanings of Bright Data's error codes. All `resolve_failed_*` codes mean the same."""
+"""The meanings of Bright Data's error codes. All `resolve_failed_*` codes have the same meaning."""
 STATUSES = {400: TARGET, 401: KEY, 403: TARGET, 407: KEY, 429: BUSY}
 _ERROR = re.compile(r"""(?:^|;)\s*error\s*=\s*"?([\w-]+)""")
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns `POST /request` with JSON. Bright Data decides itself whether to render. It takes no headers,
-    bodies, selectors or sessions."""
+    """Returns a call of `POST /request` with JSON. Bright Data itself decides whether to render the page. It
+    does not support headers, bodies, selectors or sessions."""
     if needs.headers:
         raise ValueError("brightdata forwards no headers")
     if needs.body is not None:
@@ -70,7 +70,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the page, which is the body of the response. Only pages are billed."""
+    """Returns the page, which is the body of the response, or a refusal. Only pages are billed."""
     if found.status in (400, 401):  # the request did not reach the unlocker
         zone = found.status == 401 or b"zone" in found.body[:2000].lower()
         return Refusal(
@@ -98,7 +98,7 @@ def cost(needs: ApiCall) -> int:
 
 
 def _standard(found: ApiAnswer) -> str:
-    """Returns the error of a Proxy-Status header, '' if it reports none."""
+    """Returns the error that a Proxy-Status header reports, or ''."""
     value = _ERROR.search(found.header("proxy-status") or "")
     return value[1] if value else ""
 

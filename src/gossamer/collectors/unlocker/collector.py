@@ -1,8 +1,8 @@
 """The unlocker rung: fetches a page through the API of a provider, within the credits that all workers share.
 
 Credits are reserved before a call and settled after it. A call uses its own connection, so that it is never
-repeated, and the timeout that the provider recommends. The provider may charge for a call without a response,
-so the reserved credits of such a call count as spent.
+repeated, and the timeout that the provider recommends. If a call gets no response, its reserved credits count
+as spent, because the provider may charge for it.
 """
 
 from __future__ import annotations
@@ -39,15 +39,18 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
 
 MAX_PROBES = 3
-"""How many times in a row the circuit breaker may half-open (30 s, 60 s and 120 s after it opened) before the
-crawl ends."""
+"""How many times in a row the provider's circuit breaker may become half-open (30 s, 60 s and 120 s after it
+opened) before the crawl fails."""
 BUSY_PAUSE_S = 5.0
-"""Seconds that a host waits after too many concurrent calls, if the provider gives no time."""
+"""Seconds that a host waits after the provider refused a call because of too many concurrent calls, if the
+provider does not say how long to wait."""
 CREDIT_CHECK_INTERVAL_S = 300.0
-"""Seconds after which the credits are checked again."""
+"""The maximum number of seconds after which a postponed request checks the credits again, and the minimum
+between two messages about it."""
 FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
-"""The effect of a call on the provider's circuit breaker (`breaker.lua`): the tenth fault in a row opens it
-for 30 s (at most 15 min). A fault that is not about a page opens it at once."""
+"""The effects that a call can have on the provider's circuit breaker, in the notation of `breaker.lua`.
+FAULT: the tenth in a row opens the breaker, for 30 s at first and at most 15 min. SHUT: a fault that does not
+depend on the page opens it at once. GOOD closes it, and NOTHING leaves it unchanged."""
 BREAKER_EFFECTS = {
     RETRY: FAULT,
     BUSY: FAULT,
@@ -80,17 +83,17 @@ class BreakerState(Protocol):
 
 
 class CreditAccount(Protocol):
-    """The credits (`state.credits`)."""
+    """The account from which credits are reserved and repaid (`state.credits`)."""
 
     async def reserve(self, most: int) -> ReservedCredits: ...
     async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> BreakerState: ...
 
 
 class UnlockerCollector:
-    """Collects through one provider. `http` calls its API. `resolver` checks the targets. `most`: maximum
-    number of body bytes. `say`: called from time to time with the reason why no calls are made. `wanted`:
-    returns the options of a host's site. `alone`: whether the crawl fetches all pages with this collector.
-    Such a crawl ends when the credits are used up."""
+    """Collects pages through one provider. `http` calls the provider's API. `resolver` checks the targets.
+    `most`: the maximum number of body bytes. `say`: called from time to time with the reason why no calls are
+    made. `wanted`: returns the options of a host's site. `alone`: whether the crawl fetches all pages with
+    this collector. Such a crawl ends when the credits are used up."""
 
     def __init__(
         self,
@@ -110,7 +113,7 @@ class UnlockerCollector:
         self._most, self._say, self._said_at = most, say, float("-inf")
         self._places = asyncio.Semaphore(
             chosen.at_once
-        )  # so that other calls of this process need not ask the store
+        )  # so that further calls of this process wait here and need not query the store
         self.name, self.timeout = chosen.provider.name, chosen.timeout
         self._alone = alone
         self.spent = False
@@ -119,8 +122,8 @@ class UnlockerCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: object = None
     ) -> Page | Failure:
-        """Fetches one page. The failure of a postponed request has `later`. Raises ConfigError for a refused
-        key, NoCredit for an empty account."""
+        """Fetches one page. If the request is postponed, returns a failure whose `later` is set. Raises
+        ConfigError if the provider refuses the key, and NoCredit if the account is empty."""
         one = self._of_host(split(request.url)[1])
         needs = one.wanted(
             one.needs._replace(
@@ -158,7 +161,8 @@ class UnlockerCollector:
         await self._http.close()
 
     async def _refused(self, url: str) -> Failure | None:
-        """Refuses private hosts and names that do not exist, because a call to them would cost a credit."""
+        """Returns a failure for private hosts and for names that do not exist, because a call for them would
+        cost a credit."""
         authority = split(url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if found.addresses or not found.final:
@@ -186,7 +190,7 @@ class UnlockerCollector:
         return self._page(request, found, answer)
 
     async def _unanswered(self, answer: Failure, needs: ApiCall, token: str) -> Failure:
-        """Handles a call that did not reach the provider, or whose result is unknown."""
+        """Handles a call that did not reach the provider or got no response."""
         shut = await self._purse.repay(token, None if answer.sent else 0, FAULT, answer.reason)
         detail = f"no answer from {self.name}: {answer.detail}"
         self._hopeless(shut, detail)
@@ -208,7 +212,7 @@ class UnlockerCollector:
         return self._failed(found.reason or "blocked", text, answer, final=final, cost=found.credits)
 
     def _hopeless(self, shut: BreakerState, text: str) -> None:
-        """Raises CrawlFailed, with the queue kept, if the provider failed again and again."""
+        """Raises CrawlFailed if the provider has failed again and again. The crawl's queue is kept."""
         if shut.wait and shut.openings > MAX_PROBES:
             raise CrawlFailed(self._clean(f"{text}: it failed again and again; the queue is kept"))
 
@@ -222,7 +226,7 @@ class UnlockerCollector:
         status = found.status
         if (
             split(url)[1] != split(request.url)[1]
-        ):  # the crawl, not the provider, decides whether another host is wanted
+        ):  # the crawl, not the provider, decides whether a page on another host is in scope
             url, status, headers, body = request.url, 302, [("location", url)], b""
         return Page(
             url,
@@ -238,7 +242,8 @@ class UnlockerCollector:
         )
 
     def _later(self, why: str, wait: float, answer: Page | None = None) -> Failure:
-        """Postpones the request unchanged, because no calls are made for a while."""
+        """Returns the failure for a request that is postponed unchanged, because no calls are made for a
+        while."""
         if why == "crawl":
             self.spent = True
             if not self._alone:
@@ -286,7 +291,7 @@ class UnlockerCollector:
         )
 
     def _clean(self, text: str, masked: bool = True) -> str:
-        """Removes the key from a text, in case the provider repeats it."""
+        """Masks the key in a text, in case the provider repeats the key."""
         key = self._key.reveal()
         for form in (key, quote(key, safe="")) if key else ():
             text = text.replace(form, MASK)

@@ -1,12 +1,13 @@
-"""An unlocker that the settings describe by a URL template and a shape: what is sent, and where the response
-has status and body.
+"""An unlocker that the settings describe by a URL template and a shape. The shape says what is sent, and
+where the response contains the status and the body.
 
 The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}` and `{session}`. The
 shape is a list of `NAME=VALUE`. `header=NAME: VALUE` (repeatable) and `post=BODY` are templates as well.
 `forward=true` passes on the request's method, headers and body. `status=`, `url=`, `credits=` and `headers=`
-give the places of these values: `header NAME` or `json a.b`. `body=` is `raw`, `json a.b` or `base64 a.b`.
-`errors=403:credit,422:retry` gives the meaning of the provider's own statuses. `cost=`, `at_once=`,
-`timeout=`, `country=`, `render=`, `wait_for=` and `session=` are as for any unlocker.
+say where the response contains these values: `header NAME` or `json a.b`. `body=` is `raw`, `json a.b` or
+`base64 a.b`. `errors=403:credit,422:retry` defines the meanings of the provider's own statuses. `cost=`,
+`at_once=`, `timeout=`, `country=`, `render=`, `wait_for=` and `session=` have the same meaning as for any
+unlocker.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ _PLACE = re.compile(r"\{(url|key|country|render|wait_for|session)\}")
 
 
 class ApiDescription(NamedTuple):
-    """A parsed description. A place is a pair: `header`, `json` or `base64`, and the name or path there."""
+    """A parsed description of an API. The place of a value in the response is a pair: `header`, `json` or
+    `base64`, and the name or path there."""
 
     template: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -95,7 +97,8 @@ def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
 
 
 def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns the filled template. Values in the URL are percent-encoded. Values in a body are JSON strings."""
+    """Returns the call that results from filling in the template. Values in the URL are percent-encoded.
+    Values in a body are JSON strings."""
     if not shape.forward and (needs.headers or needs.body is not None or needs.method != "GET"):
         raise ValueError("this unlocker forwards no method, headers or body (its shape has no forward=true)")
     values = {
@@ -116,8 +119,8 @@ def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> C
 
 
 def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns a page with the status from its configured place. Without such a place, the page has the outer
-    status, unless `errors` contains it."""
+    """Returns the page, or a refusal. The page's status is read from the configured place. If none is
+    configured, it is the status of the provider's response, unless `errors` gives that status a meaning."""
     reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}
 
     def at(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The values that are passed to and from a provider, and helpers that several providers share."""
+"""The types that are passed to and from a provider, and helpers that several providers share."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS = (
     "target",
     "needs",
 )
-"""Reasons why there is no page: a retry may work; too many concurrent calls; the key or the plan is refused;
-the account is empty; gossamer is banned for a while; the target failed permanently; the provider cannot do
-what the request needs."""
+"""The reasons why there is no page, in this order: RETRY: a retry may work. BUSY: there are too many
+concurrent calls. KEY: the key or the plan is refused. CREDIT: the account is empty. BANNED: gossamer is
+banned for a while. TARGET: the target failed permanently. NEEDS: the provider does not support what the
+request needs."""
 
 
 class ApiCall(NamedTuple):
-    """One page to fetch. `cost`: the most credits that the call may cost. `extra`: parameters of the
-    provider."""
+    """One page to fetch and the options for it. `cost`: the maximum number of credits that the call may cost.
+    `extra`: parameters that only this provider knows."""
 
     url: str
     method: str = "GET"
@@ -40,13 +41,13 @@ class ApiCall(NamedTuple):
     wait_for: str | None = None
     """A CSS selector that must match before the page is returned."""
     session: str | None = None
-    """Session name. Requests of one session use the same address."""
+    """The name of a session. All requests of a session come from the same IP address."""
     cost: int = 1
     extra: Mapping[str, str] = {}
 
 
 class Call(NamedTuple):
-    """A call of an API. Its URL and headers may contain the key."""
+    """An HTTP request to a provider's API. Its URL and headers may contain the key."""
 
     url: str
     method: str = "GET"
@@ -55,7 +56,8 @@ class Call(NamedTuple):
 
 
 class ApiAnswer(NamedTuple):
-    """The response of the API: its own status, headers (lower case), and body without content coding."""
+    """The response of the API: its status, its headers with names in lower case, and its body without content
+    coding."""
 
     status: int
     headers: Headers
@@ -67,8 +69,8 @@ class ApiAnswer(NamedTuple):
 
 
 class FetchedPage(NamedTuple):
-    """The target's page, as if it had been fetched directly. `url`: the final URL, None for the requested
-    one."""
+    """The target's page, as if it had been fetched directly. `url`: the final URL, or None if it is the
+    requested URL."""
 
     status: int
     headers: Headers
@@ -78,8 +80,9 @@ class FetchedPage(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A call that returned no page. `kind`: one of the words above. `credits`: what the call cost. `after`:
-    seconds to wait, if the provider gave a time. `reason`: for TARGET, the error word of the outputs."""
+    """A call that returned no page. `kind`: one of the constants from RETRY to NEEDS. `credits`: what the
+    call cost. `after`: the seconds to wait that the provider gave, or 0. `reason`: the error word in the
+    outputs, if the kind is TARGET."""
 
     kind: str
     detail: str
@@ -89,29 +92,30 @@ class Refusal(NamedTuple):
 
 
 class Provider(NamedTuple):
-    """One provider. `request` raises ValueError with what the provider cannot do. `cost` returns the most
-    that a call costs if the user sets no cost. `timeout`: seconds that its documentation asks a client to
-    wait."""
+    """One provider. `request` returns the call for a page. It raises ValueError, with the reason, if the
+    provider does not support the call. `answer` interprets the response. `cost` returns the maximum cost of a
+    call, for users who set no cost. `timeout`: the seconds that a client should wait according to the
+    provider's documentation."""
 
     name: str
     endpoint: str
     timeout: float
     request: Callable[[ApiCall, str, str], Call]
-    """Called with the needs, the endpoint and the key."""
+    """Called with the ApiCall, the endpoint and the key."""
     answer: Callable[[ApiAnswer, ApiCall], FetchedPage | Refusal]
     cost: Callable[[ApiCall], int]
     extra: tuple[str, ...] = ()
-    """Parameters of the provider that may be given."""
+    """Additional parameters of the provider that users may give."""
     needed: tuple[str, ...] = ()
-    """Parameters that must be given."""
+    """Parameters of the provider that users must give."""
     lacks: tuple[str, ...] = ()
     """Options that the provider does not support."""
     keyless: bool = False
-    """Whether it works without a key."""
+    """Whether the provider works without a key."""
 
 
 def endpoint_url(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
-    """Returns the endpoint with parameters. Those without a value are left out.
+    """Returns the endpoint's URL with parameters. Parameters without a value are left out.
 
     >>> endpoint_url("https://api.example/", [("url", "http://e.com/?a=1&b"), ("country", "")])
     'https://api.example/?url=http%3A%2F%2Fe.com%2F%3Fa%3D1%26b'
@@ -123,14 +127,14 @@ def endpoint_url(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
 
 
 def refuse_other_methods(methods: tuple[str, ...], needs: ApiCall, who: str) -> None:
-    """Raises ValueError for a method that the provider does not forward."""
+    """Raises ValueError if the provider does not forward the request's method."""
     if needs.method not in methods:
         raise ValueError(f"{who} forwards {', '.join(methods)}, not {needs.method[:20]}")
 
 
 def session_number(session: str | None) -> str:
-    """Returns a session's name as the integer that some providers require. The same name gives the same
-    integer.
+    """Converts a session's name to the integer that some providers require. The same name always results in
+    the same integer.
 
     >>> session_number("shop"), session_number(None)
     ('2647875', '')
@@ -139,7 +143,7 @@ def session_number(session: str | None) -> str:
 
 
 def json_of(body: bytes) -> dict[str, Any]:
-    """Parses a JSON object. Returns {} if the body is not one."""
+    """Parses a body as a JSON object. Returns {} if it is not one."""
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
@@ -153,8 +157,8 @@ def to_json(value: Any) -> str:
 
 
 def provider_message(answer: ApiAnswer, *places: str) -> str:
-    """Returns the provider's message in one line: the fields at the places of a JSON response, otherwise the
-    beginning of the text."""
+    """Returns the provider's message in one line. It consists of the fields `places` of a JSON response, or
+    else of the beginning of the response's text."""
     found = json_of(answer.body)
     words = [value for place in places if isinstance(value := found.get(place), str) and value]
     if not words and not found and (answer.header("content-type") or "text/plain").startswith("text/plain"):
@@ -163,13 +167,13 @@ def provider_message(answer: ApiAnswer, *places: str) -> str:
 
 
 def retry_after(value: str | None) -> float:
-    """Returns the seconds of a Retry-After header, 0 if there is none."""
+    """Returns the seconds of a Retry-After header, or 0 if there is none."""
     return float(value[:6]) if value and value.strip().isdecimal() else 0.0
 
 
 def whole_credits(value: Any, otherwise: int) -> int:
-    """Returns the number of credits in a response, or `otherwise` if the value is not an integer, such as a
-    price.
+    """Returns a number of credits from a response, or `otherwise` if the value is not an integer (for example
+    a price).
 
     >>> whole_credits("25", 1), whole_credits(5.0, 1), whole_credits("0.0028", 1), whole_credits(None, 1)
     (25, 5, 1, 1)
@@ -206,8 +210,8 @@ def flatten_headers(headers: Any) -> Headers:
 
 
 def as_text(headers: Headers) -> Headers:
-    """Returns the headers for a page that arrived as text and is now in UTF-8, with the charset changed
-    accordingly."""
+    """Changes the charset in the headers of a page to UTF-8, because the provider returned the page as text,
+    which is stored in UTF-8."""
     kind = (
         next((value for name, value in headers if name == "content-type"), "text/html")
         .partition(";")[0]

@@ -1,5 +1,5 @@
-"""The table of providers, and the setting that chooses one: `zenrows`, `zenrows?render=true&country=us`, or a
-URL template."""
+"""The table of providers, and the parser of the setting that chooses one: `zenrows`,
+`zenrows?render=true&country=us`, or a URL template."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ OPTIONS = ("endpoint", "at_once", "timeout", "cost", "render", "country", "wait_
 ACCOUNT = ("endpoint", "at_once", "timeout", "zone")
 """Options that belong to the account, not to a crawl or a site."""
 DEFAULT_CONCURRENCY = 5
-"""The default number of concurrent calls. The smallest plans allow it."""
+"""The default number of concurrent calls, which even the smallest plans allow."""
 
 
 class ChosenUnlocker(NamedTuple):
-    """An unlocker as configured. `cost`: the most credits a call may cost, None for the provider's own
-    estimate."""
+    """An unlocker as configured. `cost`: the maximum number of credits that a call may cost. None: the
+    provider's own estimate applies."""
 
     provider: Provider
     endpoint: str
@@ -37,8 +37,8 @@ class ChosenUnlocker(NamedTuple):
     options: Mapping[str, str] = {}
 
     def also(self, text: str) -> ChosenUnlocker:
-        """Returns this unlocker with a site's options, such as `render=true&wait_for=.price`, which override
-        its own. Raises ConfigError in one line."""
+        """Returns this unlocker with its options overridden by a site's options, such as
+        `render=true&wait_for=.price`. Raises ConfigError with a one-line message."""
         more = dict(parse_qsl(text, keep_blank_values=True))
         if not more:
             return self
@@ -50,7 +50,7 @@ class ChosenUnlocker(NamedTuple):
             raise ConfigError(f"unlocker {self.provider.name}: {error}") from None
 
     def wanted(self, needs: ApiCall) -> ApiCall:
-        """Returns the needs of a call, completed with its maximum cost."""
+        """Returns the call with its maximum cost (`cost`) filled in."""
         return needs._replace(cost=self.cost if self.cost is not None else self.provider.cost(needs))
 
 
@@ -65,9 +65,9 @@ def chosen_unlocker(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
 
 
 def worker_unlocker(mine: str | None, given: str | None) -> str | None:
-    """Returns the unlocker for a crawl from elsewhere on a worker that has its own. The worker decides which
-    provider gets the worker's key. If both name the same provider, the crawl decides how pages are
-    fetched.
+    """Returns the unlocker setting for a submitted crawl on a worker. `mine`: the worker's own setting.
+    `given`: the crawl's setting. The worker's setting decides the provider, because the provider gets the
+    worker's key. If both name the same provider, the crawl's options decide how pages are fetched.
 
     >>> worker_unlocker("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), worker_unlocker("zyte", "zenrows")
     ('zenrows?at_once=20&render=true', 'zyte')
@@ -138,7 +138,7 @@ def _with(provider: Provider, options: dict[str, str]) -> ChosenUnlocker:
     )
     provider.request(
         made.wanted(needs._replace(url="http://example.com/")), endpoint, ""
-    )  # so that conflicting options are reported now
+    )  # raises now if options conflict
     return made
 
 

@@ -82,7 +82,8 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the credits of a call: 1; rendered 10; premium 10; both 25; ultra 30; ultra and rendered 75."""
+    """Returns the credits of a call. A plain call costs 1, a rendered one 10, a premium one 10, and both
+    together 25. An ultra premium call costs 30, or 75 if rendered."""
     if _on(needs, "ultra_premium"):
         return 75 if needs.render else 30
     if _on(needs, "premium"):

@@ -1,6 +1,7 @@
 """Scrapfly (its SDK's `scrape_config.py` and `api_response.py`, and scrapfly.io's documentation). The page is
 in JSON, as text or base64. `ERR::SCRAPE::BAD_UPSTREAM_RESPONSE` means that the status is the target's own,
-so the response is a page. Scrapfly responds within 155 s. `cost_budget` limits what a call may cost."""
+so the response is a page. Scrapfly responds within 155 s. The parameter `cost_budget` limits what a call may
+cost."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ FAMILIES = (
     ("ERR::SESSION::CONCURRENT", BUSY),
     ("ERR::SCRAPE::DNS", TARGET),
 )
-"""Parts of error codes and their meaning. The status does not matter."""
+"""Parts of error codes and their meanings. The response's status does not matter."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
@@ -102,8 +103,9 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the credits of a call: 1; from a residential address 25; rendered 5 more. Bypassing protections
-    (`asp`) may use the most expensive way."""
+    """Returns the maximum credits of a call. A plain call costs 1, and one from a residential address 25.
+    Rendering costs 5 more. If protections are bypassed (`asp`), Scrapfly may use the most expensive
+    option."""
     if needs.extra.get("asp") == "true":
         return 30
     return (25 if "residential" in needs.extra.get("proxy_pool", "") else 1) + (5 if needs.render else 0)
@@ -129,7 +131,7 @@ def _code(found: dict[str, Any]) -> str:
 
 
 def _charged(found: ApiAnswer, reply: dict[str, Any]) -> int | None:
-    """Returns the reported cost. None if none is reported."""
+    """Returns the reported cost, or None if none is reported."""
     context = reply.get("context")
     told = context.get("cost") if isinstance(context, dict) else None
     told = told.get("total") if isinstance(told, dict) else told

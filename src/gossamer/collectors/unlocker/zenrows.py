@@ -1,6 +1,6 @@
-"""ZenRows (its SDK's `client.py`, and the OpenAPI description of api-evangelist/zenrows). Errors are JSON
-with a `code`. All other responses are the target's. A cancelled call occupies its slot until the server is
-done."""
+"""ZenRows (its SDK's `client.py`, and the OpenAPI description of api-evangelist/zenrows). An error of ZenRows
+is JSON with a `code`. All other responses are the target's. A call that was cancelled still counts as
+concurrent until the server is done with it."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ CODES = {
     "AUTH008": (BUSY, ""),
     "BLK0001": (BANNED, ""),
 }
-"""The meaning of ZenRows's error codes. The target's own faults also have a reason. RESP002 is a page: the
-target's 404."""
+"""The meanings of ZenRows's error codes. Faults of the target also have a reason. RESP002 is a page, because
+it stands for the target's 404."""
 STATUSES = {
     401: KEY,
     402: CREDIT,
@@ -82,7 +82,7 @@ STATUSES = {
     503: RETRY,
     504: RETRY,
 }
-"""The meaning of statuses with an unknown code."""
+"""The meanings of statuses, for errors with an unknown code."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
@@ -109,7 +109,8 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the page: the body and status are the target's, except for errors with a code."""
+    """Returns the page, or a refusal. The body and the status are the target's, except for errors with a
+    code."""
     charged = whole_credits(found.header("x-request-cost"), needs.cost)
     code = _code(found)
     if code is None:
@@ -129,8 +130,8 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the credits of a call: 1; rendered 5; premium proxy 10; both 25; `mode=auto`, in which ZenRows
-    chooses, 25."""
+    """Returns the maximum credits of a call. A plain call costs 1, a rendered one 5, one with a premium proxy
+    10, and both together 25. With `mode=auto` ZenRows chooses, so the maximum is 25."""
     premium = needs.extra.get("premium_proxy") == "true" or needs.country is not None
     if needs.extra.get("mode") == "auto":
         return 25
@@ -138,7 +139,7 @@ def cost(needs: ApiCall) -> int:
 
 
 def _code(found: ApiAnswer) -> str | None:
-    """Returns the code of an error of ZenRows itself."""
+    """Returns the error code if the response is an error of ZenRows itself, otherwise None."""
     if found.status < 400 or "json" not in (found.header("content-type") or "").lower():
         return None
     code = json_of(found.body).get("code")

@@ -1,8 +1,8 @@
 """Zyte API (docs.zyte.com: usage, reference, errors, and the retry policy of its official client).
 
-The target's status is in the response: a target's 404 is a 200 of the API. Zyte cuts bodies at 10 MB without
-saying so. Only responses with status 200 are billed. A call counts as one credit unless `cost` says
-otherwise.
+The body of the response contains the target's status. If that is 404, the API's own status is still 200. Zyte
+truncates bodies at 10 MB without reporting it. Only responses with status 200 are billed. A call counts as
+one credit unless `cost` says otherwise.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from gossamer.collectors.unlocker.interface import (
 )
 
 CUT_LENGTHS = (10_000_000, 10 << 20)
-"""Lengths at which Zyte cuts a body."""
+"""The lengths to which Zyte truncates bodies."""
 THROTTLED_PAUSE_S = 30.0
-"""Seconds of the official client's first wait when it is throttled (20 to 40)."""
+"""Seconds to wait when Zyte throttles. The official client first waits 20 to 40 s."""
 STATUSES = {
     400: (TARGET, "http-4xx"),
     422: (TARGET, "http-4xx"),
@@ -51,8 +51,8 @@ STATUSES = {
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns `POST /v1/extract` with JSON. It requests the unchanged body, or with `render` the browser's
-    HTML."""
+    """Returns a call of `POST /v1/extract` with JSON. It requests the unchanged body, or the browser's HTML
+    if the page is to be rendered."""
     wanted: dict[str, Any] = {"url": needs.url} | dict(needs.extra)
     if needs.render:
         wanted["browserHtml"] = True
