@@ -16,7 +16,7 @@ _ODD: Final = re.compile(r"[^\x00-\x7f]")
 
 _SCHEME: Final = re.compile(r"[\x00-\x20]*([a-zA-Z][a-zA-Z0-9+.-]*):")
 _ROOTED: Final = re.compile(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n\r]*[/\\])")
-"""Matches an href that takes at most the origin from the base URL."""
+"""Matches an href that uses at most the origin of the base URL."""
 
 
 class Base(HrefResolver):
@@ -30,7 +30,7 @@ class Base(HrefResolver):
     __slots__ = ("is_long", "url")
 
     def __init__(self, url: str) -> None:
-        """`url` may be invalid; then only absolute links resolve. If `url` is too long, the attribute `url`
+        """If `url` is invalid, only absolute links can be resolved. If `url` is too long, the attribute `url`
         contains only its origin."""
         super().__init__(url)
         self.url: str = self._base.href if self._base is not None else ""
@@ -40,8 +40,8 @@ class Base(HrefResolver):
             super().__init__(self.url)
 
     def resolve(self, href: str) -> str | None:
-        """Returns the absolute URL of an href, in the form in which it is fetched. None if the href is not a
-        URL, not http or https, or too long."""
+        """Returns the absolute URL of an href, in the form that is fetched. Returns None if the href is
+        invalid, not http or https, or too long."""
         if len(href) > MAX_URL and len(href.partition("#")[0]) > MAX_URL:
             return None
         if self.is_long and not _ROOTED.match(href):

@@ -1,4 +1,5 @@
-"""Turns a schedule into the jobs of its runs: names, parts, and placeholders in outputs."""
+"""Turns a schedule into the jobs of its runs: names the crawls, splits a run into parts, and fills in the
+placeholders of outputs."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _PLACES = re.compile(r"\{([^{}]*)\}")
 
 
 def check(schedule: Schedule) -> Cron:
-    """Validates a schedule and returns its cron line. Raises UsageError or ConfigError for anything that
-    would make a run of the schedule fail."""
+    """Validates a schedule and returns its cron line. Raises UsageError or ConfigError if a run of the
+    schedule would fail."""
     check_name(schedule.name)
     try:
         cron = Cron(schedule.cron, schedule.zone)
@@ -69,8 +70,9 @@ def _check_output(spec: str, several: bool) -> None:
 
 
 def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[ScheduledRun]:
-    """Returns the run of a due time, or one run per target if the schedule spreads its targets. `late`: the
-    due time was missed, so the run starts at `now` instead. Times are in seconds since the epoch."""
+    """Returns the run of a due time, or one run per target if the schedule spreads its targets. `late`:
+    whether the due time was missed, so that the run starts at `now` instead. Times are in seconds since the
+    epoch."""
     task = schedule.task
     parts = len(task.targets) if schedule.spread > 0 else 1
     times = start_times(schedule.name, due, parts, schedule.jitter, schedule.spread)
@@ -84,8 +86,8 @@ def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[Sche
 
 
 def by_hand(schedule: Schedule, now: float, at: float) -> ScheduledRun:
-    """Returns the run that a user starts by hand: all targets in one crawl. The scheduler does not touch the
-    run before the time `at`."""
+    """Returns a run that a user starts by hand, with all targets in one crawl. The scheduler leaves the run
+    alone until the time `at`."""
     run = made(schedule, schedule.task, float(int(now)), at, 0, seconds=True)
     return msgspec.structs.replace(run, by_hand=True, state="launched", begun=now)
 
@@ -93,9 +95,9 @@ def by_hand(schedule: Schedule, now: float, at: float) -> ScheduledRun:
 def made(
     schedule: Schedule, task: ScheduledTask, due: float, at: float, part: int, *, seconds: bool = False
 ) -> ScheduledRun:
-    """Returns one run. The name of its crawl consists of the schedule's name and the due time in UTC, so
-    names stay unique when clocks change. `part`: number of the target, 0 if the run has all targets.
-    `seconds`: the name includes the seconds."""
+    """Returns one run. The name of its crawl consists of the schedule's name and the due time in UTC, so that
+    names stay unique when clocks change. `part`: the number of the target, 0 if the run has all targets.
+    `seconds`: whether the name includes the seconds."""
     moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (
         f"-{part}" if part else ""
     )

@@ -1,5 +1,5 @@
-"""The columns of each kind of row: names and types, known before the first row, so that a header is fixed
-from the start."""
+"""The names and types of the columns of each kind of row. They are known before the first row, so that a
+header never has to change."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gossamer.sinks.field_types import FieldType, hints_of, shape_of
 from gossamer.sinks.jsonl import text
 
 EXTRA = "_extra"
-"""The name of the last column of tables. The column contains, as one JSON object, the fields without a
-declared column and the values that do not fit their column."""
+"""The name of the last column of tables. It contains one JSON object, with the fields that have no declared
+column and the values that do not fit their column."""
 
 
 MAX_COLUMNS = 100
@@ -33,8 +33,8 @@ _NAME = re.compile(r"[^\W\d][\w .-]{0,59}")
 
 
 class Column(NamedTuple):
-    """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json;
-    columns of untyped dicts have the type any.
+    """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json.
+    Columns of untyped dicts have the type any.
 
     `shape` is the exact type if `type` does not express it: the digits of a decimal, or the types of the
     elements of a value whose `type` is json.
@@ -46,8 +46,8 @@ class Column(NamedTuple):
 
 
 Columns = Mapping[str, Sequence[Column]]
-"""Columns by kind. A kind that is missing here contains untyped dicts. Their columns are found in the rows
-(`loose_names`)."""
+"""Columns by kind. A kind that is missing here contains untyped dicts, whose columns are determined from the
+rows (`loose_names`)."""
 
 OURS = (
     Column("_url"),
@@ -101,7 +101,7 @@ _GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))
 
 def page_columns(text: bool = False, links: bool = False, duplicates: bool = False) -> tuple[Column, ...]:
     """Returns the columns of the kind "page". `text` and `links` are the options `--text` and `--links`.
-    `duplicates`: pages are compared with each other, so each row names its group."""
+    `duplicates`: whether pages are compared with each other, so that each row has columns for its group."""
     columns = _PAGE + (_GROUP if duplicates else ())
     if text:
         columns += (Column("text"),)
@@ -111,10 +111,11 @@ def page_columns(text: bool = False, links: bool = False, duplicates: bool = Fal
 
 
 def item_columns(items: Iterable[type], compared: bool = False) -> dict[str, tuple[Column, ...]]:
-    """Returns the columns by kind from the fields of item classes. Classes of one kind share the union of
-    their fields.
+    """Returns the columns of each kind, from the fields of its item classes. If several classes have the same
+    kind, its columns are the union of their fields.
 
-    `compared`: a step of the site marks equal and nearly equal items, so each row names its group.
+    `compared`: whether a step of the site marks equal and nearly equal items, so that each row has columns
+    for its group.
     """
     more = tuple(Column(f"_{one.name}", one.type) for one in _GROUP) if compared else ()
     kinds: dict[str, dict[str, Column]] = {}
@@ -168,8 +169,8 @@ def column_type(annotation: Any) -> str:
 
 
 def cell_value(value: Any) -> Any:
-    """Converts a value to the content of one cell. None, text, numbers and bools stay. Other values become
-    text; lists and dicts become JSON text.
+    """Converts a value to the content of one cell. None, text, numbers and bools stay unchanged. Lists and
+    dicts become JSON text, and other values become plain text.
 
     NaN and infinity become None, because they are null in JSON.
     """
