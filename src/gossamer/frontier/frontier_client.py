@@ -35,14 +35,14 @@ CHUNK_URLS = 500
 UNFOLLOWED = 60
 """How often a call is repeated because no replica confirmed it, if the caller does not wait for outages."""
 FILLED = "fill|"
-"""The prefix of certain fields in the hash of lengths. Such a field contains the offset in the
-kept rows up to which they have been copied to a new output."""
+"""The prefix of certain fields in the hash of lengths. Such a field contains how far the rows that the crawl
+keeps in its data folder have been copied to a new output, as an offset in these rows."""
 Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Settler:
-    """Sends the settles and adds of one frontier."""
+    """Sends the calls of one frontier that settle claims and add links."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store, self._crawl = frontier, frontier.store, frontier.crawl
@@ -171,7 +171,8 @@ async def call_until_confirmed(
     once) for each call.
 
     Raises errors that waiting cannot fix, and Away if the caller does not wait for outages. `buckets` lists
-    the buckets of each call. If a failover puts them on several servers, the reply is `stale` without tokens.
+    the buckets of each call. If a failover has moved the buckets of one call to several servers, its reply is
+    `stale` without tokens.
     """
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
@@ -262,7 +263,8 @@ class Frontier:
         self.policy = msgspec.structs.replace(self.policy, **changes)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
-        """Splits a fingerprint for the seen set: the part that selects the set, and the member of the set."""
+        """Splits a fingerprint for the seen set, which consists of many sets. Returns the part that selects a
+        set, and the member of that set."""
         if self.policy.seen == "exact":
             return fingerprint >> 32, fingerprint - (1 << 64) if fingerprint >> 63 else fingerprint
         low = fingerprint & 0xFFFFFFFF
@@ -270,7 +272,7 @@ class Frontier:
 
     @property
     def patience(self) -> OutageWaiter:
-        """Returns how long the client waits for an outage of the store to end."""
+        """Returns the object that waits for the end of an outage of the store."""
         return self.store.client.patience
 
     async def check_same(self) -> None:
@@ -372,7 +374,7 @@ class Frontier:
         completely or not at all.
 
         Before that, adds links to other buckets and links beyond the first chunk. Returns how many links are
-        new, already known, and parked. Raises Stale or Moved, with nothing settled.
+        new, already known, and parked. If it raises Stale or Moved, nothing was settled.
         """
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
@@ -408,9 +410,9 @@ class Frontier:
         """Requeues expired claims. Returns four numbers: claims requeued, open URLs plus active producers,
         URLs ever added, and open infrastructure requests.
 
-        An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: requeues
-        every claim, expired or not. It then counts a crash only for the tokens in `blamed`, whose pages were
-        being parsed when their worker died.
+        An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: whether no
+        process of the crawl is alive, so that every claim is requeued, expired or not. A crash is then
+        counted only for the tokens in `blamed`, whose pages were being parsed when their worker died.
         """
         got = await self.store.run("requeue_expired", bucket, *self.requeuing(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]

@@ -2,8 +2,8 @@
 
 The process keeps the file locked. The kernel releases the lock when the process ends for whatever reason, but
 not while the process is only stopped (SIGSTOP). Another process that gets the lock therefore knows that the
-owner is dead. Without such a file (another machine, an earlier boot, not Linux), the leases expire after 30
-s.
+owner is dead. If there is no such file (the process ran on another machine, before a reboot, or not on
+Linux), its claims are requeued when their leases expire after 30 s.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ class HostView(msgspec.Struct):
     crawl_delay: float
     paused: float
     robots: dict[str, dict[str, float]]
-    """The state of robots.txt by scheme: `version` (negative if robots.txt could not be read), `expires`,
-    `attempts`."""
+    """The state of robots.txt by scheme: `version` (negative if the host is closed, `robots_access.CLOSED`),
+    `expires`, `attempts`."""
     crawls: list[Queued]
     trouble: str
     """The state of the circuit breaker in the format of `breaker.lua`; '' if the host did not fail recently.

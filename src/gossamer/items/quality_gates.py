@@ -11,10 +11,11 @@ A comparison can use these names:
 - the numbers of the summary
 - `success`: share of fetched URLs that ended with status 2xx or 304, and 0 if nothing was fetched
 - `skipped` and `errors`: sums over all reasons, or one reason such as `skipped.robots` or `errors.dns`
-- `quality`: the score of the site with the lowest one
-- `yield`: items per page of the site with the fewest
-- `coverage.price` or `coverage.book.price`: share of items with this field, of the site where it is lowest
-- `drift`, `drift.price`, `drift.quality`, `drift.yield`: largest fall below the last good runs, over all sites
+- `quality`: the lowest quality score of any site
+- `yield`: the lowest number of items per page of any site
+- `coverage.price` or `coverage.book.price`: the lowest share of items with this field, of any site
+- `drift`, `drift.price`, `drift.quality`, `drift.yield`: the largest fall below the last good runs, of any
+site
 
 An expression describes the bad case: the gate is not met if the expression is true. A gate with an action is
 also tested while the crawl runs. If it names shares (LATELY), it is tested over the last pages (`Window`). If

@@ -122,7 +122,7 @@ def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) ->
     """Decides on the items that lack usual values, after the run has finished. An item really lost a value if
     the other items have values in this field as often as usual. If the field's coverage fell, or if several
     items are equal except for their keys, the pages are at fault."""
-    last = {(row.kind, row.key): row for row in rows}  # a killed run may have held a row twice
+    last = {(row.kind, row.key): row for row in rows}  # after a kill, a row may have been held back twice
     alike: dict[tuple[str, str, str], int] = defaultdict(int)
     for row in last.values():
         alike[_left(row, expected)] += 1

@@ -40,7 +40,7 @@ class AllBucketCalls(Protocol):
 
 
 class FrontierVerbs(Protocol):
-    """One crawl's frontier as the worker sees it: the verbs of `frontier.frontier_client`."""
+    """The methods of one crawl's frontier that a worker uses (`frontier.frontier_client`)."""
 
     @property
     def everywhere(self) -> AllBucketCalls: ...
@@ -122,8 +122,8 @@ class FileSink(Protocol):
         crawl resumes."""
 
     def close(self, committed: int) -> None:
-        """Ends the output at `committed` bytes (closes the last Parquet part). Called once per process, under
-        the lock."""
+        """Ends the output at `committed` bytes, for example by closing the last Parquet part. Called once per
+        process, under the lock."""
 
 
 @runtime_checkable

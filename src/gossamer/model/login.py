@@ -39,7 +39,8 @@ of each."""
 
 
 class Account(NamedTuple):
-    """An account: its name for logs, and its fields. Secrets are references until `revealed`."""
+    """An account: its name for logs, and its fields. Secrets are references until
+    `Login.accounts_with_secrets` fills them in."""
 
     name: str
     fields: Mapping[str, str]

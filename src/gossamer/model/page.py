@@ -68,7 +68,7 @@ class Page(msgspec.Struct):
     version: str = "1.1"
     """HTTP version of the response."""
     address: str | None = None
-    """The IP address that answered."""
+    """The IP address that sent the response."""
     requests: int = 1
     """Number of requests sent for this page: 2 if the server closed a kept connection and the GET was sent
     again."""
@@ -132,7 +132,7 @@ class Response(msgspec.Struct, frozen=True):
     """
 
     body: bytes | str
-    """The content, decoded. Text is encoded in UTF-8."""
+    """The decoded content. A str is encoded in UTF-8."""
     status: int = 200
     headers: Mapping[str, str] | Sequence[tuple[str, str]] = ()
     """The response headers. If they contain no Content-Type, the type is detected from the body, and text of

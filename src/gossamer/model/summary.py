@@ -39,7 +39,7 @@ class Summary(msgspec.Struct):
     succeeded: int
     """Pages with status 2xx or 304."""
     failed: int
-    """Permanent errors that are not dead letters: dropped or canceled URLs."""
+    """URLs that failed permanently and are not dead letters, because they were dropped or canceled."""
     skipped: dict[str, int]
     retried: int
     dead: int

@@ -22,7 +22,7 @@ class ClaimEnd(StrEnum):
     DEAD = "x", "dead"
     """The visit failed and no retry is left. The request becomes a dead letter."""
     REFUSED = "k", "skipped"
-    """The gate refused the URL before any request."""
+    """The URL was refused before any request, for example because of robots.txt."""
     REQUEUED = "b", "later"
     """The URL was not tried. It returns to the front of its queue."""
 

@@ -29,9 +29,9 @@ class Claim(msgspec.Struct):
     """How often this request has been tried and has failed."""
     crashes: int = 0
     robots: int = 0
-    """The version of the origin's robots rules. 0: not requested yet. Negative: no page may be fetched,
-    because robots.txt could not be read (`politeness.closed`). For a robots claim: how often fetching
-    robots.txt has failed."""
+    """The version of the origin's robots rules. 0: not requested yet. Negative: no page may be fetched, for
+    the reason in `politeness.robots_access.CLOSED`. For a robots claim: how often fetching robots.txt has
+    failed."""
     pace: str = ""
     """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0

@@ -115,7 +115,7 @@ async def _hosts(census: CrawlStatistics, record: Record, summary: Summary) -> I
 
 
 def _of_state(state: str, n: int, soonest: float, hosts: list[HostLine]) -> Idle | None:
-    """Returns the reason for the state in which most hosts are."""
+    """Returns the reason that follows from the state of most hosts."""
     whose = f"{n} hosts" if n > 1 else next((one.host for one in hosts if one.state == state), "its host")
     some = "are" if n > 1 else "is"
     match state:

@@ -49,8 +49,8 @@ def _labels() -> dict[str, str]:
 PRESCAN_BYTES = 1024
 """Number of bytes at the start of a body that are searched for a declaration."""
 LATE_META_BYTES = 65_536
-"""Number of bytes at the start of a body in which a later `<meta>` is used. It is used because a browser also
-uses any `<meta>` that its parser finds before the end of the head."""
+"""A `<meta>` after the first PRESCAN_BYTES is used if it is within this many bytes from the start of a body.
+It is used because a browser also uses any `<meta>` that its parser finds before the end of the head."""
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 _XML = re.compile(

@@ -27,8 +27,8 @@ _PARTS: Final = ("table", "thead", "tbody", "tfoot", "tr")
 def controls_by_form(
     tree: turbohtml.Document,
 ) -> Iterator[tuple[turbohtml.Element | None, turbohtml.Element]]:
-    """Yields pairs of the form with which a control is sent and the control, for all controls of a page in
-    tree order. The form is None if the control is not sent with any form.
+    """Yields (form, control) for each control of a page, in tree order. `form` is the form with which the
+    control is sent, or None if it is not sent with any form.
 
     A form between the rows of a table is empty in the tree. As in a browser, the controls after it in that
     table belong to it.

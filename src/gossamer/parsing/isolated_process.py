@@ -21,7 +21,7 @@ from typing import IO, cast
 MAX_REQUESTS = 200
 """Number of requests after which the process is replaced."""
 GRACE_S = 5.0
-"""The program ends itself at the time limit of a request. If it has not, it is killed this many seconds
+"""If the program has not ended itself at the time limit of a request, it is killed this many seconds
 later."""
 _SIZE = struct.Struct("<I")
 """The header before each part, which contains the size of the part in bytes plus 1. A header of 0 ends the

@@ -28,11 +28,11 @@ EXPENSIVE_PROBE_EVERY = 4
 PROVEN_PAGES = 20
 """Number of pages in a row at a rung after which the failed probes from it are forgotten."""
 MAX_COUNTED_PAGES = 3
-"""Maximum number of pages that are counted at the lowest rung. Counting more pages would add no information
-and would only be stored in vain."""
+"""Maximum number of pages that are counted at the lowest rung. Counting more pages would add no information,
+but each count would have to be stored."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""How many blocks of a kind in a row lead only to a rest. A refusal (`denied`) shortly after a page may also
-mean a rate limit."""
+"""For each kind of block: how many blocks in a row lead to a rest instead of a climb. A refusal (`denied`)
+shortly after a page may also mean a rate limit."""
 FIRST_REST_S, REST_FACTOR = 5.0, 3
 """The length of the first rest in seconds, and the factor by which each further rest is longer."""
 MAX_VAIN_CLIMBS = 3

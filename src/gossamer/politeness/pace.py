@@ -1,9 +1,9 @@
 """Computes how soon a host may be requested again, as pure functions of its responses so far.
 
-The delay is the time between the starts of two requests. It is twice the moving average of the host's
-response times, but between 0.25 and 30 seconds, or else the fixed delay of the crawl. A 429 or 503 doubles
-it, up to an hour. Twenty good responses undo one doubling. A Crawl-delay and 1 / Request-rate are minimums
-that the frontier stores.
+The delay is the time between the starts of two requests. It is the fixed delay of the crawl, if there is one.
+Otherwise it is twice the moving average of the host's response times, but between 0.25 and 30 seconds. A 429
+or 503 doubles the delay, up to an hour. Twenty good responses undo one doubling. A Crawl-delay and 1 /
+Request-rate are minimums that the frontier stores.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def _follows(path: str, rule: RobotsRule) -> bool:
 
 
 def path_of(url: str) -> str:
-    """Returns the path and query of an absolute URL, or of a path, encoded by `normal`."""
+    """Returns the path and query of an absolute URL, or of a path, encoded by `normalize_path`."""
     if (usual := _USUAL.match(url)) is not None:
         return usual[1]
     if (start := _AUTHORITY.match(url)) is not None:

@@ -43,7 +43,7 @@ class Access(msgspec.Struct, frozen=True):
 
 
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:
-    """Returns what follows from the response to a robots.txt request, after its redirects. `wait`: seconds
+    """Returns the result for the response to a robots.txt request, after its redirects. `wait`: seconds
     before the next try, None if no retry is left. `stale`: the version of old rules that may still be used,
     or 0."""
     if isinstance(result, Page):

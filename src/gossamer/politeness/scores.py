@@ -8,14 +8,14 @@ visits scores as low as one that is sixteen times as slow. If a worker has visit
 for easy hosts are used, reduced by the factor by which visits of hard hosts succeed less often for all
 workers (`hardness`).
 
-| a worker | asks for hard hosts |
+| a worker | claims hard hosts |
 | --- | --- |
-| whose score is at least nine tenths of the best live one that takes claims and has capacity | always |
+| with at least nine tenths of the best score of the live workers that take claims and have capacity | always |
 | any other | when they have waited for 15 s |
 
-If a worker's score for easy hosts is less than half of the best such worker's, it leaves easy hosts to the
-others for 0.3 s. The exception is a worker whose visits almost all fail, because it should find out soon that
-it is cut off.
+If a worker's score for easy hosts is less than half of the best one, it leaves easy hosts to the others for
+0.3 s. Only live workers that take claims and have capacity are compared. The exception is a worker whose
+visits almost all fail, because it should find out soon that it is cut off.
 
 | the last 20 visits, to 3 or more hosts, all failed by the network (dns, connect, timeout) or were blocked | the worker |
 | --- | --- |

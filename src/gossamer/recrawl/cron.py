@@ -1,9 +1,9 @@
 """Cron expressions: five fields and a time zone, which define points in time.
 
-If the hour field of a line is `*`, the line is evaluated on elapsed time: it is due in every hour, twice in
-the hour that occurs twice in autumn. All other lines are evaluated on local clock time. A time that is
-skipped in spring is due at the first moment after the gap. A time that occurs twice in autumn is due the
-first time. Several times that map to the same moment are due once.
+If the hour field of a line is `*`, the line is evaluated on elapsed time. It then applies to every hour,
+including both hours that have the same clock time in autumn. All other lines are evaluated on local clock
+time. A time that is skipped in spring is due at the first moment after the gap. A time that occurs twice in
+autumn is due the first time. Several times that map to the same moment are due once.
 """
 
 from __future__ import annotations

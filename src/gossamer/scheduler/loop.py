@@ -28,7 +28,7 @@ BEAT_INTERVAL_S, LEAD_TIMEOUT_S = 1.0, 7.0
 """Seconds between two rounds of the loop (beats), and seconds after which a leader loses its lead if it does
 not renew it. Another scheduler takes over within the sum of both."""
 STOP_TIMEOUT_S = 9.0
-"""Seconds for which crawls may take to stop gracefully."""
+"""How many seconds crawls may take to stop gracefully."""
 MAX_QUEUED_RUNS = 100
 """Maximum number of runs of one schedule that may wait for the previous run to end."""
 

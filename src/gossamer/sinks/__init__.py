@@ -1,4 +1,4 @@
-"""The sinks, which write pages and items to outputs: one file per kind of output.
+"""The sinks, which write pages and items to outputs. There is one module per kind of output.
 
 `output_spec.open_output` parses the value of `-o`. It returns a `FileOutput`, which writes plain files, or a
 TableSink, which writes to a database.

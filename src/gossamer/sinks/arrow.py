@@ -79,8 +79,8 @@ def write_part(
     """Writes the first `length` bytes of `journal` as the Parquet file `part`, and syncs it. Uses a few times
     4 MiB of memory. Raises SinkError, DiskFull.
 
-    `foreign`: whether the journal may have been written with other columns. Fields that have no column now go
-    to `_extra`.
+    `foreign`: whether the journal may have been written with other columns. Fields that no longer have a
+    column go to `_extra`.
     """
     schema = _schema(columns)
     try:

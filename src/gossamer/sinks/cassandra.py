@@ -4,9 +4,9 @@
 Rows are single upserts at LOCAL_QUORUM, many in parallel. There are no transactions. Instead, the history is
 written before the row, and writing a batch a second time changes nothing. If a single node with
 `commitlog_sync: periodic` is killed, it loses the writes of its last seconds, so a warning is printed on
-stderr. The settings `batch` and `group`, or several replicas, prevent this loss. `?table=NAME` sets the name
-of the table, in which `{kind}` stands for the kind. Items are not marked as deleted in Cassandra, because
-that needs a search by page, which would be slow.
+stderr. The values `batch` and `group` of this setting, or several replicas, prevent the loss. `?table=NAME`
+sets the name of the table, in which `{kind}` stands for the kind. Items are not marked as deleted in
+Cassandra, because that needs a search by page, which would be slow.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ class Cassandra:
         """Warns on stderr if the server acknowledges writes that are not on its disk yet."""
         import cassandra as words
 
-        with contextlib.suppress(words.InvalidRequest, words.Unauthorized):  # a server without the table `settings`
+        with contextlib.suppress(words.InvalidRequest, words.Unauthorized):  # a server without that table
             found = self._session.execute(
                 "SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'"
             ).one()

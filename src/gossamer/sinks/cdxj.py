@@ -104,7 +104,7 @@ def note_lines(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> N
     `begin` to `end`.
 
     Only the creation of the journal and its first lines are synced. If a power failure loses other lines,
-    `finish` restores them.
+    `finish_index` restores them.
     """
     where = journal_path(path)
     # The data starts with a line feed, because the last line of the file may be incomplete.
