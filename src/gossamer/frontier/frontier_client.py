@@ -370,8 +370,8 @@ class Frontier:
         adds: Adds,
         files: Iterable[tuple[str, int, int]] = (),
     ) -> tuple[int, int, int]:
-        """Settles claims of one bucket with their counts, links and file lengths (path, committed, new),
-        completely or not at all.
+        """Settles claims of one bucket with their counts, links and file lengths (path, committed length, new
+        length), completely or not at all.
 
         Before that, adds links to other buckets and links beyond the first chunk. Returns how many links are
         new, already known, and parked. If it raises Stale or Moved, nothing was settled.

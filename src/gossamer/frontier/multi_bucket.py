@@ -207,8 +207,8 @@ class HostBudgetSums:
 
 
 LOOK_INTERVAL_S, MAX_LEASE_DELAY_MS, MAX_SEARCHED_BUCKETS = 10.0, 5_000, 8
-"""A search looks for leases of crawls that no process runs any more: the seconds between two searches, how
-many ms ago such a lease must have expired, and the number of buckets in one search."""
+"""Settings of the search for leases of crawls that no process runs any more: the seconds between two
+searches, how many ms ago such a lease must have expired, and the number of buckets per search."""
 
 
 class AllBucketsFrontier:

@@ -34,8 +34,8 @@ Sign = int | str | re.Pattern[str]
 """A sign on a page or response: a status, `/login` (a redirect to this path), a CSS selector, a pattern of
 page text."""
 Steps = Callable[[Mapping[str, str]], Generator[Any, Any, Any]]
-"""A log-in as a function: it gets the fields of an account, yields requests (or URLs), and is sent the page
-of each."""
+"""A log-in as a generator function. It is called with the fields of an account, yields requests (or URLs),
+and receives the page of each."""
 
 
 class Account(NamedTuple):
@@ -160,8 +160,8 @@ class Login:
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Returns the text without these values, literally and percent-encoded. Values of one or two characters
-    are not replaced.
+    """Replaces these values in a text by `***`, both in literal and in percent-encoded form. Values of one or
+    two characters are not replaced.
 
     >>> redact("https://e.com/?pw=a%2Bb c a+b", ["a+b"])
     'https://e.com/?pw=*** c ***'

@@ -254,7 +254,7 @@ class Settle(msgspec.Struct):
 
 class Commit(NamedTuple):
     """Claims of one bucket that are settled together, with their counts, their links (to any bucket) and file
-    lengths (path, committed, new). `hosts`: the bytes received per host."""
+    lengths (path, committed length, new length). `hosts`: the bytes received per host."""
 
     bucket: int
     settles: Sequence[Settle]

@@ -69,7 +69,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     text: str
-    """The message of an alert. `{value}` and `{LABEL}`, the name of any label, are replaced."""
+    """The message of an alert. `{value}` is replaced by the value of the reading, and the name of a label in
+    braces by the value of the label."""
     expr: str
     """The same rule in PromQL. `{fire}` and `{window}` are replaced."""
     read: Callable[[History, float], Iterator[tuple[Labels, float]]]
@@ -84,7 +85,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _shares(found: Mapping[str, int], what: str, bad: Callable[[str], bool]) -> dict[str, tuple[int, int]]:
-    """Returns (bad, all) by the first label of the totals `WHAT|LABEL|RESULT`."""
+    """Sums the totals `WHAT|LABEL|RESULT`. Returns for each LABEL the sum over bad results and the sum over
+    all results."""
     sums: dict[str, tuple[int, int]] = {}
     for name, n in found.items():
         first, *labels = name.split("|")

@@ -185,7 +185,8 @@ reopen the formatting element in the last of them, because the adoption agency a
 Standard stops after eight rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = re.compile(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
-"""Matches start tags whose attributes are clear from their text, so that equal texts are equal elements."""
+"""Matches start tags whose attributes can be read from their text alone, so that tags with equal text are
+equal elements."""
 _CLOSED: Final = re.compile(
     rb"<(" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")*)[\t\n\f\r ]*+>[^<]*</\1[\t\n\f\r ]*+>"
 )

@@ -10,7 +10,7 @@ workers (`hardness`).
 
 | a worker | claims hard hosts |
 | --- | --- |
-| with at least nine tenths of the best score of the live workers that take claims and have capacity | always |
+| with at least 90% of the best score of the live workers that take claims and have capacity | always |
 | any other | when they have waited for 15 s |
 
 If a worker's score for easy hosts is less than half of the best one, it leaves easy hosts to the others for

@@ -11,7 +11,7 @@ TableSink, which writes to a database.
 | `multipart_file` | such a file that continues in further parts |
 | `jsonl`, `csv` | the encoding of such a file; `jsonl` also writes to the standard output |
 | `json_array`, `excel` | one JSON array, and an Excel workbook |
-| `parquet` | a folder of closed parts, made from a journal; its helpers are `row_fitting` and `arrow` (pyarrow) |
+| `parquet` | a folder of closed parts, made from a journal (helpers: `row_fitting`, `arrow`) |
 | `warc`, `cdxj`, `object_files` | whole responses, as WARC with its index or as plain files |
 | `object_store`, `object_store_archive`, `uploader` | object stores, and the upload of closed parts to them |
 | `item_files` | the files that items refer to (`--files`) |
@@ -23,7 +23,7 @@ TableSink, which writes to a database.
 | `own_sink` | a sink that is a class of the user |
 | `rows_in_data_folder` | the rows that a crawl keeps in its data folder |
 | `refused_rows` | the file of rows that a store refuses |
-| `columns`, `column_choice`, `field_types` | the columns of each kind, their types, and the content of a cell |
+| `columns`, `column_choice`, `field_types` | the columns of each kind, and their types |
 | `attempts`, `graph` | rows of attempts and of links |
 
 The worker writes a file under the crawl's output lock in these steps:
