@@ -1,11 +1,11 @@
-"""The verbs of the frontier (add, claim, settle, renew, requeue_expired) for a worker. Each method converts its
-arguments, calls one Lua script and decodes the reply.
+"""The client through which a worker uses the frontier: add, claim, settle, renew, requeue_expired. Each
+method converts its arguments, calls one Lua script and decodes the reply.
 
 Settles and adds work on many buckets at once, and take effect exactly once even if a reply is lost. A reply
 may be lost, and a failover may promote a replica that lacks the last writes. Therefore a call is repeated
-until its reply arrived and, if there are replicas, one of them has what the call wrote. A repeated settle
-recognizes that the first call succeeded: the file already has the new length, or the tokens are already
-settled.
+until its reply has arrived and, if there are replicas, one of them has what the call wrote. A repeated settle
+recognizes that the first call succeeded, because the output already has the new length, or because the tokens
+are already settled.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from gossamer.store.store_check import write_durably
 CHUNK_URLS = 500
 """Number of URLs in one call of a script, which keeps the call under a few milliseconds."""
 UNFOLLOWED = 60
-FILLED = "fill|"
-"""Prefix of the fields in the hash of lengths that record how far a new output is filled."""
 """How often a call is repeated because no replica confirmed it, if the caller does not wait for outages."""
+FILLED = "fill|"
+"""The prefix of certain fields in the hash of lengths. Such a field contains how far the rows that the crawl
+keeps in its data folder have been copied to a new output, as an offset in these rows."""
 Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Settler:
-    """Sends the settles and adds of one frontier."""
+    """Sends the calls of one frontier that settle claims and add links."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store, self._crawl = frontier, frontier.store, frontier.crawl
@@ -130,8 +131,10 @@ class Settler:
         return total[0], total[1], total[2]
 
     def _ends(self, commit: Commit) -> list[Any]:
-        """Returns the arguments that settle claims: files, counts, totals, bytes per host, tokens, visited URLs."""
-        # a count of 0 is also sent, because a field that no item has must be known (`gossamer.model.quality`)
+        """Returns the script arguments that settle claims: file lengths, counts, totals, bytes per host,
+        tokens, URLs."""
+        # quality counts are sent even if they are 0, so that fields that no item has are known
+        # (`model.quality`)
         changes = [x for pair in commit.counts.items() if pair[1] or pair[0][:2] == "q|" for x in pair]
         hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
         ends: list[Any] = []
@@ -175,11 +178,12 @@ class Settler:
 async def call_until_confirmed(
     store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], buckets: Sequence[Sequence[int]] = ()
 ) -> list[tuple[Any, bool]]:
-    """Calls a script until each reply is confirmed. Returns (reply, whether it was called more than once) for
-    each call.
+    """Calls a script until each reply is confirmed. Returns (reply, whether the script was called more than
+    once) for each call.
 
     Raises errors that waiting cannot fix, and Away if the caller does not wait for outages. `buckets` lists
-    the buckets of each call. If a failover puts them on several servers, the reply is `stale` without tokens.
+    the buckets of each call. If a failover has moved the buckets of one call to several servers, its reply is
+    `stale` without tokens.
     """
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
@@ -256,15 +260,14 @@ class Frontier:
         self.crawl = crawl
         self.policy = policy or Policy()
         self.waits = (0, 0)
-        """Milliseconds for which an easy and a hard host must have waited before this worker claims it
+        """How long an easy host and a hard host must have waited before this worker claims it, in ms
         (`worker_score`)."""
         self.everywhere = AllBucketsFrontier(self)
         self.shares = HostBudgetSums(store, self.everywhere)
         self._settling, self._robots = Settler(self), RobotsResults(store)
 
     def set_waits(self, waits: tuple[int, int]) -> None:
-        """Sets the milliseconds for which an easy and a hard host must have waited before this worker claims
-        it."""
+        """Sets how long an easy host and a hard host must have waited before this worker claims it, in ms."""
         self.waits = waits
 
     def change_policy(self, **changes: Any) -> None:
@@ -272,7 +275,8 @@ class Frontier:
         self.policy = msgspec.structs.replace(self.policy, **changes)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
-        """Splits a fingerprint for the seen set: the part that selects the set, and the member of the set."""
+        """Splits a fingerprint for the seen set, which consists of many sets. Returns the part that selects a
+        set, and the member of that set."""
         if self.policy.seen == "exact":
             return fingerprint >> 32, fingerprint - (1 << 64) if fingerprint >> 63 else fingerprint
         low = fingerprint & 0xFFFFFFFF
@@ -280,7 +284,7 @@ class Frontier:
 
     @property
     def patience(self) -> OutageWaiter:
-        """Returns how long the client waits for an outage of the store to end."""
+        """Returns the object that waits for the end of an outage of the store."""
         return self.store.client.patience
 
     async def check_same(self) -> None:
@@ -293,7 +297,7 @@ class Frontier:
 
     @property
     def _depths(self) -> int:
-        """Hashes per bucket that keep depths; 0 if depths are not kept."""
+        """Number of hashes per bucket that store depths; 0 if depths are not stored."""
         return max(1, DEPTH_HASHES // self.store.buckets) if self.policy.depths else 0
 
     async def adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]:
@@ -315,7 +319,7 @@ class Frontier:
         return sum(one[0] for one in await self.everywhere.counts("seeds")) > 0
 
     async def nearest(self, bucket: int, fingerprint: int) -> int | None:
-        """Returns the smallest depth at which a URL was found so far; None if it is not stored. Needs
+        """Returns the smallest depth at which a URL was found so far, or None if no depth is stored. Needs
         `Policy.depths`."""
         high, low = self.remainder(fingerprint)
         key = f"{tag(bucket)}{self.crawl}:d:{high * self._depths >> 32}"
@@ -334,7 +338,7 @@ class Frontier:
         await self._settling.revisit(adds, batch)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
-        """Returns whether the seen set of the bucket contains this fingerprint. The bucket must be that of
+        """Returns whether the seen set of the bucket contains this fingerprint. `bucket` must be the one of
         the URL's host."""
         return bool(
             await self.store.run(
@@ -390,11 +394,11 @@ class Frontier:
         adds: Adds,
         files: Iterable[tuple[str, int, int]] = (),
     ) -> tuple[int, int, int]:
-        """Settles claims of one bucket with their counts, links and file lengths (path, committed, new),
-        completely or not at all.
+        """Settles claims of one bucket with their counts, links and file lengths (path, committed length, new
+        length), completely or not at all.
 
         Before that, adds links to other buckets and links beyond the first chunk. Returns how many links are
-        new, already known, and parked. Raises Stale or Moved, with nothing settled.
+        new, already known, and parked. If it raises Stale or Moved, nothing was settled.
         """
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
@@ -407,8 +411,8 @@ class Frontier:
         return await self._settling.settle(commits)
 
     async def free_slots(self, bucket: int, settles: Sequence[Settle]) -> int:
-        """Frees the slots of finished requests whose rows are not durable yet. Returns how many claims were
-        still leased."""
+        """Frees the slots that finished requests occupy at their hosts, before the rows of these requests are
+        durable. Returns how many claims were still leased."""
         return int(await self.store.run("free_slots", bucket, *self.freeing(settles)))
 
     def freeing(self, settles: Sequence[Settle]) -> Any:
@@ -430,9 +434,9 @@ class Frontier:
         """Requeues expired claims. Returns four numbers: claims requeued, open URLs plus active producers,
         URLs ever added, and open infrastructure requests.
 
-        An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: requeues
-        every claim, expired or not. It then counts a crash only for the tokens in `blamed`, whose pages were
-        being parsed when their worker died.
+        An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: whether no
+        process of the crawl is alive, so that every claim is requeued, expired or not. A crash is then
+        counted only for the tokens in `blamed`, whose pages were being parsed when their worker died.
         """
         got = await self.store.run("requeue_expired", bucket, *self.requeuing(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
@@ -443,8 +447,8 @@ class Frontier:
         return self.crawl, limit, hold, int(nobody_lives)
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool:
-        """Makes a host wait for workers of another lane from now on. Returns False if the host already
-        did."""
+        """Makes a host wait for workers of another lane from now on. Returns False if the host already waited
+        for them."""
         return bool(await self.store.run("move_host", bucket, self.crawl, host, lane))
 
     async def robots(
@@ -528,27 +532,28 @@ class Frontier:
         """Commits the initial length of a file in bytes, before this crawl writes a row to it. The length is
         durable on return.
 
-        If a power failure undid this commit, the rows of this crawl would look like content from elsewhere.
-        They would be kept and then written again.
+        If a power failure could undo this commit, rows that this crawl then wrote would look like those of
+        another program. They would be kept in the file, and written a second time.
         """
         await write_durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
     async def fill(self, file: str, offset: int, length: int | None = None) -> None:
-        """Commits how far a new output is filled with kept rows (their offset in bytes), and the length in
-        bytes that the output has then."""
+        """Commits the offset in the kept rows up to which they have been copied to a new output, and the
+        length that the output then has. Both are in bytes."""
         grown = [] if length is None else [file, str(length)]
         await write_durably(
             self.store, "HSET", f"{tag(0)}{self.crawl}:f", f"{FILLED}{file}", str(offset), *grown
         )
 
     async def filling(self) -> dict[str, int]:
-        """Returns the outputs that are not filled yet, with the offset in the kept rows that they reached."""
+        """Returns the outputs to which the kept rows are still being copied, with the offset reached in these
+        rows."""
         found = await self.store.guard(self.store.client.hgetall(f"{tag(0)}{self.crawl}:f"))
         names = {name.decode("utf-8", "surrogateescape"): int(offset) for name, offset in found.items()}
         return {name.removeprefix(FILLED): n for name, n in names.items() if name.startswith(FILLED)}
 
     async def filled(self, files: Sequence[str]) -> None:
-        """Records that outputs have all kept rows."""
+        """Records that all kept rows have been copied to the given outputs."""
         if files:
             names = [f"{FILLED}{file}" for file in files]
             await self.store.guard(self.store.client.hdel(f"{tag(0)}{self.crawl}:f", *names))

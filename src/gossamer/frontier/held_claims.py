@@ -1,8 +1,9 @@
 """A file that lists the claims of one process, so that they are requeued at once if the process dies.
 
-The process keeps the file locked. The kernel releases the lock when the process ends, however it ends, but
-not while the process is only stopped. Another process that gets the lock therefore knows that the owner is
-dead. Without such a file (another machine, an earlier boot, not Linux), the leases expire after 30 s.
+The process keeps the file locked. The kernel releases the lock when the process ends for whatever reason, but
+not while the process is only stopped (SIGSTOP). Another process that gets the lock therefore knows that the
+owner is dead. If there is no such file (the process ran on another machine, before a reboot, or not on
+Linux), its claims are requeued when their leases expire after 30 s.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ class HeldClaims:
 
     @contextmanager
     def of_dead(self) -> Iterator[dict[int, list[int]]]:
-        """Yields the claims of dead processes of this machine, as tokens by bucket. Their files are deleted
-        after the loop body, unless it raises."""
+        """Yields the claims of this machine's dead processes, as tokens by bucket. The files of these
+        processes are deleted when the `with` block ends, unless it raises."""
         found: dict[int, list[int]] = {}
         taken: list[tuple[Path, int]] = []
         try:

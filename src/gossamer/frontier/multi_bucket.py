@@ -4,15 +4,15 @@ Reading all buckets takes one call per server. Scripts that change buckets are s
 server. No bucket waits for another: a bucket whose call fails because of an outage is skipped and called
 again in the next round.
 
-Page, byte and rate limits of a crawl: workers take turns to claim. A turn is a short lock in the first
-bucket. The worker that has the turn sums the counts of all buckets. The pages, bytes and open claims of the
-other buckets are subtracted from what a bucket may claim, so the page limit is exact with any number of
+If a crawl has a page, byte or rate limit, its workers claim in turns. A turn is a short lock in the first
+bucket. The worker that holds the turn sums the counts of all buckets. From the limit of each bucket it
+subtracts the pages, bytes and open claims of the other buckets, so the page limit is exact with any number of
 workers. The rate cap is kept in the first bucket. Crawls without such limits take no turns.
 
-Page budgets of discovered hosts are shares of the whole crawl. Each add therefore passes the sums of the
-other buckets to the script: the pages fetched, and the pages that discovered hosts already used. The sums are
-read again at intervals, and this client's own adds are counted immediately. Crawls without discovered hosts,
-and stores with one bucket, need no sums.
+The page budgets of discovered hosts are shares of the whole crawl's pages. Therefore each add passes sums
+over the other buckets to the script: the pages fetched, and the pages that discovered hosts already used. The
+sums are read again at intervals, and this client's own adds are counted immediately. Crawls without
+discovered hosts, and stores with one bucket, need no sums.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class BucketSums(Protocol):
 
 
 class BucketCalls(Protocol):
-    """Builds the script arguments for one crawl and decodes the replies. `verbs.Frontier` implements it."""
+    """Builds the script arguments for one crawl and decodes the replies. `frontier_client.Frontier`
+    implements it."""
 
     store: Store
     crawl: str
@@ -86,12 +87,13 @@ class BucketCalls(Protocol):
 
 
 TURN_TIMEOUT_MS = 5000
-"""Milliseconds after which the turn of a dead worker ends."""
+"""Maximum duration of a turn in ms. After it, the turn of a dead worker is free again."""
 _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
 class LimitTurns:
-    """The turns of one crawl. They wait only for the turns of other workers. An outage raises Away."""
+    """Claims for one worker of a crawl that has limits, in turns with the crawl's other workers. It waits
+    only for their turns: an outage raises Away at once."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store = frontier, frontier.store
@@ -101,7 +103,7 @@ class LimitTurns:
     async def claim(self, asks: Sequence[tuple[int, int]], orders: Mapping[int, ClaimOrder]) -> list[Claimed]:
         """Claims from several buckets, one after another, within the limits. `asks` has (bucket, k) pairs.
 
-        Stops without the remaining buckets after half of TURN_TIMEOUT_MS.
+        After half of TURN_TIMEOUT_MS, returns without claiming from the remaining buckets.
         """
         p, found = self._frontier.policy, list[Claimed]()
         async with self._turn() as began:
@@ -140,13 +142,13 @@ class LimitTurns:
             raise reply
         one = self._frontier.claimed(bucket, reply.reply if isinstance(reply, UnconfirmedReply) else reply)
         one.sure = not isinstance(reply, UnconfirmedReply)
-        one.limit = ""  # not final: claims that are open in other buckets may still fail
+        one.limit = ""  # not final: open claims of other buckets may still fail and free some of the limit
         return one
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[float]:
-        """Waits for the turn, holds it during the block, and then releases it. Yields the monotonic time when
-        it began."""
+        """Waits for the turn, holds it during the `with` block, and then releases it. Yields the monotonic
+        time when the turn began."""
         mine = secrets.token_hex(8)
         while True:
             began = time.monotonic()
@@ -159,10 +161,9 @@ class LimitTurns:
             await self._store.once("EVAL", _LEAVE, 1, self._key, mine)
 
     async def _allowed(self, k: int, rate: float) -> tuple[int, float, int]:
-        """Returns the number of claims that the rate cap allows (at most `k`), the cap's arrival time in ms,
-        and the store's time in ms.
-
-        The arrival time is the time until which the cap is used up (generic cell rate algorithm).
+        """Returns the number of claims that the rate cap allows (at most `k`), the cap's theoretical arrival
+        time in ms, and the store's time in ms. The theoretical arrival time (as in the generic cell rate
+        algorithm) is the time until which the cap is used up.
         """
         if rate <= 0:
             return k, 0.0, 0
@@ -176,12 +177,13 @@ return {t[1] * 1000 + math.floor(t[2] / 1000), redis.call('HGET', KEYS[1], 'tat'
 
 
 READ_INTERVAL_S = 0.2
-"""Seconds for which the sums are used. What other workers add in that time may exceed the shares."""
+"""Seconds after which the sums are read again. Until then, pages that other workers add are not counted, and
+may exceed the shares."""
 _COUNTS = ("pages", "strangers", "singles")
 
 
 class HostBudgetSums:
-    """The counts of each bucket of one crawl, as last read by this client."""
+    """The counts of one crawl in each bucket, as this client last read them, and their sums."""
 
     def __init__(self, store: Store, everywhere: AllBucketsFrontier) -> None:
         self._store, self._everywhere = store, everywhere
@@ -190,9 +192,9 @@ class HostBudgetSums:
         self._read_at = 0.0
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int]:
-        """Returns the counts of all buckets except `bucket`: pages fetched, pages of hosts without a voucher,
-        and pages of hosts with one voucher. A voucher is a registered domain in good standing that links to
-        the host."""
+        """Returns three sums over all buckets except `bucket`: pages fetched, pages of hosts without a
+        voucher, and pages of hosts with one voucher. A voucher is a registered domain in good standing that
+        links to the host."""
         if self._store.buckets == 1:
             return 0, 0, 0
         if not self._known or time.monotonic() - self._read_at > READ_INTERVAL_S:
@@ -211,8 +213,8 @@ class HostBudgetSums:
 
 
 LOOK_INTERVAL_S, MAX_LEASE_DELAY_MS, MAX_SEARCHED_BUCKETS = 10.0, 5_000, 8
-"""Seconds between searches for leases of crawls that no process runs, ms by which such leases must have
-expired, and the number of buckets searched at once."""
+"""Settings of the search for leases of crawls that no process runs any more: the seconds between two
+searches, how many ms ago such a lease must have expired, and the number of buckets per search."""
 
 
 class AllBucketsFrontier:
@@ -318,8 +320,8 @@ class AllBucketsFrontier:
         return out
 
     async def renew(self, held: Mapping[int, Sequence[int]], *, dead: bool = False) -> list[tuple[int, int]]:
-        """Renews the leases of tokens, by bucket. With `dead`, lets them expire now because their holder
-        died. Returns (bucket, token) of lost leases."""
+        """Renews the leases of tokens, by bucket. If `dead` is set, lets them expire now instead, because
+        their holder died. Returns the bucket and token of each lost lease."""
         lost = []
         lease = 0 if dead else self._frontier.policy.lease
         calls = [(bucket, (self._crawl, lease, *tokens)) for bucket, tokens in held.items()]
@@ -329,7 +331,7 @@ class AllBucketsFrontier:
         return lost
 
     async def free_slots(self, settles: Mapping[int, Sequence[Settle]]) -> None:
-        """Frees the slots of finished requests, by bucket."""
+        """Frees the slots that finished requests occupy at their hosts, by bucket."""
         calls = [(bucket, self._frontier.freeing(some)) for bucket, some in settles.items()]
         for reply in await self._store.run_all("free_slots", calls):
             self._came(reply)
@@ -358,8 +360,8 @@ class AllBucketsFrontier:
         return list(zip(groups, await self._store.run_all(verb, calls), strict=True))
 
     def _came(self, reply: Any) -> bool:
-        """Returns whether a reply arrived. Raises errors that are not an outage, and outages if the client
-        does not wait for them."""
+        """Returns whether `reply` is a real reply, and not an error. Raises errors other than outages. Also
+        raises outages if the client does not wait for them."""
         if isinstance(reply, GossamerError):
             self._store.note(reply)
             return False

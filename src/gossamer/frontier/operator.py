@@ -29,7 +29,7 @@ class OperatorCommands:
         self.store, self.spiller = store, spiller
 
     async def pause(self, host: str, seconds: float = FOREVER_S) -> None:
-        """Pauses a host: from the next claim on, no requests are made to it."""
+        """Pauses a host: from now on, its URLs are not claimed."""
         now = await CrawlStatistics(self.store).now()
         await self._hold(host, "p", str(round((now + seconds) * 1000)))
 
@@ -153,8 +153,8 @@ class OperatorCommands:
         return moved
 
     async def _turn_over(self, tail: ColdTail, to: int, match: Searcher | None, dry_run: bool) -> int:
-        """Moves each matching URL of a cold tail to level `to`, and every other URL to the end of its own
-        level. Returns how many match."""
+        """Takes the URLs of a cold tail out and adds them again: those that match to level `to`, the others
+        to the end of their own level. Returns how many match."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)
         end = int(
@@ -187,7 +187,7 @@ class OperatorCommands:
                     0,
                     *pairs,
                 )
-                if int(done) < 0:  # some URLs came back to the queue meanwhile: continue there
+                if int(done) < 0:  # some URLs returned to the queue meanwhile: continue with the others
                     found = await self.spiller.cold_tails(tail.bucket, [tail.host])
                     now = next((one for one in found if one.level == tail.level), None)
                     if now is None:

@@ -1,4 +1,4 @@
-"""The policy by which a crawl claims and adds URLs: lanes, delays, limits, circuit breakers."""
+"""The settings by which a crawl claims and adds URLs: lanes, delays, limits, circuit breakers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAULTS = (HostHealth.FAULT, HostHealth.LAST_FAULT)
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """The policy of one crawl. All times in milliseconds."""
+    """The policy of one crawl. All times are in milliseconds."""
 
     lanes: tuple[str, ...] | None = None
     """The ready heaps to claim from, each `LANE` or `LANE@REGION`. None means all heaps."""
@@ -38,19 +38,19 @@ class Policy(msgspec.Struct, frozen=True):
     """Maximum bytes per host (`host_bytes`), and maximum time since its first claim (`host_time`). -1 means
     no limit."""
     idle: int = 0
-    """Milliseconds in which no process worked on the crawl since it began. The time limit of a host does not
-    count this time."""
+    """The total time since the crawl began during which no process worked on it. It does not count toward the
+    time limit of a host."""
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
-    """Number of sets in the first generation of the seen set, over all buckets. The mode `bloom` ignores it,
-    because its pages split as they fill."""
+    """Number of sets in the first generation of the seen set, over all buckets. The mode `bloom` ignores this
+    number, because there the sets (pages of a Bloom filter) split as they fill."""
     depths: bool = False
-    """Whether to keep the depth of each URL, so that a shorter path that is found later counts. A low depth
-    limit needs this."""
+    """Whether to store the depth of each URL, so that its depth is corrected if a shorter path is found
+    later. A low depth limit needs this."""
     host_pages: int = 10_000
-    """Maximum pages of a discovered host. A negative value gives every such host that many pages at once,
-    with or without vouchers."""
+    """Maximum pages of a discovered host. If the value is negative, its absolute value applies to every such
+    host from the start, with or without vouchers."""
 
     @property
     def has_total_limits(self) -> bool:
@@ -67,12 +67,12 @@ class Policy(msgspec.Struct, frozen=True):
         )
 
     def heaps(self, waits: tuple[int, int]) -> str:
-        """Returns the heaps to claim from, formatted for `ready_heaps.lua`. `waits` are the ms that easy and hard
-        hosts must have waited."""
+        """Returns the heaps to claim from, formatted for `ready_heaps.lua`. `waits`: how long easy and hard
+        hosts must have waited, in ms."""
         return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:
-        """Returns how a claim ends, formatted for `settle.lua`."""
+        """Returns how a claim ends and what its visit shows about the host, formatted for `settle.lua`."""
         return (settle.end or "") + self.says(settle)
 
     def says(self, settle: Settle) -> str:

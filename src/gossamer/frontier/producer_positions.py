@@ -1,4 +1,5 @@
-"""The progress of producers (processes that add URLs to a crawl), and which of them are at work."""
+"""The stored progress of producers (processes that add URLs to a crawl), and whether any producer is
+running."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def positions_key(crawl: str) -> str:
 
 
 async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | None:
-    """Returns the stored position of a producer: `at` and `done`. None if there is none."""
+    """Returns the stored position of a producer (`at` and `done`), or None if it has none."""
     raw = await store.guard(cast(Awaitable[Any], store.client.hget(positions_key(crawl), name)))
     found: dict[str, Any] | None = json.loads(raw) if raw else None
     return found
@@ -35,7 +36,8 @@ async def unread_producers(store: Store, crawl: str) -> list[str]:
 
 
 async def has_active_producer(store: Store, crawl: str) -> bool:
-    """Returns whether a producer adds URLs to the crawl now, that is, holds an unexpired lease."""
+    """Returns whether a producer is currently adding URLs to the crawl, that is, whether one holds an
+    unexpired lease."""
     pipe = store.client.pipeline(transaction=False)
     pipe.time()
     pipe.zrange(leases_key(crawl), -1, -1, withscores=True)
@@ -44,5 +46,5 @@ async def has_active_producer(store: Store, crawl: str) -> bool:
 
 
 async def unfinished_producers(store: Store, crawl: str) -> list[str]:
-    """Returns the unfinished producers. Returns none while any producer is at work."""
+    """Returns the names of the unfinished producers, or no names while any producer is running."""
     return [] if await has_active_producer(store, crawl) else await unread_producers(store, crawl)

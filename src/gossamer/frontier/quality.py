@@ -1,7 +1,7 @@
-"""Stored quality data: the last good runs of each site, and the last pages of each crawl.
+"""Quality data in the store: the last good runs of each site, and counts of the last pages of each crawl.
 
-All crawls of a site share its good runs, against which drift is measured. All processes of a crawl share its
-last pages, which the quality gates check.
+All crawls of a site share its good runs, against which drift is measured. All processes of a crawl share the
+counts of its last pages, against which the quality gates are tested.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gossamer.store.store import Store
 
 TTL_S = 400 * 86_400
 MAX_ENTRIES = 100
-"""Entries in the stream of the last pages of a crawl. Each entry covers two pages or more unless the crawl is
-slow."""
+"""Maximum number of entries in the stream of a crawl's last pages. Each entry covers two pages or more,
+unless the crawl is slow."""
 ENTRIES_TTL_S = 86_400
 WARNED_TTL_S = 3600
 
 
 class GoodRuns:
-    """The stored runs of a store's sites."""
+    """The last good runs of each site, in the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class GoodRuns:
         }
 
     async def keep(self, site: str, run: GoodRun) -> None:
-        """Stores a run. Storing the same run of a crawl again has no effect."""
+        """Stores a good run. Storing the same run of a crawl again has no effect."""
         last = (await self.load([site]))[site]
         if any((run.crawl, run.at) == (one.crawl, one.at) for one in last):
             return
@@ -56,10 +56,11 @@ class GoodRuns:
 
 
 class HeldRows:
-    """Packed item rows that lack values which good runs have.
+    """The rows of a run that are held back because they lack values that are usual in good runs. They are
+    packed.
 
-    The store keeps the rows until the run is judged. Each row is stored at least once, so there may be
-    repeats.
+    They stay in the store until it is decided whether they are released or rejected. A row may be stored more
+    than once.
     """
 
     def __init__(self, store: Store, crawl: str) -> None:
@@ -74,7 +75,7 @@ class HeldRows:
         return list(await self._do(self._store.client.lrange(self._key, 0, -1)))
 
     async def clear(self) -> None:
-        """Deletes the rows after they were judged."""
+        """Deletes the rows, after they were released or rejected."""
         await self._do(self._store.client.delete(self._key))
 
     async def _do(self, call: Any) -> Any:
@@ -82,15 +83,16 @@ class HeldRows:
 
 
 class RecentPages:
-    """A stream of the last pages of a crawl. Each process appends what it saw and reads what all processes
-    saw."""
+    """A stream with the counts of a crawl's last pages. Each process appends the counts of its own pages, and
+    reads those of all processes."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl, self._key = store, crawl, keys.lately(crawl)
         self._at = b"0-0"
 
     async def begin(self, anew: bool = False) -> None:
-        """Starts reading at the current end of the stream. `anew` also forgets which warnings were given."""
+        """Starts reading at the current end of the stream. If `anew` is set, also forgets which warnings were
+        given."""
         if anew:
             await self._store.guard(self._store.client.delete(keys.told(self._crawl)))
         last = await self._store.guard(self._store.client.xrevrange(self._key, count=1))
@@ -111,8 +113,8 @@ class RecentPages:
         ]
 
     async def first(self, what: str) -> bool:
-        """Returns whether `what` was not yet reported. All reports are forgotten WARNED_TTL_S seconds after
-        the last call."""
+        """Returns whether this is the first report of `what`. All reports are forgotten WARNED_TTL_S seconds
+        after the last call."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.sadd(keys.told(self._crawl), what)
         pipe.expire(keys.told(self._crawl), WARNED_TTL_S)

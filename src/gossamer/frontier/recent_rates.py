@@ -1,5 +1,5 @@
-"""How fast a crawl is now, and when its last page came: read from the periods of 10 s that `settle.lua`
-counts."""
+"""The current speed of a crawl and the time of its last page, read from the counts that `settle.lua` keeps
+for each period of 10 s."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gossamer.store.store import Store
 
 PERIOD_S = 10
 MINUTE, TEN_MINUTES = 6, 60
-"""Windows in full periods. The current period is added to each."""
+"""The lengths of the two windows, in full periods. The current, incomplete period is added to each."""
 
 
 class RecentRates(NamedTuple):
@@ -25,7 +25,7 @@ class RecentRates(NamedTuple):
 
 class LaneRate(NamedTuple):
     """Pages per second of the workers of one lane and region, in the last minute and in the last ten minutes.
-    `lanes`: several lanes of a worker are joined by `+`. Region '' means none."""
+    `lanes`: the lanes of the workers, joined by `+`. `region`: '' if the workers have none."""
 
     lanes: str
     region: str
@@ -35,8 +35,8 @@ class LaneRate(NamedTuple):
 async def recent_rates(
     store: Store, crawls: Sequence[str], now: float, began: Sequence[float]
 ) -> list[RecentRates]:
-    """Returns the recent pages of each crawl. `now`: the store's time, `began`: when each crawl began, in
-    seconds since the epoch. A crawl younger than a window is measured from its beginning."""
+    """Returns the recent rates of each crawl. `now`: the store's time. `began`: the start time of each crawl.
+    Both are in seconds since the epoch. A crawl younger than a window is measured from its beginning."""
     pipe = store.client.pipeline(transaction=False)
     for name in crawls:
         for bucket in range(store.buckets):
@@ -49,8 +49,9 @@ async def recent_rates(
 
 
 async def lane_rates(store: Store, crawl: str, now: float, began: float) -> list[LaneRate]:
-    """Returns the recent rates of a crawl by the lanes and the region of its workers, without the workers that
-    serve only the lane `http` and have no region. Arguments as for `recent_rates`."""
+    """Returns the recent rates of a crawl, grouped by the lanes and the region of its workers. Workers that
+    serve only the lane `http` and have no region are not included. The arguments are those of
+    `recent_rates`."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hgetall(f"{keys.tag(bucket)}{crawl}:rl")
@@ -81,8 +82,8 @@ def _recent(buckets: Sequence[dict[bytes, bytes]], now: float, began: float) -> 
 
 
 def rates_of(periods: Mapping[int, tuple[int, int]], last: int, now: float, began: float) -> RecentRates:
-    """Returns the rates. `periods`: pages and requests of each period, by its number. `last`: time of the last
-    page in ms, 0 for none."""
+    """Calculates the rates. `periods`: the pages and requests of each period, by its number. `last`: the time
+    of the last page in ms, 0 if there is none."""
     current = int(now) // PERIOD_S
     rates = []
     for window in (MINUTE, TEN_MINUTES):

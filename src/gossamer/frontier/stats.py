@@ -1,5 +1,5 @@
-"""Reads what the frontier holds, for commands and the web interface, without changing it. Uses SCAN in pages,
-never KEYS."""
+"""Reads the contents of the frontier for commands and the web interface, without changing them. Uses SCAN in
+pages, never KEYS."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from gossamer.store.store import Store
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE_KEYS = 500
 HOST_FIELDS = ("i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b", "c", "w")
-"""The fields of a host that a `HostLine` is made of."""
+"""The fields of a host's hash from which a `HostLine` is made."""
 QUICK_SCAN_S = 0.005
-"""Maximum seconds of a quick scan. The results of quick scans are not cached."""
+"""Maximum duration of a quick scan in seconds. Only the results of slower scans are cached."""
 
 
 class Retries(NamedTuple):
-    """URLs that wait for a retry: their number, and the seconds until the first and the last is due."""
+    """URLs that wait for a retry: their number, and the seconds until the first and the last of them are
+    due."""
 
     urls: int = 0
     next: float = 0.0
@@ -38,7 +39,7 @@ class Retries(NamedTuple):
 
 
 class HostLine(NamedTuple):
-    """One host of a crawl. Times are in seconds, and `next` counts from now."""
+    """One host of a crawl. Times are in seconds. `next` is relative to now."""
 
     host: str
     state: str
@@ -56,11 +57,11 @@ class HostLine(NamedTuple):
 
 
 class Queued(msgspec.Struct):
-    """What one crawl has queued for a host."""
+    """The URLs that one crawl has queued for a host."""
 
     crawl: str
     heap: str
-    """The ready heap that the host waits in: LANE or LANE@REGION, with `!` after the lane for a hard host."""
+    """The ready heap that contains the host: LANE or LANE@REGION, with `!` after the lane for a hard host."""
     levels: dict[int, int]
     cold: int
     """Number of URLs in the cold store."""
@@ -77,8 +78,8 @@ class Queued(msgspec.Struct):
 
 
 class HostView(msgspec.Struct):
-    """All stored data about a host. Times are in seconds; `next`, `paused` and the expiry times count from
-    now."""
+    """All stored data about a host. Times are in seconds. `next`, `paused` and the expiry times are relative
+    to now."""
 
     host: str
     bucket: int
@@ -93,7 +94,8 @@ class HostView(msgspec.Struct):
     crawl_delay: float
     paused: float
     robots: dict[str, dict[str, float]]
-    """By scheme: `version` (negative if closed), `expires`, `attempts`."""
+    """The state of robots.txt by scheme: `version` (negative if the host is closed, `robots_access.CLOSED`),
+    `expires`, `attempts`."""
     crawls: list[Queued]
     trouble: str
     """The state of the circuit breaker in the format of `breaker.lua`; '' if the host did not fail recently.
@@ -130,7 +132,8 @@ class CrawlStatistics:
         self._kept: dict[Any, tuple[float, Any]] = {}
 
     async def summary(self, name: str) -> Summary:
-        """Returns the crawl's summary. Its numbers are consistent at any moment."""
+        """Returns the crawl's summary. Its numbers are consistent with each other, even while the crawl
+        runs."""
         return await summary(
             self.store, name, await self._now_and_then(name, lambda: hosts_met(self.store, name))
         )
@@ -198,7 +201,7 @@ class CrawlStatistics:
         canonical: Callable[[str], str | None],
         cold: Cold | None = None,
     ) -> UrlState:
-        """Returns where a URL is in a crawl now (`url_lookup.UrlLookup`)."""
+        """Returns where in a crawl a URL currently is (`url_lookup.UrlLookup`)."""
         record = await self.crawls.need(name)
         return await UrlLookup(self.store, name, record.spec, canonical, cold).locate(url, fingerprint)
 
@@ -232,7 +235,7 @@ class CrawlStatistics:
                         yield letter
 
     async def retries(self, name: str, hosts: Sequence[str]) -> Retries:
-        """Returns the URLs of some hosts that wait for a retry."""
+        """Returns how many URLs of the given hosts wait for a retry, and when they are due."""
         pipe = self.store.client.pipeline(transaction=False)
         for host in hosts:
             key = f"{keys.tag(keys.bucket_of(host, self.store.buckets))}{name}:t:{host}"
@@ -310,7 +313,7 @@ class CrawlStatistics:
 
 
 def _parts(key: bytes, name: str) -> tuple[str, str]:
-    """Returns the bucket's tag and the host from the key of a crawl's host."""
+    """Extracts the bucket's tag and the host from the key of a host in a crawl."""
     text = key.decode()
     tag = text[: text.index("}") + 1]
     return tag, text[len(tag) + len(name) + 3 :]

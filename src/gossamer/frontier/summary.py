@@ -1,5 +1,5 @@
-"""A crawl's summary, added up from the counts of its buckets, and the clock of its working time. Each bucket
-is read at one moment, so the sums are consistent."""
+"""A crawl's summary, summed over the counts of its buckets, and the clock that counts its working time. Each
+bucket is read at one moment, so the sums are consistent."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from gossamer.store.store import Store
 
 @contextlib.asynccontextmanager
 async def count_working_time(store: Store, record: Record) -> AsyncIterator[None]:
-    """Counts the time of the block as working time of the crawl. Stores it every second, so that a kill loses
-    at most one second."""
+    """Counts the time spent in the `with` block as working time of the crawl. Stores it every second, so that
+    a kill loses at most one second."""
     began = time.monotonic() - record.spent
 
     async def note() -> None:
@@ -93,10 +93,9 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
 
 
 def _fates(n: Counter[str]) -> dict[str, Any]:
-    """Returns the counts of new, changed, unchanged and gone items, and of rows that a sink refused.
+    """Returns the number of new, changed, unchanged and gone items, and of the rows that a sink refused.
 
-    The `fate:` counts are set at the end of a run by a sink that keeps the history of items. They take
-    precedence.
+    A sink that keeps the history of items sets the counts `fate:` at the end of a run. These take precedence.
     """
     refused, written = Counter[str](), Counter[str]()
     for name, count in n.items():
@@ -127,20 +126,20 @@ async def crawl_counts(store: Store, name: str) -> Counter[str]:
             pipe.hgetall(f"{keys.tag(bucket)}{name}:n")
         for found in await store.guard(pipe.execute()):
             for field, value in found.items():
-                if field != b"tat":  # `tat` is a time and not a count
+                if field != b"tat":  # `tat` is the time of the rate cap (`multi_bucket`), not a count
                     total[field.decode()] += int(value)
     return total
 
 
 async def hosts_met(store: Store, name: str) -> int:
-    """Returns how many hosts the crawl met. This scans all keys, so it should be called rarely and only by
-    commands."""
+    """Returns the number of hosts in the crawl. Scans all keys, so only commands should call it, and
+    rarely."""
     return sum([len(found) async for found in scan_keys(store, f"{{b:???}}{name}:h:*")])
 
 
 async def expected_lost(store: Store, name: str) -> float:
-    """Returns the expected number of new URLs that the crawl's seen set wrongly took for known ones so
-    far."""
+    """Returns the expected number of URLs that the crawl has lost so far, because its seen set took new URLs
+    for known ones."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")

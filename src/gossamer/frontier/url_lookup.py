@@ -1,5 +1,5 @@
-"""Finds where a URL is in a crawl now. Checks the URL's fingerprint in the seen set, then searches the queues
-of its host."""
+"""Finds where in a crawl a URL currently is. Looks up the URL's fingerprint in the seen set, then searches
+the queues of its host."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class UrlState(msgspec.Struct):
     level: int | None = None
     """The priority level. For a parked URL, it is set only if the host reached its byte or time limit."""
     position: int | None = None
-    """The position in its level, where 0 is the next URL. It is approximate for a cold URL, and None if the
-    cold store was not read."""
+    """The URL's position in its level, where 0 is the next one to be claimed. It is approximate for a cold
+    URL, and None if the cold store was not read."""
     token: int | None = None
     due: float | None = None
     """Seconds from now until the lease expires or the retry is due."""
@@ -38,7 +38,7 @@ class UrlState(msgspec.Struct):
     reason: str | None = None
     detail: str | None = None
     at: float | None = None
-    """When it became a dead letter, in seconds since the epoch."""
+    """When the URL became a dead letter, in seconds since the epoch."""
     request: Request | None = None
 
 
@@ -58,8 +58,8 @@ class UrlLookup:
         self._frontier = Frontier(store, name, Policy(seen=spec.seen))
 
     async def locate(self, url: str, fingerprint: int) -> UrlState:
-        """Returns where a URL is. `url` is in the form that is fetched. `fingerprint` is that of its
-        canonical form, computed with the store's seed."""
+        """Returns where a URL is. `url` is the form in which the URL is fetched. `fingerprint` is the
+        fingerprint of its canonical form, computed with the store's seed."""
         host = split(url)[1]
         bucket = keys.bucket_of(host, self.store.buckets)
         crawl = f"{keys.tag(bucket)}{self.name}:"
@@ -73,7 +73,8 @@ class UrlLookup:
             request = unpack(where, entry, level)
             return request if request.url == url or self.canonical(request.url) == wanted else None
 
-        # searches in the order in which URLs move, and twice, so that a URL that moves meanwhile is found
+        # The searches follow the order in which URLs move, and run twice, so that they find a URL that moves
+        # meanwhile.
         for look in (self._queued, self._cold, self._leased, self._retrying, self._dead) * 2:
             place = await look(crawl, host, ours)
             if place is not None:
@@ -190,8 +191,8 @@ class UrlLookup:
     async def _in_list(
         self, key: str, host: str, level: int | None, ours: Any
     ) -> tuple[int, Request, int] | None:
-        """Searches a list. `level` is None if each entry is prefixed with its own level. Returns position,
-        request, attempt."""
+        """Searches a list. `level` is None if each entry is prefixed with its own level. Returns the
+        position, the request and the number of the attempt."""
         for first in range(0, MAX_SEARCHED_ENTRIES, PAGE_ENTRIES):
             page = await self._do(self.store.client.lrange(key, first, first + PAGE_ENTRIES - 1))
             for position, member in enumerate(page, first):

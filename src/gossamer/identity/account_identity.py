@@ -1,5 +1,5 @@
-"""The identity of a logged-in account: its cookies, its browser and its headers are the same in each
-request."""
+"""The identity of a logged-in account. All requests of the account use the same browser, headers and cookie
+jar."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from gossamer.model.request import Request
 
 
 class AccountIdentity:
-    """The identity of an account. `browser`: the browser it appears as, None for our own headers. `given`:
-    returns the headers that the user configured for a request. `domain`: returns a host's registered
-    domain. `session`: names its connections, so that no other visitor uses them."""
+    """The identity of an account. `browser`: the browser that the account appears to use. None: gossamer's
+    own headers are sent. `given`: returns the headers that the user configured for a request. `domain`:
+    returns a host's registered domain. `session`: the name under which its connections are kept, so that no
+    other visitor uses them."""
 
     def __init__(
         self,
@@ -30,11 +31,11 @@ class AccountIdentity:
         self.name, self.session, self.browser = name, session, browser
         self.jar, self.headers = Jar(), dict[str, str]()
         self.news: list[tuple[str, bytes]] = []
-        """Cookies from responses that are not in the store yet: URL and header of each."""
+        """Cookies that responses set and that are not in the store yet, as (URL, Set-Cookie header)."""
         self._given, self._domain = given, domain
 
     def lend(self, request: Request) -> Lent:
-        """Returns the headers and the guise of a request."""
+        """Returns the headers of a request and the browser identity (guise) under which it is sent."""
         mine = {name.lower() for name in self.headers}
         given = {
             name: value for name, value in self._given(request).items() if name.lower() not in mine
@@ -78,8 +79,8 @@ class AccountIdentity:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restores the cookies and headers of `state`. Cookies that responses set since are applied on
-        top."""
+        """Restores the cookies and headers from `state`. Cookies that responses have set since then are
+        applied on top."""
         self.jar.load(state["jar"])
         self.headers = dict(state["headers"])
         for url, header in self.news:

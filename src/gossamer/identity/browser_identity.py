@@ -1,5 +1,5 @@
-"""Sessions and accounts in a real browser, which sends most headers itself. Only the other headers and the
-cookies are passed to it."""
+"""Identities of sessions and accounts in a real browser. The browser sends most headers itself, so only the
+other headers and the cookies are passed to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gossamer.model.request import Request
 
 
 class SessionOwner(Protocol):
-    """Owns the sessions (`identity.sessions`)."""
+    """Provides the identity of each session (`identity.sessions`)."""
 
     def lend(self, request: Request) -> Lent: ...
 
@@ -26,22 +26,23 @@ class SessionOwner(Protocol):
 
 
 class BrowserIdentity:
-    """Provides what a browser does not send itself. `given`: returns the headers that the user configured for
-    a request."""
+    """Provides the headers and cookies that a browser does not send itself. `given`: returns the headers that
+    the user configured for a request."""
 
     def __init__(self, sessions: SessionOwner, given: Callable[[Request], Mapping[str, str]]) -> None:
         self._sessions, self._given = sessions, given
         self.took, self.forget = sessions.took, sessions.forget
 
     def lend(self, request: Request) -> Lent:
-        """Returns cookies, and headers that do not contradict the browser's identity."""
+        """Returns the cookies, and those configured headers that do not contradict the browser's identity."""
         lent = self._sessions.lend(request)
         own = {name.lower() for name in self._given(request)} - OWN | {"cookie"}
         return Lent({name: value for name, value in lent.headers.items() if name.lower() in own}, lent.guise)
 
 
 class BrowserAccount:
-    """An account in a browser, which gets all cookies of the account. `given`: as in `BrowserIdentity`."""
+    """The identity of an account in a real browser. The browser gets all cookies of the account. `given`: as
+    in `BrowserIdentity`."""
 
     def __init__(self, member: AccountIdentity, given: Callable[[Request], Mapping[str, str]]) -> None:
         self.member = member

@@ -1,8 +1,8 @@
 """Browsers by name: how each identifies itself in TLS, in HTTP/2, and in its headers and their order.
 
-The TLS and HTTP/2 part is curl_cffi's (`target` is its name there). The headers are written here as captured
-from real browsers. Tests compare the headers of navigations with captures, and the headers of script requests
-with a live Chromium.
+curl_cffi imitates the TLS and HTTP/2 part (`target` is the browser's name in curl_cffi). The headers are
+written here as captured from real browsers. Tests compare the headers of navigations with captures, and the
+headers of script requests with a live Chromium.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _SYSTEMS = {
 
 
 class Browser(NamedTuple):
-    """One version of a browser on one system. `target`, `http2`: as in `Guise`. `hints`: its client hints in
-    their order."""
+    """One version of a browser on one system. `target`, `http2`: as in `Guise`. `hints`: the client hints
+    that it sends, in order."""
 
     name: str
     engine: str
@@ -37,7 +37,7 @@ class Browser(NamedTuple):
 
     @property
     def family(self) -> str:
-        """Its name without the version: `safari_ios` for `safari260_ios`."""
+        """The browser's name without the version: `safari_ios` for `safari260_ios`."""
         return "".join(sign for sign in self.name if not sign.isdigit())
 
 
@@ -51,7 +51,7 @@ def brands(version: int, brand: str) -> str:
     signs = " (:-./);=?_"
     nobody = f'"Not{signs[version % 11]}A{signs[(version + 1) % 11]}Brand";v="{(8, 99, 24)[version % 3]}"'
     order = version % 6
-    if version < 107:  # older versions did not permute characters and versions, at first not even the order
+    if version < 107:  # older versions used a fixed invented brand, and before 102 also a fixed order
         nobody = '" Not A;Brand";v="99"'
         order = order if version > 101 else 0
     parts = (nobody, f'"Chromium";v="{version}"', f'"{brand}";v="{version}"')
@@ -73,8 +73,8 @@ def _chromium(
     agent: str = "",
     http2: str = "",
 ) -> Browser:
-    """Returns Chrome, or Edge with its version in `edge`. `full`: the version in the user agent. In newer
-    versions it ends with zeros."""
+    """Returns a Chrome, or an Edge if `edge` contains its version. `full`: the version in the user agent.
+    Default: the version with zeros, as in newer versions."""
     name = name or f"{'edge' if edge else 'chrome'}{version}"
     mobile = system == "Android"
     full = full or f"{version}.0.0.0"
@@ -105,7 +105,7 @@ def _firefox(version: int, language: str = "en-US,en;q=0.5", name: str = "", tar
 def _safari(
     name: str, shown: str, *, ios: str = "", zstd: bool = False, language: str = "en-US,en;q=0.9"
 ) -> Browser:
-    """Returns Safari of the version `shown`. `ios`: the version of iOS, '' for macOS."""
+    """Returns a Safari. `shown`: its version in the user agent. `ios`: the version of iOS, '' for macOS."""
     system = f"iPhone; CPU iPhone OS {ios} like Mac OS X" if ios else "Macintosh; Intel Mac OS X 10_15_7"
     end = "Mobile/15E148 Safari/604.1" if ios else "Safari/605.1.15"
     agent = f"Mozilla/5.0 ({system}) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{shown} {end}"
@@ -115,7 +115,7 @@ def _safari(
 
 
 _NO_LIMIT = "1:65536;2:0;4:6291456;6:262144"
-"""Chromium's HTTP/2 settings from version 118 on, without a limit of streams."""
+"""Chromium's HTTP/2 settings from version 118 on, which do not limit the number of streams."""
 _ALL = (
     _chromium(99, "Windows", full="99.0.4844.51"),
     _chromium(100, "Windows", full="100.0.4896.75"),
@@ -167,8 +167,8 @@ CURRENT = {
 }
 """The newest version of each family. A family's name without a version means this version."""
 ANY = ("chrome",) * 6 + ("safari",) * 2 + ("edge", "firefox")
-"""The browsers that `any` chooses from, at about their desktop frequencies. Sites may show other pages to
-phones."""
+"""The browsers that `any` chooses from, repeated by about their share of desktop use. It contains no phones,
+because sites may show them other pages."""
 NAMES = ("any", *CURRENT, *BROWSERS)
 
 

@@ -1,10 +1,10 @@
-"""Cookies as in RFC 6265bis, or as in the test suites of browsers where these differ. Their number and size
-are limited.
+"""Cookies as in RFC 6265bis. Where the test suites of browsers differ from it, they take precedence. Their
+number and size are limited.
 
 A cookie is sent back only to the registered domain that set it, and no cookie can be set for a public suffix.
 `Secure` cookies are never sent over http and cannot be set or replaced over http. `SameSite` is ignored: it
-protects against foreign pages, which do not exist for a crawler. `HttpOnly` is kept for the scripts of a
-browser. A cookie without a name is not stored.
+protects against foreign pages, which do not exist for a crawler. `HttpOnly` is stored, so that a browser
+hides the cookie from scripts. A cookie without a name is not stored.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Cookie(msgspec.Struct):
     path: str
     secure: bool
     expires: float | None
-    """Seconds since the epoch. None: until the jar is dropped."""
+    """When the cookie expires, in seconds since the epoch. None: it lasts until the jar is dropped."""
     created: int
-    """Its position in the order of creation."""
+    """The cookie's position in the order of creation."""
     http_only: bool = False
     """Whether the cookie is hidden from the scripts of a page."""
 
@@ -186,7 +186,7 @@ class SetCookie(msgspec.Struct):
 
 
 def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
-    """Parses the value of a Set-Cookie header (RFC 6265bis, 5.6). None if it sets nothing.
+    """Parses the value of a Set-Cookie header (RFC 6265bis, 5.6). Returns None if it sets no cookie.
 
     >>> parse_set_cookie(b"a=b; Path=/x; Secure", 0)
     SetCookie(name='a', value='b', domain='', path='/x', secure=True, expires=None, http_only=False)
@@ -292,7 +292,7 @@ def _owned(said: SetCookie, https: bool, host: str, path: str) -> Cookie | None:
     """Returns the cookie if this host may set it, otherwise None (RFC 6265bis, 5.7)."""
     domain, host_only = said.domain, not said.domain
     if domain == host:
-        # others own names below a public suffix, so the cookie is only for this host
+        # the names below a public suffix belong to other owners, so the cookie is only for this host
         host_only = urls.is_public_suffix(host)
     elif domain:
         address = host.rpartition(".")[2].isdecimal()

@@ -20,7 +20,7 @@ NONCE_BYTES = 12
 
 class Encryption:
     """Encrypts and decrypts stored log-ins. `key`: the setting's text, None for no encryption. `salt`: the
-    store's own. Raises ConfigError if the package is missing."""
+    salt of the store. Raises ConfigError if the package is missing."""
 
     def __init__(self, key: Secret | None, salt: int) -> None:
         self._salt, self._key = f"gossamer sessions {salt}".encode(), b""
@@ -75,8 +75,8 @@ class Encryption:
         return self._cipher is not None
 
     def told(self, fields: Mapping[str, str]) -> str:
-        """Returns four digits that show whether credentials changed. They are so few, and so slow to compute,
-        that they do not help to guess a password without the key."""
+        """Returns four hex digits that show whether credentials changed. Because they are few and slow to
+        compute, they do not help anybody without the key to guess a password."""
         text = msgspec.json.encode(sorted(fields.items()))
         if self._key:
             return hmac.digest(self._key, text, "sha256")[:2].hex()

@@ -1,9 +1,9 @@
 """The headers of one browser request: which ones the browser sends, with which values, in which order. No
 side effects.
 
-A navigation has other headers than a script's request. An https request has other headers than an http
-request: browsers send no client hints and no fetch metadata to plain http sites. Sources: the captures named
-in `browsers`, and W3C Fetch Metadata.
+A navigation has other headers than a request of a script. An https request has other headers than an http
+request, because browsers send no client hints and no fetch metadata to http sites. Sources: the captures
+named in `browsers`, and W3C Fetch Metadata.
 """
 
 from __future__ import annotations
@@ -172,8 +172,8 @@ def browser_headers(
 def _of_form(
     extra: dict[str, tuple[str, str]], places: Sequence[str], *, never_cached: bool
 ) -> dict[str, str]:
-    """Returns the headers that belong to a form submission, with their places, and removes them from
-    `extra`."""
+    """Returns the headers that belong to a form submission and have a place in the browser's order. Removes
+    them from `extra`."""
     if "origin" in extra and never_cached:
         extra.setdefault("cache-control", ("", "max-age=0"))
     return {
@@ -252,7 +252,7 @@ def _values(browser: Browser, secure: bool, script: bool) -> dict[str, str]:
 
 
 def _pictures(browser: Browser) -> str:
-    """Returns the end of Accept, which depends on the image formats that the browser supports."""
+    """Returns the end of the Accept header, which depends on the image formats that the browser supports."""
     if browser.engine != CHROMIUM:
         return "*/*;q=0.8"
     avif = "image/avif," if browser.family != "edge" or browser.version >= 121 else ""

@@ -1,5 +1,5 @@
-"""The plain identity: the headers of the crawl and of the request, a seed's credentials, a cookie jar per
-domain."""
+"""The plain identity, which imitates no browser. It sends the configured headers, the credentials of seeds,
+and the cookies of a jar per domain."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request, split
 
 SECRET = re.compile(r"auth|cookie|key|token|secret|session|signature|passw|credential", re.IGNORECASE)
-"""Names of headers that are only sent to the seeds' own origins."""
+"""Matches the names of secret headers, which are only sent to the origins of the seeds."""
 MAX_JARS = 2000
 
 
 class PlainIdentity:
-    """Headers for a request. `credentials`: maps an origin to (user, password). `seeds`: URLs to whose
-    origins the crawl's secrets may be sent, with or without `www.`. A seed with http also covers https,
-    but a seed with https does not cover http. `domain`: maps a host to its registered domain. `of_host`:
-    the headers of a host's site. Headers of the crawl and of the request take precedence."""
+    """Provides the headers of requests. `credentials`: maps an origin to (user, password). `seeds`: URLs to
+    whose origins the crawl's secret headers may be sent, with or without `www.`. A seed with http also covers
+    https, but a seed with https does not cover http. `domain`: maps a host to its registered domain.
+    `of_host`: returns the headers that a host's site configures. Headers of the crawl and of the request take
+    precedence over them."""
 
     def __init__(
         self,
@@ -47,8 +48,8 @@ class PlainIdentity:
         return Lent(self.headers(request), None)
 
     def headers(self, request: Request) -> dict[str, str]:
-        """Returns all headers that this request has in addition to the collector's: the configured ones, and
-        the host's cookies."""
+        """Returns the headers to add to those of the collector: the configured ones, and the host's
+        cookies."""
         out = self.given(request)
         if self._jars and (jar := self._jars.get(self._domain(split(request.url)[1]))):
             own = request.headers or {}
@@ -58,8 +59,8 @@ class PlainIdentity:
         return out
 
     def given(self, request: Request) -> dict[str, str]:
-        """Returns the headers that the user configured for the crawl, for the host (credentials, its site)
-        and for the request."""
+        """Returns the headers that the user configured for the crawl, for the host (by its credentials and
+        its site), and for the request."""
         if not (self._open or self._secret or self._basic or self._of_host or request.headers):
             return {}
         scheme, host, _ = split(request.url)
@@ -103,12 +104,13 @@ def _place(scheme: str, host: str) -> tuple[str, str]:
 
 
 def _places(scheme: str, host: str) -> list[tuple[str, str]]:
-    """Returns the origins whose secrets a request may carry: its own, and for https the http origin before an
-    upgrade."""
+    """Returns the origins whose secrets a request may carry: its own, and for https also the same host with
+    http."""
     return [(scheme, host)] if scheme == "http" else [(scheme, host), ("http", host)]
 
 
 def _over(under: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:
-    """Merges two sets of headers. If a name is in both, ignoring case, the second one counts."""
+    """Merges two sets of headers. Names are compared without case. If a name is in both, the value of `over`
+    is used."""
     given = {name.lower() for name in over}
     return {name: value for name, value in under.items() if name.lower() not in given} | dict(over)

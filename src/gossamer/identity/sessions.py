@@ -1,6 +1,6 @@
-"""Browser sessions for sites: a registered domain sees one browser for the duration of a session, then
-another browser with its own cookies. Nothing is stored: the browser is computed from the crawl, the domain
-and the time, so all workers agree."""
+"""Browser sessions. A registered domain sees one browser for the duration of a session, then another browser
+with its own cookies. The choice is not stored: the browser is computed from the crawl, the domain and the
+time, so all workers choose the same one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ MAX_JARS = 2000
 
 
 class Sessions:
-    """Identities for requests. `wanted`: returns the names of a host's browsers. `seed`: selects the crawl's
-    browsers. `length`: seconds of a session. `given`: returns the headers that the user configured for a
-    request. `domain`: returns a host's registered domain. `now`: returns seconds since the epoch."""
+    """Provides a browser identity for each request. `wanted`: returns the names of the browsers from which a
+    host's is chosen. `seed`: a text on which the choice depends. `length`: the duration of a session in
+    seconds. `given`: returns the headers that the user configured for a request. `domain`: returns a host's
+    registered domain. `now`: returns seconds since the epoch."""
 
     def __init__(
         self,
@@ -39,11 +40,11 @@ class Sessions:
         self._jars: OrderedDict[tuple[str, str], Jar] = OrderedDict()
 
     def lend(self, request: Request) -> Lent:
-        """Returns the headers and the guise of a request."""
+        """Returns the headers of a request and the browser identity (guise) under which it is sent."""
         host = split(request.url)[1]
         domain = self._domain(host)
         drawn = hashlib.blake2b(f"{self._seed} {domain}".encode(), digest_size=8).digest()
-        # otherwise sites would see all visitors of a crawl change at the same time
+        # an offset per domain: otherwise the sessions at all sites would change at the same time
         began = int.from_bytes(drawn, "big") % 997 / 997
         session = str(int(self._now() / self._length + began))
         browser = browser_for(self._wanted(host), f"{self._seed} {domain} {session}")
@@ -65,7 +66,7 @@ class Sessions:
             del self._jars[place]
 
     def took(self, page: Page, guise: Guise | None) -> None:
-        """Stores the cookies of a response for the session that got it."""
+        """Stores the cookies of a response for the session whose request it answers."""
         for name, value in page.headers:
             if name == "set-cookie" and guise is not None:
                 place = (self._domain(split(page.url)[1]), f"{guise.browser}/{guise.session}")

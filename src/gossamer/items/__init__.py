@@ -6,10 +6,10 @@ raises any other exception, the item is rejected with the reason.
 
 | file | contents |
 | --- | --- |
-| `schema` | validation of items by the annotations of their class |
+| `validation` | validation of items by the annotations of their class |
 | `pydantic_models` | validation of items that are pydantic models |
 | `steps` | `clean`, `validate`, `deduplicate`, `alike`, and the loop that runs a site's steps |
-| `gates` | the grammar of `--fail-on` and `gates=`, and the window of last pages that gates judge in a running crawl |
+| `quality_gates` | the grammar of `--fail-on` and `gates=`, and the window of last pages for running crawls |
 | `assets` | the marks `File`, `Image` and `Ref` of fields that refer to files or other items, and their rows |
 | `item_times` | the time zone of datetimes in outputs |
 """

@@ -1,5 +1,5 @@
-"""References from items to files, which are downloaded, and to other items: the marks in annotations, and the
-rows of references and files.
+"""References from items to files, which are downloaded, and to other items. Contains the marks for
+annotations, and the rows of references and files.
 
     photos: Annotated[list[str], Image(most=5, width=200, thumbnails={"small": (100, 100)})]
     manual: Annotated[str | None, File("application/pdf", size="50M", text=True)] = None
@@ -23,12 +23,12 @@ from gossamer.model.request import FILE, Request
 DEFAULT_MAX_FILES = 100
 """Default maximum number of files per field."""
 MAX_THUMBNAILS, MAX_THUMBNAIL_SIDE = 20, 65_535
-"""Maximum number of thumbnails per file, and of pixels of a thumbnail's width or height."""
+"""Maximum number of thumbnails per file, and maximum width and height of a thumbnail in pixels."""
 _encode = msgspec.json.Encoder().encode
 
 
 class FileRule(msgspec.Struct, frozen=True, array_like=True):
-    """The requirements for a file. They are sent along with the file's request."""
+    """The requirements for a file. They travel with the request for the file."""
 
     site: str = ""
     """The name of the site whose item first referred to the file. The file belongs to that site."""
@@ -45,8 +45,8 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def fields(self) -> list[Any]:
-        """The rule as sent along with a request. Rules without thumbnails keep the form, and so the keys, of
-        versions that had no thumbnails."""
+        """The rule as a list, in the form that travels with a request. A rule without thumbnails has the form
+        that versions of gossamer without thumbnails used, so that the keys of its files do not change."""
         fields: list[Any] = msgspec.to_builtins(self)
         return fields if self.thumbnails else fields[:-1]
 
@@ -58,7 +58,7 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def told(self) -> str:
-        """The requirements for display: `image/*, 16777216 bytes, 200x0 pixels`."""
+        """The requirements as text for display: `image/*, 16777216 bytes, 200x0 pixels`."""
         said = [", ".join(self.types)] if self.types else []
         said += [f"{self.size} bytes"] if self.size is not None else []
         said += [f"{self.width}x{self.height} pixels"] if self.width or self.height else []
@@ -76,7 +76,7 @@ class File:
     - `most`: maximum number of files per field, 1 to 10,000. Default: 100.
     - `text`: also stores the text if the file is a PDF.
     - `thumbnails`: also stores thumbnails if the file is an image. Name -> largest width and height in
-      pixels: `{"small": (100, 100)}`. A thumbnail is a JPEG file in the proportions of the image.
+      pixels: `{"small": (100, 100)}`. A thumbnail is a JPEG file with the proportions of the image.
 
     Raises ValueError.
     """
@@ -166,9 +166,9 @@ class Named(NamedTuple):
 class Reference(msgspec.Struct, kw_only=True):
     """The output row of one reference from an item to a file or another item.
 
-    `kind` and `key` identify the referring item, `version` is its `_hash`. `to_kind` and `to_key` identify
-    the target. For a file, `to_key` equals the `url` of the file's row. `error` is the skip reason if the
-    file was not requested.
+    `kind` and `key` identify the referring item, and `version` is the `_hash` of that item. `to_kind` and
+    `to_key` identify the target. For a file, `to_key` equals the `url` of the file's row. `error` is the skip
+    reason if the file was not requested.
     """
 
     kind: str
@@ -246,8 +246,9 @@ def _marks(hint: Any) -> Iterator[File | Ref]:
 
 
 def file_edition(request: Request, key: typing.Callable[[str], str]) -> str:
-    """Returns a text that distinguishes the request of a file from other requests of the same URL. The text
-    contains the file's rule and the first URL of its redirects. Returns '' for the request of a page."""
+    """Returns a text that distinguishes a request for a file from other requests for the same URL. The text
+    contains the file's rule and, after a redirect, the URL that was requested first. Returns '' for a request
+    for a page."""
     if request.use != FILE:
         return ""
     began = key(request.hops[0]) if request.hops else ""
@@ -255,8 +256,8 @@ def file_edition(request: Request, key: typing.Callable[[str], str]) -> str:
 
 
 def rule_of(request: Request) -> FileRule:
-    """Returns the rule in a request. A request without a valid rule, for example from a seed list, gets a
-    rule that accepts any file."""
+    """Returns the rule of a request. If the request has no valid rule, for example because it comes from a
+    seed list, returns a rule that accepts any file."""
     try:
         return msgspec.convert(request.rule, FileRule)
     except msgspec.ValidationError:

@@ -1,7 +1,7 @@
-"""Adds the UTC suffix `Z` to datetimes without a time zone, in every output. Such datetimes count as UTC.
+"""Adds the UTC suffix `Z` to datetimes without a time zone, in every output. Such datetimes are in UTC.
 
-The hash of an item is computed from the text without `Z`, as in earlier versions. Therefore an unchanged item
-is not written again.
+The hash of an item is computed from the text without `Z`, as in earlier versions of gossamer, so an unchanged
+item still has the same hash and is not written again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NONE: Mapping[Any, Any] = {}
 
 def declared_times(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
     """Returns the places of datetimes in values of an annotated type. `inside` contains the enclosing
-    classes, so that a recursive class ends.
+    classes, so that the search in a recursive class ends.
 
     >>> declared_times(list[datetime] | None)
     {None: True}

@@ -1,8 +1,8 @@
 """Validates items that are pydantic models, or dicts that become such models.
 
-A dict is validated and converted by pydantic. An item that the page function yields as a model is valid
-already: its validators, which may parse or convert values, have run and must not run twice. Therefore only
-the fields that steps changed are checked again, and only by type and bounds.
+pydantic validates and converts a dict. An item that the page function yields as a model is already valid. Its
+validators may parse or convert values, so they must not run a second time. Therefore only the fields that
+steps changed are checked again, and only by type and bounds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Model:
     def faults(self, fields: dict[str, Any], now: float, made: Any = None) -> list[Fault]:
         """Returns the faults of an item's fields. Converts the values in `fields` to those of the model.
         `now` is the time of the page's fetch in seconds since the epoch. `made` is the value that the page
-        function yielded. If `made` is not a model of this class, `fields` are validated as a new one."""
+        function yielded. If `made` is not a model of this class, a new model is made from `fields`."""
         return self._changed(fields, now, made) if isinstance(made, self._cls) else self._made(fields, now)
 
     def _made(self, fields: dict[str, Any], now: float) -> list[Fault]:
@@ -122,7 +122,7 @@ def _said(error: ValueError) -> list[Fault]:
 
 
 def _aliases(field: Any) -> Iterable[str]:
-    """Yields the names that a dict may use for a field, besides the field's own name."""
+    """Yields the other names that a dict may use for a field, besides the field's own name."""
     given = getattr(field, "validation_alias", None)
     for one in getattr(given, "choices", None) or (given, field.alias):
         first = one if isinstance(one, str) else (getattr(one, "path", None) or (None,))[0]

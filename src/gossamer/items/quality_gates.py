@@ -1,25 +1,25 @@
 """Quality gates (`--fail-on`, `gates=`): their grammar, and the window of last pages against which they are
-tested while a crawl runs. No function does I/O.
-
-A gate is a condition on the numbers of a crawl, in a closed grammar. Nothing is evaluated as code.
+tested while a crawl runs. No function does I/O. A gate is a condition on the numbers of a crawl. It has a
+grammar of its own, and is never evaluated as Python code.
 
     gate = [("warn" | "pause" | "stop") "if"] expression
     expression = term ("or" term)*;  term = comparison ("and" comparison)*
     comparison = name ("<" | "<=" | ">" | ">=" | "==" | "!=") number, or "(" expression ")"
 
-These names can stand in a comparison:
+A comparison can use these names:
 
 - the numbers of the summary
 - `success`: share of fetched URLs that ended with status 2xx or 304, and 0 if nothing was fetched
 - `skipped` and `errors`: sums over all reasons, or one reason such as `skipped.robots` or `errors.dns`
-- `quality`: the score of the site with the lowest one
-- `yield`: items per page of the site with the fewest
-- `coverage.price` or `coverage.book.price`: lowest share of items with this field, over all sites
-- `drift`, `drift.price`, `drift.quality`, `drift.yield`: largest fall below the last good runs, over all sites
+- `quality`: the lowest quality score of any site
+- `yield`: the lowest number of items per page of any site
+- `coverage.price` or `coverage.book.price`: the lowest share of items with this field, of any site
+- `drift`, `drift.price`, `drift.quality`, `drift.yield`: the largest fall below the last good runs, of any
+site
 
 An expression describes the bad case: the gate is not met if the expression is true. A gate with an action is
-also tested while the crawl runs: over its last pages (`Window`) if it names shares (LATELY), or over the whole
-crawl so far if it names counts.
+also tested while the crawl runs. If it names shares (LATELY), it is tested over the last pages (`Window`). If
+it names counts, it is tested over the whole crawl so far.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from gossamer.model.summary import Summary
 from gossamer.model.verdict import ERRORS, SKIPS
 
 WINDOW_PAGES = 100
-"""Number of pages in the window. The window is judged once it has half of this number."""
+"""Number of pages in the window. Gates are tested once the window has half of this number."""
 MAX_LOCAL_PAGES, MAX_UNREPORTED_PAGES = 10, 60
 """Maximum number of pages that a process counts before it reports them, and maximum number of unreported
 pages over all processes."""
@@ -56,7 +56,7 @@ class GateFailure(NamedTuple):
 class Window:
     """A sliding window over the last pages of a crawl, against which the gates with an action are tested.
 
-    `gates`: the gates by the site that they judge, where "" is the whole crawl. `runs`: the last good runs of
+    `gates`: the gates by the site that they test, where "" is the whole crawl. `runs`: the last good runs of
     each site.
     """
 
@@ -84,8 +84,8 @@ class Window:
         )
 
     def saw(self, parts: Iterable[SitePart]) -> list[GateFailure]:
-        """Adds the counts of more pages and returns the gates that are now not met. Each gate is returned
-        only once."""
+        """Adds the counts of more pages, and returns the gates that these last pages do not meet. Each gate
+        is returned only once."""
         for part in parts:
             self._parts.append(part)
             self._add(part, 1)
@@ -148,7 +148,8 @@ class Window:
 
 
 def quality_text(summary: Summary) -> str:
-    """Returns the quality of each site with its three worst-covered fields, in a few words, or ''."""
+    """Returns a short text with the quality of each site and its three fields with the lowest coverage, or
+    ''."""
     words = []
     for name, one in summary.sites.items():
         low = sorted((share, field) for field, share in one.coverage.items() if share < 1.0)[:3]
@@ -158,8 +159,8 @@ def quality_text(summary: Summary) -> str:
 
 
 def count_visit(counts: dict[str, int], visit: Mapping[str, int], is_page: bool, dead: bool) -> bool:
-    """Adds the counts of a finished visit to `counts`. `is_page`: the visit gave a page. `dead`: the visit ended as a dead letter. Returns
-    whether the visit counts as a page."""
+    """Adds the counts of a finished visit to `counts`. `is_page`: the visit fetched a page. `dead`: the visit
+    ended as a dead letter. Returns whether the visit counts as a page."""
     if not (dead or is_page):
         return False
     if dead:
@@ -200,7 +201,7 @@ NUMBERS = (
 )
 NAMES = (*NUMBERS, *(f"skipped.{word}" for word in SKIPS), *(f"errors.{word}" for word in ERRORS))
 LATELY = ("success", "quality", "yield", "coverage", "drift")
-"""Names of the numbers that can be computed over the last pages."""
+"""Names of the shares, which can be computed over the last pages."""
 ACTIONS = ("warn", "pause", "stop")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -229,7 +230,7 @@ class QualityGate(NamedTuple):
     fields: tuple[str, ...] = ()
     """The fields whose coverage the gate tests."""
     counts: bool = False
-    """Whether it names counts of the whole crawl."""
+    """Whether the gate names counts of the whole crawl."""
 
 
 def parse(text: str) -> QualityGate:
@@ -263,8 +264,8 @@ def parse(text: str) -> QualityGate:
 
 
 def number_value(summary: Summary, name: str) -> float:
-    """Returns the value of a named number. Returns NaN, for which every comparison except `!=` is false, if
-    there is too little data."""
+    """Returns the value of a named number. If there is too little data, returns NaN, for which every
+    comparison except `!=` is false."""
     group, _, rest = name.partition(".")
     sites = summary.sites.values()
     if group in ("coverage", "drift"):
@@ -283,8 +284,8 @@ def number_value(summary: Summary, name: str) -> float:
 
 
 def _of_fields(sites: list[Quality], group: str, wanted: str) -> float:
-    """Returns the worst value of a field over all sites and kinds, or of all fields if `wanted` is ''. The
-    coverage of a field that no item has is 0."""
+    """Returns the worst value of the field `wanted` over all sites and kinds. If `wanted` is '', returns the
+    worst value of any field. The coverage of a field that no item has is 0."""
     found = [
         share
         for one in sites

@@ -30,8 +30,8 @@ class Fields(dict[str, Any]):
 
     - `kind`: the kind of the item.
     - `schema`: the schema of its class. None: the item is an untyped dict.
-    - `sketch`: the sketch that compares the item with others, set by `alike`.
-    - `once`: only the first item of a group of similar items is stored, set by `alike`.
+    - `sketch`: the sketch by which the item is compared with others. Set by `alike`.
+    - `once`: if True, the item is stored only if it is the first of a group of similar items. Set by `alike`.
     - `made`: the value that the page function yielded, if it was not a dict.
     """
 
@@ -56,7 +56,7 @@ Unwanted to drop the item. Any other exception rejects the item."""
 
 
 class StepContext(NamedTuple):
-    """What `step.open(context)` receives."""
+    """The argument of `step.open(context)`."""
 
     crawl: str
     """The name of the crawl."""
@@ -74,8 +74,8 @@ class Unwanted(Exception):
 
 
 class Stop(Exception):
-    """Raised by a page function or a step to end the crawl in good order. Its text is the reason. What the
-    function has yielded so far is stored, and the item of the step too."""
+    """Raised by a page function or a step to stop the crawl cleanly. Its text is the reason. Everything the
+    function has yielded so far is stored, and so is the item that the step was processing."""
 
 
 class Bad(Exception):
@@ -94,13 +94,13 @@ class StepOutcome(NamedTuple):
     dropped: str = ""
     faults: Sequence[Fault] = ()
     stop: str = ""
-    """Why a step ends the crawl. '' if none does."""
+    """The reason why a step stops the crawl, or '' if no step does."""
 
 
 def clean(item: Fields, page: Any = None) -> None:
     """Normalizes the texts of an item: removes leading and trailing whitespace, replaces whitespace inside a
     line by one space, keeps line ends, and converts to Unicode NFC. An empty text becomes None, except in
-    fields with an empty text as default.
+    fields whose default is an empty text.
 
     >>> item = Fields({"title": "  A \\t tale ", "tags": ["x ", ""]}, "book"); clean(item); dict(item)
     {'title': 'A tale', 'tags': ['x', None]}
@@ -137,13 +137,13 @@ def validate(item: Fields, page: Any = None) -> None:
 
 
 class alike:  # noqa: N801 - lower case, like the names of the other steps
-    """Assigns similar items to one group. Items of the same kind are compared over all pages, workers and
+    """Assigns similar items to one group. Items of the same kind are compared across all pages, workers and
     runs of the crawl. The result is in the fields `_group_id`, `_copy` and `_likeness` (docs/records.md).
 
     - `fields`: the fields to compare, in this order. Default: all fields.
     - `near`: also groups nearly equal items. This needs texts of about 25 words or more.
-    - `head`: a field, such as a name, whose words differ between different things. Without `head`, nearly
-      equal items are compared only by all of their words.
+    - `head`: a field, such as a name, whose words differ between different things. Items are nearly equal
+    only if this field is also similar. If `head` is not given, only all words of the items are compared.
     - `drop`: stores only the first item of each group.
     """
 
@@ -151,7 +151,7 @@ class alike:  # noqa: N801 - lower case, like the names of the other steps
         self._fields, self._near, self._head, self._drop = fields, near, head, drop
 
     def __call__(self, item: Fields, page: Any = None) -> None:
-        """Sets the item's sketch. An item that has a value in none of the fields gets no sketch."""
+        """Sets the item's sketch. If none of the compared fields has a value, the item gets no sketch."""
         said = [item.get(name) for name in self._fields or item]
         if any(value not in (None, "", []) for value in said):
             text = " ".join(_words(value) for value in said) if self._near else ""
@@ -175,7 +175,7 @@ class Deduplicate:
     """Drops an item if another page of the crawl already yielded an equal one. This process remembers at
     least the last `most` items.
 
-    Databases that keep one row per key do not need this step. Files and streams do.
+    Files and streams need this step. Databases that keep one row per key do not.
     """
 
     def __init__(self, most: int = 100_000) -> None:
@@ -188,8 +188,8 @@ class Deduplicate:
         return Deduplicate(self._most)
 
     def __call__(self, item: Fields, page: Any = None) -> None:
-        """Raises Unwanted for a duplicate. If the page that first yielded the item is visited again, the item
-        is not a duplicate."""
+        """Raises Unwanted for a duplicate. An item is not a duplicate if the page that first yielded it is
+        visited again."""
         seen = xxhash.xxh3_64_intdigest(content_bytes([item.kind, item]))
         where = xxhash.xxh3_64_intdigest(page.url.encode() if page else b"")
         first = self._young.get(seen) or self._old.get(seen)
@@ -213,8 +213,8 @@ def prepare_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def open_steps(steps: Sequence[Step], context: StepContext) -> None:
-    """Calls `open(context)` of the steps that have it. If a step fails, closes the opened ones and raises
-    ConfigError."""
+    """Calls `open(context)` on each step that has this method. If a call fails, closes the steps that are
+    already open and raises ConfigError."""
     opened: list[Step] = []
     for step in steps:
         try:
@@ -232,7 +232,7 @@ def open_steps(steps: Sequence[Step], context: StepContext) -> None:
 
 
 def close_steps(steps: Sequence[Step], site: str) -> None:
-    """Calls `close()` of the steps that have it, the last one first. Errors are printed."""
+    """Calls `close()` on each step that has this method, in reverse order. Errors are printed."""
     for step in reversed(steps):
         try:
             with redirect_stdout(sys.stderr):
@@ -244,7 +244,7 @@ def close_steps(steps: Sequence[Step], site: str) -> None:
 
 def run_steps(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
     """Runs an item through the steps. An exception in a step is returned as the reason why the item is not
-    stored. Only the KeyboardInterrupt of a user's Ctrl-C is raised."""
+    stored. Only the KeyboardInterrupt of a real Ctrl-C is raised again."""
     for step in steps:
         try:
             with redirect_stdout(sys.stderr):  # stdout is reserved for data
@@ -270,7 +270,7 @@ def run_steps(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
             )
         if made is not None and made is not item:
             if not isinstance(made, dict):
-                getattr(made, "close", bool)()  # closes a coroutine, because steps are not awaited
+                getattr(made, "close", bool)()  # closes a coroutine: steps are not awaited
                 fault = Fault(
                     None,
                     None,

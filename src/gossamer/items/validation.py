@@ -2,8 +2,8 @@
 
 Examples: `Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal,
 msgspec.Meta(gt=0)]`, `Annotated[date, Fresh("30d")]`. Types that msgspec does not support, such as classes of
-the user, are not checked. A pydantic model validates itself (`pydantic_models`), and this module checks only
-the marks that pydantic does not know.
+the user, are not checked. A pydantic model validates itself (`pydantic_models`). Of its fields, this module
+checks only the marks that pydantic does not support.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Schema:
         self.cls, self.names = cls, field_names(cls)
         self.defaults: dict[str, Callable[[], Any]] = _defaults(cls)
         self.blank = _blank(cls, self.defaults)
-        """The fields with an empty text as default."""
+        """The fields whose default is an empty text."""
         alone = is_pydantic(cls)
         self._types: dict[str, Any] = {}
         self._checks: list[tuple[str, Check]] = []
@@ -203,8 +203,8 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
 
 
 def _marks(given: Iterable[Any]) -> Iterator[Any]:
-    """Yields marks one by one. Some marks of `annotated_types` and pydantic's `Field` are groups of
-    several."""
+    """Yields marks one by one. Some marks of `annotated_types` and pydantic's `Field` are groups of several
+    marks."""
     for mark in given:
         if getattr(mark, "__is_annotated_types_grouped_metadata__", False):
             yield from _marks(mark)
@@ -250,7 +250,7 @@ def _judges(kind: Any) -> bool:
 
 
 def _strange(info: Any, seen: set[int]) -> bool:
-    """Returns whether a type contains a class that msgspec does not support."""
+    """Returns whether a type is or contains a class that msgspec does not support."""
     if isinstance(info, msgspec.inspect.CustomType):
         return True
     if not isinstance(info, msgspec.Struct | tuple) or id(info) in seen:

@@ -1,8 +1,8 @@
-"""Which conclusions a run may draw from what it did not find. The functions are pure, and docs/absence.md
-describes the rules.
+"""Decides what follows if a run does not find an item, or a value of an item, that earlier runs found. The
+functions are pure. docs/absence.md describes the rules.
 
-A bad run marks nothing. An item is gone, or has lost a value, only if the pages that would show it were as
-expected.
+A bad run marks nothing as gone. An item is gone, or has lost a value, only if the pages that would show it
+were as expected.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from gossamer.model.visit import Row
 MAX_GONE_SHARE = 0.2
 """Maximum share of a site's stored items that one run marks as gone."""
 USUAL_COVERAGE = 0.9
-"""Minimum median coverage in the last good runs that makes a field usual. An item without a usual field is
-checked."""
+"""A field is usual if its median coverage in the last good runs is at least this. An item that lacks a usual
+field is checked."""
 COVERAGE_FALL = 0.2
-"""Minimum fall in a usual field's coverage at which missing values are blamed on the pages and not on the
-items."""
+"""If a usual field's coverage falls by at least this much, missing values are blamed on the pages and not on
+the items."""
 
 Usual = Mapping[tuple[str, str], Mapping[str, float]]
 """Maps (site, kind) to its usual fields and their median coverage in the last good runs."""
 
 
 class CompleteSite(NamedTuple):
-    """A site with `complete=True` after a run. `doubt`: why the run may not mark unseen items, '' if it
-    may."""
+    """A site with `complete=True`, after a run. `doubt`: the reason why the run may not mark the items that
+    it did not see as gone, or '' if it may."""
 
     site: str
     run: str
@@ -41,8 +41,8 @@ class CompleteSite(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The decision on held rows. Rows in `apply` are stored, and rows in `rejected` are kept with their
-    reasons."""
+    """The decision on rows that were held back because they lack usual values. Rows in `apply` are stored.
+    Rows in `rejected` go to the rejected items, with their reasons."""
 
     apply: list[Row]
     rejected: list[tuple[Row, str]]
@@ -77,8 +77,8 @@ def missing_fields(fields: Mapping[str, Any], expected: Iterable[str]) -> tuple[
 
 
 def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
-    """Returns why a page does not show an item: it has none of the usual fields. Returns '' if it may show
-    one."""
+    """Returns a reason if an item lacks all usual fields, so that its page does not really show an item.
+    Otherwise returns ''."""
     if len(expected) < 2 or len(lacks) < len(expected):
         return ""
     return f"not-an-item: it has none of {', '.join(lacks)}, which the items of the last good runs have"
@@ -87,9 +87,9 @@ def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
 def why_incomplete(
     one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[GoodRun]
 ) -> str:
-    """Returns why a finished run did not see a site completely, or ''. `one`: the site's quality. `shut`:
-    pages of the crawl that answered 4xx, except 404 and 410. `unmet`: failed gates of the crawl and of the
-    site. `runs`: the site's last good runs, newest first."""
+    """Returns the reason why a finished run did not see a site completely, or '' if it did. `one`: the site's
+    quality. `shut`: pages of the crawl that answered 4xx, except 404 and 410. `unmet`: failed gates of the
+    crawl and of the site. `runs`: the site's last good runs, newest first."""
     if one is None or not one.items:
         return "the run found no items"
     if unmet:
@@ -112,8 +112,8 @@ def why_incomplete(
 
 
 def too_many(unseen: int, stored: int, share: float) -> bool:
-    """Returns whether more items are missing than one run may mark: a share of the stored items, but at least
-    one.
+    """Returns whether more items are missing than one run may mark as gone. The limit is a share of the
+    stored items, but at least one item. It is always exceeded if all stored items are missing.
 
     >>> too_many(1, 3, 0.2), too_many(2, 10, 0.2), too_many(3, 10, 0.2), too_many(63, 63, 0.2)
     (False, False, True, True)
@@ -122,10 +122,10 @@ def too_many(unseen: int, stored: int, share: float) -> bool:
 
 
 def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) -> Verdict:
-    """Decides on the items that lack usual values, once the whole run is known. An item really lost a value
-    if the other items have this value as usual. If the field's coverage fell, or if several items are
-    equal except for their keys, the pages are at fault."""
-    last = {(row.kind, row.key): row for row in rows}  # a killed run may have held a row twice
+    """Decides on the items that lack usual values, after the run has finished. An item really lost a value if
+    the other items have values in this field as often as usual. If the field's coverage fell, or if several
+    items are equal except for their keys, the pages are at fault."""
+    last = {(row.kind, row.key): row for row in rows}  # after a kill, a row may have been held back twice
     alike: dict[tuple[str, str, str], int] = defaultdict(int)
     for row in last.values():
         alike[_left(row, expected)] += 1
@@ -148,7 +148,7 @@ def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) ->
 
 
 def _left(row: Row, expected: Usual) -> tuple[str, str, str]:
-    """Returns the remaining usual values of an item, for comparison with other items."""
+    """Returns the values of an item that are left in the usual fields, for comparison with other items."""
     data: Mapping[str, Any] = row.data  # type: ignore[assignment]
     fields = expected.get((data["_site"], row.kind), {})
     left = sorted((name, str(data[name])) for name in fields if has_value(data.get(name)))

@@ -1,5 +1,5 @@
-"""A guise: the properties of a request, besides its headers, by which a site sees the same visitor for a
-whole session."""
+"""A guise: the properties of a request, besides its headers, by which a site recognizes a visitor. They stay
+the same for a whole session."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ class Guise(msgspec.Struct, frozen=True):
     proxy share connections."""
 
     browser: str = ""
-    """The browser that the visitor appears to use (`identity.browsers`), for example `chrome150`. '': none.
+    """The browser that the visitor appears to use (`identity.browsers`), for example `chrome150`. '': no
+    browser.
     """
     target: str = ""
-    """The impersonating client's name for that browser's TLS and HTTP/2."""
+    """The name under which the impersonating client imitates that browser's TLS and HTTP/2."""
     http2: str = ""
-    """The HTTP/2 settings, if the browser's differ from those of the target."""
+    """The browser's HTTP/2 settings, if they differ from those of the target."""
     session: str = ""
-    """The session's name at a registered domain. Another session is another visitor."""
+    """The name of the session at a registered domain. Each session appears as a different visitor."""
     proxy: str | None = None
     """URL of the proxy with credentials. None: no proxy. A request with a proxy never goes out without it."""
     member: str = ""
     """The logged-in account, '' for none. Responses for an account are not cached."""
     cookies: tuple[Mapping[str, Any], ...] | None = None
-    """In a browser: all cookies of the logged-in account (`identity.cookies.Jar.shown`). None: the cookies of
-    the headers."""
+    """Only in a browser: all cookies of the logged-in account (`identity.cookies.Jar.shown`). None: the
+    cookies are those in the headers."""
     render: Render | None = None
-    """In a browser: how this page is rendered, instead of its site's rendering."""
+    """Only in a browser: how this page is rendered, if not in the way that its site configures."""
 
 
 class Lent(NamedTuple):

@@ -1,4 +1,4 @@
-"""The protocols between components. Each seam is one method. `app.wiring` connects the real parts."""
+"""The protocols through which components use each other. `app.wiring` connects the real implementations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AllBucketCalls(Protocol):
 
 
 class FrontierVerbs(Protocol):
-    """One crawl's frontier as the worker sees it: the verbs of `frontier.frontier_client`."""
+    """The methods of one crawl's frontier that a worker uses (`frontier.frontier_client`)."""
 
     @property
     def everywhere(self) -> AllBucketCalls: ...
@@ -90,7 +90,7 @@ class DuplicateIndex(Protocol):
 
 
 class ClaimLedger(Protocol):
-    """The claims that this process holds, recorded for the process that takes over after its death
+    """A record of the claims that this process holds. If the process dies, another one requeues them
     (`frontier.held_claims`)."""
 
     def note(self, claims: Sequence[Claim], held: Iterable[tuple[int, int]]) -> None: ...
@@ -99,28 +99,29 @@ class ClaimLedger(Protocol):
 
 
 class Collector(Protocol):
-    """One way to fetch a page. Expected failures are values. An exception is unexpected and settles
-    nothing."""
+    """One way to fetch a page. Expected failures are returned as values. After an exception, which is
+    unexpected, the claim is not settled."""
 
     name: str
 
     async def collect(
         self, request: Request, headers: dict[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetches one URL with the identity of the browser profile, within the collector's limits of size and
-        time. Follows no redirect."""
+        """Fetches one URL with the identity in `guise`, within the collector's limits of size and time. Does
+        not follow redirects."""
 
     async def close(self) -> None:
         """Closes the connections."""
 
 
 Given = Callable[[Request], Mapping[str, str]]
-"""Returns the headers of a request that the user configured."""
+"""Returns the headers that the user configured for a request."""
 
 
 class FileSink(Protocol):
-    """A plain file whose rows are exact: the store commits its length together with the settled claims. All
-    calls are made under the crawl's output lock, in one thread. Several processes may share the file."""
+    """A plain file that contains each row exactly once, because the store commits its length together with
+    the settled claims. All calls are made under the crawl's output lock, in one thread. Several processes may
+    share the file."""
 
     def target(self) -> str:
         """Returns the absolute path of the output, under which the store keeps its committed length."""
@@ -133,12 +134,12 @@ class FileSink(Protocol):
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """Cuts the file to `committed` bytes, appends the rows, calls fdatasync, and returns the new length
         in bytes. Raises SinkError if the file is shorter than `committed` or was changed by another
-        program, DiskFull if it cannot grow. Without rows it only cuts the file. This is done once when a
+        program, DiskFull if it cannot grow. If `rows` is empty, only cuts the file, which is done once when a
         crawl resumes."""
 
     def close(self, committed: int) -> None:
-        """Ends the output at `committed` bytes (closes the last Parquet part). Called once per process, under
-        the lock."""
+        """Ends the output at `committed` bytes, for example by closing the last Parquet part. Called once per
+        process, under the lock."""
 
 
 @runtime_checkable
@@ -169,7 +170,7 @@ class Ships(FileSink, Protocol):
         """Sends rows that are committed and not yet sent. Raises SinkAway."""
 
     def full(self, committed: int) -> bool:
-        """Returns whether too many rows wait to be sent, so that no more should come."""
+        """Returns whether so many rows wait to be sent that no more should be appended."""
 
     def drop(self) -> None:
         """Closes the connection and changes nothing else."""
@@ -180,22 +181,23 @@ class Packs(FileSink, Protocol):
     """A FileSink whose rows are costly to encode."""
 
     def pack(self, rows: Sequence[Row]) -> None:
-        """Encodes rows before `append`. Called in the worker's loop, because a thread would release the
-        interpreter for each row."""
+        """Encodes rows before `append`. Called in the worker's event loop and not in a thread, which would
+        release the interpreter for each row."""
 
 
 class FileOutput(Protocol):
-    """A file output: it routes rows to its exact files, one for all kinds or one per kind."""
+    """A file output, which routes rows to one file for all kinds or to one file per kind."""
 
     def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
-        """Returns the rows by file, in their order."""
+        """Returns the rows grouped by file. The rows of a file keep their order."""
 
     def sinks(self) -> Sequence[FileSink]:
-        """Returns all of its files."""
+        """Returns all files of the output."""
 
 
 class Log(Protocol):
-    """A log of visits: of attempts, or of known pages. Rows are written at least once."""
+    """A log with a row per visit: the attempts log, or the log of known pages. Rows are written at least
+    once."""
 
     def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None: ...
 
@@ -203,7 +205,8 @@ class Log(Protocol):
 
 
 class TableSink(Protocol):
-    """A database that upserts rows by (kind, key): writing a row twice equals writing it once."""
+    """A database that upserts rows by (kind, key), so that writing a row twice has the same effect as
+    once."""
 
     def target(self) -> str:
         """Returns the output's name, under which the store records that it was prepared."""
@@ -225,11 +228,12 @@ class HistorySink(TableSink, Protocol):
     """A database that keeps one row per item with its history (`sinks.history`)."""
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """Marks the items of pages (url, time as RFC 3339) as deleted, because the pages are gone."""
+        """Marks the items of some pages as deleted, because the pages are gone. Each page is given as its URL
+        and a time (RFC 3339)."""
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """Returns how many of a site's items a complete run did not see, and how many of its stored items are
-        not gone."""
+        """Returns two numbers for a site: the items that a complete run did not see, and the stored items
+        that are not gone."""
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
         """Returns how many items of these sites are new, changed, and gone since a time (RFC 3339)."""

@@ -19,13 +19,13 @@ import msgspec
 from gossamer.config import value_parsers
 
 MAX_AHEAD_S = 86_400.0
-"""Maximum seconds by which a date may be in the future. Time zones and wrong clocks cause such dates."""
+"""A date may be in the future by at most this many seconds. Time zones and wrong clocks cause such dates."""
 
 
 @dataclass_transform(kw_only_default=True)
 class _ItemMeta(msgspec.StructMeta):
-    """Reads `key=` and `ignore=` of a class statement. Makes the fields keyword-only, so that a new field
-    breaks no caller."""
+    """Reads `key=` and `ignore=` from a class statement. Makes the fields keyword-only, so that adding a
+    field breaks no caller."""
 
     def __new__(
         mcls,
@@ -55,16 +55,16 @@ class Item(msgspec.Struct, metaclass=_ItemMeta):
     """Base class of a site's items: `class Book(Item, key="upc", ignore="views")`. Fields are annotations. A
     `Decimal` is written as a number.
 
-    Without a key, or if its value is None, the item's key is a hash of its fields. A change in a field that
-    `ignore` names does not make a new version. Other classes declare both as `item_key: ClassVar[str]` and
-    `item_ignore: ClassVar[tuple[str, ...]]`.
+    If no key is declared or its value is None, the item's key is a hash of its fields. `ignore` names fields
+    whose changes do not make a new version of the item. Item classes with another base class declare both as
+    `item_key: ClassVar[str]` and `item_ignore: ClassVar[tuple[str, ...]]`.
     """
 
 
 class Fresh:
-    """The maximum age of a date: `day: Annotated[str, Fresh("30d")]`. For fields of type str (ISO 8601), date
-    or datetime. The age is measured from the time at which the page was fetched. A date without a zone is in
-    UTC. Raises ValueError for an invalid time span."""
+    """The maximum age of a date: `day: Annotated[str, Fresh("30d")]`. The field's type is str (ISO 8601),
+    date or datetime. The age is measured from the time at which the page was fetched. A date without a time
+    zone counts as UTC. Raises ValueError for an invalid time span."""
 
     def __init__(self, age: float | str) -> None:
         self.said, self.age = age, value_parsers.seconds(age)
@@ -142,8 +142,8 @@ def plain_fields(item: Any) -> dict[str, Any]:
 
 
 def printable_fields(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """Returns `plain_fields`, with the `repr` of each value that cannot be converted. Also returns the error
-    for each such field."""
+    """Returns the fields as `plain_fields` does, but with the `repr` of each value that cannot be converted.
+    Also returns the error for each such field."""
     fields: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for given, value in _pairs(item):
@@ -160,13 +160,14 @@ def printable_fields(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def to_json_value(value: Any) -> Any:
-    """Converts a value to a JSON-ready one. Names inside the value become text. Raises TypeError or a similar
-    error."""
+    """Converts a value to a JSON-ready one. The keys of dicts inside the value become text. Raises TypeError
+    or a similar error."""
     return _built(value, builtin_types=_DECIMAL, str_keys=True, enc_hook=_based)
 
 
 def display_value(value: Any) -> Any:
-    """Returns a value for display: JSON-ready, otherwise its `repr`, otherwise the name of its class."""
+    """Returns a value for display: the JSON-ready value. If there is none, its `repr`, and if that fails, the
+    name of its class."""
     for form in (to_json_value, repr):
         try:
             return form(value)
@@ -193,7 +194,7 @@ def exception_message(error: BaseException) -> str:
 
 def is_ctrl_c(error: BaseException) -> bool:
     """Returns whether an exception is a Ctrl-C of the user, which must be passed on. A KeyboardInterrupt that
-    a function raises itself is an error like any other."""
+    a function raises itself is treated like any other error."""
     if not isinstance(error, KeyboardInterrupt):
         return False
     handler: Any = signal.getsignal(signal.SIGINT)
@@ -218,8 +219,8 @@ def _pairs(item: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _based(value: Any) -> Any:
-    """Returns the plain value of an object whose class is derived from a plain type. Examples are texts of
-    parsers, numbers and times."""
+    """Returns the plain value of an object whose class is derived from a plain type, for example a text that
+    a parser returned, a number or a time."""
     for kind, made in _BASES.items():
         if isinstance(value, kind):
             return made(value)

@@ -1,5 +1,5 @@
-"""How to log in to a site: the form or the steps, the accounts, and the signs of being logged in or out.
-Values, and steps without side effects.
+"""How to log in to a site: the form or the steps, the accounts, and the signs that show whether an account is
+logged in. Contains values, and steps without side effects.
 
 Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${env:SHOP_PASSWORD}"},
 shows="a.logout")
@@ -24,7 +24,7 @@ from gossamer.url.patterns import compile_
 MAIN = "main"
 """The name of a site's only account."""
 LEAVING = re.compile(r"(?:^|[/_.?&=-])(?:log|sign)[-_]?(?:out|off)(?![A-Za-z])", re.IGNORECASE)
-"""URLs that end a session on most sites."""
+"""Matches the URLs that end a session on most sites."""
 FORM = "form input[type=password i]"
 """Matches a form that asks for a password."""
 MAX_ACCOUNTS = 1000
@@ -34,12 +34,13 @@ Sign = int | str | re.Pattern[str]
 """A sign on a page or response: a status, `/login` (a redirect to this path), a CSS selector, a pattern of
 page text."""
 Steps = Callable[[Mapping[str, str]], Generator[Any, Any, Any]]
-"""A log-in as a function: it gets the fields of an account, yields requests (or URLs), and is sent the page
-of each."""
+"""A log-in as a generator function. It is called with the fields of an account, yields requests (or URLs),
+and receives the page of each."""
 
 
 class Account(NamedTuple):
-    """An account: its name for logs, and its fields. Secrets are references until `revealed`."""
+    """An account: its name for logs, and its fields. Secrets are references until
+    `Login.accounts_with_secrets` fills them in."""
 
     name: str
     fields: Mapping[str, str]
@@ -50,16 +51,17 @@ class Login:
 
     - `how`: the URL of the page with the form, or a function (`Steps`).
     - `fields`: the values to fill in. Secrets are references: `${env:NAME}` or `${file:PATH}`.
-    - `accounts`: several accounts that take turns: for each name the fields that differ from `fields`.
+    - `accounts`: several accounts that are used in turn. Maps the name of each to the fields that differ from
+    `fields`.
     - `form`: a selector of the form, if it is not the first that asks for a password. `submit`: a selector of
       its button.
-    - `shows`: selectors or patterns of page text, one of which is on every page while the account is logged
-      in.
+    - `shows`: selectors or patterns of page text. While the account is logged in, every page matches one of
+    them.
     - `lost`: signs that the account is logged out: a status, `/login` (a redirect to this path), a selector,
-      a pattern. The default is 401, a redirect to the form's page, a log-in wall, and any page without
-      `shows`, if `shows` is given.
-    - `check`: the URL of a page that shows whether the account is logged in. It is requested before another
-      log-in, and with `shows` after each log-in.
+      a pattern. The default is 401, a redirect to the form's page, a log-in wall, and, if `shows` is given,
+      any page that matches none of it.
+    - `check`: the URL of a page that shows whether the account is logged in. It is requested before the
+    account logs in again and, if `shows` is given, after each log-in.
     - `every`: seconds between the starts of two requests of an account.
     - `avoid`: a pattern of URLs that are not requested because they log out.
     """
@@ -104,7 +106,8 @@ class Login:
         return f"Login({self.url or getattr(self.steps, '__name__', 'steps')!r})"
 
     def accounts_with_secrets(self, environ: Mapping[str, str] | None = None) -> tuple[Account, ...]:
-        """Returns the accounts with their secrets. Raises ValueError with the account and what is missing."""
+        """Returns the accounts with their secrets filled in. Raises ValueError, which names the account and
+        the missing secret."""
         out = []
         for name, fields in self.accounts:
             try:
@@ -114,7 +117,7 @@ class Login:
         return tuple(out)
 
     def secrets(self, account: Account) -> list[str]:
-        """Returns the secret values of an account: those that were references."""
+        """Returns the secret values of an account, that is, those that replaced references."""
         said = next(one.fields for one in self.accounts if one.name == account.name)
         return [value for field, value in account.fields.items() if has_reference(said[field])]
 
@@ -157,8 +160,8 @@ class Login:
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Returns the text without these values, literally and percent-encoded. Values of one or two characters
-    are not replaced.
+    """Replaces these values in a text by `***`, both in literal and in percent-encoded form. Values of one or
+    two characters are not replaced.
 
     >>> redact("https://e.com/?pw=a%2Bb c a+b", ["a+b"])
     'https://e.com/?pw=*** c ***'

@@ -1,4 +1,4 @@
-"""Detects the media type of bytes, and the size of a picture. Pure functions of bytes."""
+"""Detects the media type of bytes, and the size of a picture. The functions are pure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ _WITHIN: dict[str, tuple[str, ...]] = {
     "application/json": ("application/",),
     "application/xml": ("text/xml", "application/", "image/svg+xml"),
 }
-"""The types, by container format, that only a header can distinguish. Such a header is believed."""
+"""For each container format, the types that only a Content-Type header can distinguish. For them, the header
+is believed."""
 _HTML = re.compile(
     rb"<(?:!doctype html|html|head|body|script|title|meta|table|div|p|br|a|h1|iframe|style)[\s>/]",
     re.IGNORECASE,
@@ -92,8 +93,8 @@ def to_bytes(body: Body) -> bytes:
 
 
 def media_type(head: bytes, declared: str | None = None) -> str:
-    """Returns the media type that the first bytes of a file show. `declared` (Content-Type) only decides what
-    the bytes cannot show. Takes any bytes. An unknown type is `application/octet-stream`.
+    """Returns the media type that the first bytes of a file show. `declared` (the Content-Type) is used only
+    if the bytes cannot show the type. Accepts any bytes. An unknown type is `application/octet-stream`.
 
     >>> media_type(b"%PDF-1.7", "text/html"), media_type(b'{"a": 1}', "application/geo+json"), media_type(b"<html>", "image/png")
     ('application/pdf', 'application/geo+json', 'text/html')
@@ -167,12 +168,13 @@ _SIGNED = frozenset(
 
 
 Read = Callable[[int, int], bytes]
-"""Returns the bytes at an offset, up to a maximum number. Returns fewer bytes at the end."""
+"""Called with an offset and a number of bytes. Returns that many bytes from the offset on, or fewer at the
+end."""
 
 
 def picture_size(read: Read, kind: str) -> tuple[int, int] | None:
-    """Returns (width, height) of a picture in pixels from its header, or None without a size. Accepts any
-    bytes.
+    """Returns the (width, height) of a picture in pixels from its header, or None if the header contains no
+    size. Accepts any bytes.
 
     >>> picture_size(lambda at, n: b"GIF89a\\x02\\x00\\x01\\x00"[at : at + n], "image/gif")
     (2, 1)
@@ -232,7 +234,7 @@ def _webp(read: Read) -> tuple[int, int] | None:
 
 
 def _boxes(read: Read) -> tuple[int, int] | None:
-    """Returns the largest `ispe` among the properties of an AVIF or HEIC."""
+    """Returns the largest size (`ispe`) among the properties of an AVIF or HEIC picture."""
     head = read(0, 64 << 10)
     sizes = [
         struct.unpack(">II", head[one.end() + 4 : one.end() + 12])

@@ -1,5 +1,5 @@
 """Sketches of texts: 8 bytes that are equal for equal texts, and 64 bytes from which the likeness of two
-texts is estimated. They are the same in every process and version.
+texts is estimated. Every process and version computes the same sketch for a text.
 
 | bytes of the 64 | contents |
 | --- | --- |
@@ -22,12 +22,12 @@ SIZE: Final = 64
 MIN_LIKENESS: Final = 0.7
 """The minimum likeness of two texts that count as nearly equal."""
 FEW_WORDS: Final = 24
-"""Texts with fewer words are only compared for equality."""
+"""Texts with fewer words than this are only compared for equality."""
 MAX_CHARS: Final = 100_000
-"""The maximum number of characters of a text that are used."""
+"""A text is compared by at most this many characters."""
 _BANDS, _BYTES, _BITS, _HEAD = 8, 32, 223, 5
 _HEADED: Final = 3
-"""The minimum number of equal half bytes in two headings that have enough words in common."""
+"""Two headings have enough words in common if at least this many of their half bytes are equal."""
 _SIGNS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD: Final = late_pattern(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
 """A word, or one character in scripts without spaces between words."""
@@ -42,14 +42,14 @@ _EMPTY: Final = 1 << 64
 
 @cache
 def _lenders(bins: int) -> tuple[tuple[int, ...], ...]:
-    """Returns for each bin the other bins from which it may borrow, in a fixed order."""
+    """Returns for each bin the bins whose value it may copy if it is empty, in a fixed order."""
     chance = Random(bins)
     return tuple(tuple(int(chance.random() * bins) for _ in range(4 * bins)) for _ in range(bins))
 
 
 class Sketch(NamedTuple):
-    """The sketch of a text. `same`: 8 bytes, equal for equal texts. `near`: 64 bytes, empty if only equal
-    texts are compared."""
+    """The sketch of a text. `same`: 8 bytes, equal for equal texts. `near`: 64 bytes, or empty if the text is
+    only compared for equality."""
 
     same: bytes
     near: bytes = b""
@@ -65,8 +65,8 @@ class GroupQuery(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The group of a text: the name of its first member, 12 hex digits. `copy`: `exact` or `near`, None for
-    the first member. `likeness`: to the first member."""
+    """The group in which a text was placed. `group`: the name of its first member, 12 hex digits. `copy`:
+    `exact` or `near`, or None for the first member. `likeness`: the likeness to the first member."""
 
     group: str
     copy: str | None = None
@@ -76,8 +76,8 @@ class Placed(NamedTuple):
 
 
 def make_sketch(text: str, head: str = "") -> bytes:
-    """Returns the 64 bytes of a text with its heading ('': none). Returns b"" if the text has too few words.
-    Takes about 0.5 ms for 1,000 words."""
+    """Returns the 64 bytes of a text and its heading (`head`, '' if it has none). Returns b"" if the text has
+    too few words. Takes about 0.5 ms for 1,000 words."""
     words = _words(text[:MAX_CHARS])
     if len(words) < FEW_WORDS:
         return b""
@@ -99,7 +99,7 @@ def make_sketch(text: str, head: str = "") -> bytes:
 
 def likeness(one: bytes, other: bytes) -> float:
     """Returns the share of word triples that two texts have in common, estimated from their 64 bytes (error
-    about 0.04). 0 if it is less than MIN_LIKENESS, or if their headings have nothing in common.
+    about 0.04). Returns 0 if the share is less than MIN_LIKENESS, or if the headings differ too much.
 
     >>> text = " ".join(map(str, range(100)))
     >>> likeness(make_sketch(text), make_sketch(text + " 100")) > 0.9, likeness(make_sketch(text, "Tea"), make_sketch(text, "Coffee cups"))
@@ -109,13 +109,13 @@ def likeness(one: bytes, other: bytes) -> float:
         return 0.0
     equal = sum(a == b for a, b in zip(one[4:36], other[4:36], strict=True))
     apart = (int.from_bytes(one[36:], "big") ^ int.from_bytes(other[36:], "big")).bit_count()
-    # both, weighted by their precision
+    # both estimates, weighted by their precision
     share = 0.24 * (equal / _BYTES * 256 - 1) / 255 + 0.76 * (1 - 2 * apart / _BITS)
     return round(min(1.0, share), 2) if share >= MIN_LIKENESS else 0.0
 
 
 def bands(sketched: bytes) -> list[bytes]:
-    """Returns the bands by which similar texts are found, 5 bytes each: the number of the band, and its
+    """Returns the bands by which similar texts are found. Each has 5 bytes: the number of the band, then its
     content."""
     return [bytes((j,)) + sketched[4 + 4 * j : 8 + 4 * j] for j in range(_BANDS)] if sketched else []
 
@@ -134,8 +134,8 @@ def _lend(bins: list[int]) -> None:
 
 
 def _headed(head: str) -> bytes:
-    """Returns the bytes of a heading: minimum hashes of its words, and its numbers. All zero if there is no
-    heading."""
+    """Returns the bytes for a heading: minimum hashes of its words, and its numbers. All bytes are zero if
+    there is no heading."""
     placed = _OUTLINE.match(head)
     found = _words(head[placed.end() if placed else 0 :][:500])
     words = {word.encode("utf-8", "replace") for word in found if not word.isdigit()} or {b""}
@@ -147,7 +147,8 @@ def _headed(head: str) -> bytes:
 
 
 def _one_head(one: bytes, other: bytes) -> bool:
-    """Returns whether two headings have the same numbers and common words. True if one of them is missing."""
+    """Returns whether two headings have the same numbers and enough words in common, or one of them is
+    missing."""
     if one == other or not any(one) or not any(other):
         return True
     apart = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")

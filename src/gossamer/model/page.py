@@ -1,4 +1,5 @@
-"""A page: a response that a collector received, or the failure if it received none."""
+"""A page, that is, a response that a collector received. Also a failure, if the collector received no
+response."""
 
 from __future__ import annotations
 
@@ -25,19 +26,21 @@ class Captured(NamedTuple):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A request and its response as sent over the wire. With TLS and HTTP/2: as HTTP/1.1 would have sent
-    them."""
+    """A request and its response as sent over the wire. If TLS or HTTP/2 was used: as HTTP/1.1 would have
+    sent them."""
 
     sent: bytes
     """The request's head and body, with secrets masked."""
     head: bytes
     """The final head of the response, up to its empty line."""
     body: bytes
-    """The body without transfer coding, with content coding. Cut where the page is cut."""
+    """The body, with its transfer coding removed but its content coding kept. It is cut where the page is
+    cut."""
 
 
 class Spooled(NamedTuple):
-    """A body that is not in memory. `file`: an open binary file of this process alone. `size`: bytes."""
+    """A body that is not in memory. `file`: an open binary file that only this process uses. `size`: its size
+    in bytes."""
 
     file: Any
     size: int
@@ -45,13 +48,15 @@ class Spooled(NamedTuple):
 
 
 class Page(msgspec.Struct):
-    """One HTTP response with its content-coding decoded. A redirect is also a page. Collectors follow none."""
+    """One HTTP response, with its content coding decoded. A redirect is also a page, because collectors do
+    not follow redirects."""
 
     url: str
-    """The requested URL. A redirect target is a request of its own."""
+    """The requested URL. The target of a redirect is requested separately."""
     status: int
     headers: Headers
-    """Headers in the order received: names in lower case, values as latin-1 text. At most 100, 64 KiB."""
+    """Headers in the order received: names in lower case, values as latin-1 text. At most 100 headers and 64
+    KiB."""
     body: bytes
     fetched_at: float
     """Start of the request, seconds since the epoch."""
@@ -63,39 +68,43 @@ class Page(msgspec.Struct):
     version: str = "1.1"
     """HTTP version of the response."""
     address: str | None = None
-    """The IP address that answered."""
+    """The IP address that sent the response."""
     requests: int = 1
     """Number of requests sent for this page: 2 if the server closed a kept connection and the GET was sent
     again."""
     lag: float = 0.0
     """Seconds from the start until the request was sent (name lookup, connection). The host's delay counts
-    from there."""
+    from the moment when it was sent."""
     rung: str = "plain"
     """The rung of the ladder that fetched the page."""
     block: str | None = None
-    """The block in one line: vendor, kind, signs (`gossamer.blocks`). None for a normal page."""
+    """If the page is a block: its vendor, kind and signs in one line (`gossamer.blocks`). None for a normal
+    page."""
     session: str | None = None
     """The session that fetched the page, such as `chrome150/494103`."""
     credits: int | None = None
-    """Credits that an unlocker charged."""
+    """The credits that an unlocker charged."""
     proxy: str | None = None
     """The id of the proxy that was used."""
     before: tuple[Page | Failure, ...] = ()
-    """Earlier tries of the same visit: through other proxies, or (for robots.txt) on lower rungs."""
+    """Earlier tries during the same visit: through other proxies, or (for robots.txt) on lower rungs."""
     late: str = ""
-    """What did not appear in a browser before the timeout, '' if nothing is missing."""
+    """Content for which a browser waited and which did not appear before the timeout, or '' if nothing is
+    missing."""
     captured: tuple[Captured, ...] = ()
-    """Responses to the page's scripts that were configured to be kept."""
+    """Responses to requests of the page's scripts, if the site's rendering keeps them (`capture`)."""
     screenshot: str | None = None
     """Path of the screenshot."""
     cookies: tuple[tuple[str, str], ...] = ()
-    """URL and Set-Cookie of other hosts of the page's domain, in a browser with a logged-in account."""
+    """Only in a browser with a logged-in account: cookies that other hosts of the page's domain set, as (URL,
+    Set-Cookie header)."""
     console: tuple[str, ...] = ()
-    """Console messages and errors of its scripts, if they were configured to be kept."""
+    """Console messages and errors of the page's scripts, if the site's rendering keeps them (`console`)."""
     exchange: Exchange | None = None
-    """The exchange on the wire, if the collector was configured to keep it."""
+    """The request and response as sent over the wire, if the collector keeps them."""
     spooled: Spooled | None = None
-    """The body of a file. `body` then contains only the first bytes."""
+    """The whole body, if it is a file that is not held in memory. `body` then contains only the first
+    bytes."""
     text: str | None = None
     """The page's text, if it was already extracted from the body (for a PDF)."""
     router: bool = False
@@ -121,18 +130,18 @@ class Page(msgspec.Struct):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """What a site's own collector returns (`Site(collector=...)`).
+    """A response that a site's own collector returns (`Site(collector=...)`).
 
     >>> Response("<h1>Tea</h1>").status, Response(b"", 404).status
     (200, 404)
     """
 
     body: bytes | str
-    """The content, decoded. Text is encoded in UTF-8."""
+    """The decoded content. A str is encoded in UTF-8."""
     status: int = 200
     headers: Mapping[str, str] | Sequence[tuple[str, str]] = ()
-    """The response headers. Without a Content-Type, the type is detected from the body, and unknown text
-    counts as HTML."""
+    """The response headers. If they contain no Content-Type, the type is detected from the body, and text of
+    an unknown type counts as HTML."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -141,12 +150,13 @@ class Failure(msgspec.Struct, frozen=True):
 
     reason: str
     detail: str
-    """One line for people, without secrets."""
+    """A message of one line, without secrets."""
     fetched_at: float
     elapsed: float
     wire: int = 0
     final: bool = False
-    """Whether no retry can help (a name that does not exist, a body over the limit, a refused address)."""
+    """Whether a retry cannot help, for example because the name does not exist, the body exceeds the limit,
+    or the address is refused."""
     collector: str = "http"
     status: int | None = None
     sent: bool = True
@@ -158,9 +168,10 @@ class Failure(msgspec.Struct, frozen=True):
     rung: str = "plain"
     """See Page."""
     credits: int | None = None
-    """See Page. If it is unknown, the credits that may have been charged."""
+    """The credits that an unlocker charged or, if that is unknown, may have charged."""
     later: float | None = None
-    """Seconds after which the request may be made. Nothing was done yet, so the request counts as not tried.
+    """If set, the request was not made yet and does not count as tried. It may be made after this many
+    seconds.
     """
     proxy: str | None = None
     """See Page."""
@@ -169,7 +180,8 @@ class Failure(msgspec.Struct, frozen=True):
     noted: bool = False
     """Whether the failed request belongs to a log-in and is already in the attempts log."""
     short: str = ""
-    """The resource of which this process ran short (`errors.OWN_LIMITS`). '' if the request failed for
+    """The resource of which this process ran short (`errors.OWN_LIMITS`), or '' if the request failed for
     another reason."""
     blame: str = ""
-    """Through a proxy: `proxy` if the proxy failed, `path` if the proxy or the host failed."""
+    """Only for a request through a proxy: `proxy` if the proxy failed, `path` if either the proxy or the host
+    failed."""

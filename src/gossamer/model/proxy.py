@@ -1,4 +1,4 @@
-"""A proxy, and the requirements that a request has of proxies. Values."""
+"""A proxy, and the requirements that a proxy must meet for a request. Both are plain values."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Proxy(msgspec.Struct, frozen=True):
 
     scheme: str
     host: str
-    """A name or an address; IPv6 without brackets."""
+    """A host name or an IP address. IPv6 addresses have no brackets."""
     port: int
     user: str = ""
     password: str = ""
     kind: str = "datacenter"
     countries: tuple[str, ...] = ()
-    """The countries of its addresses, for example `de`. Empty if unknown."""
+    """The countries of the proxy's addresses, for example `de`. Empty if unknown."""
     provider: str = ""
 
     @property
     def id(self) -> str:
-        """Its name in logs and in the store: `provider/host:port#3fa9c210`. The digits distinguish its
-        users."""
+        """The proxy's name in logs and in the store: `provider/host:port#3fa9c210`. The hex digits depend on
+        its user and password."""
         name = f"{self.provider}/{self.authority}" if self.provider else self.authority
         if self.scheme == "http" and not self.user:
             return name
@@ -50,11 +50,11 @@ class Proxy(msgspec.Struct, frozen=True):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def has(self, word: str) -> bool:
-        """Returns whether it has a placeholder for `country` or `session`."""
+        """Returns whether the proxy has the placeholder `{country}` or `{session}`."""
         return f"{{{word}}}" in f"{self.host} {self.user} {self.password}"
 
     def url(self, country: str = "", session: str = "") -> str:
-        """Returns its URL with credentials and a filled-in template. Not for logs.
+        """Returns the proxy's URL with credentials and with its placeholders filled in. Must not be logged.
 
         >>> Proxy("http", "gate.example", 7000, "joe-{country}-{session}", "p:w").url("de", "a1")
         'http://joe-de-a1:p%3Aw@gate.example:7000'
@@ -75,19 +75,19 @@ class Proxy(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """The requirements for proxies: the accepted kinds, countries and providers (none named: any), and how
-    long a proxy is kept."""
+    """The requirements for proxies: the accepted kinds, countries and providers (empty: any), and for how
+    long the same proxy is used."""
 
     kinds: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     rotation: str = ""
-    """`request`: a new proxy for each request. `session`: one per registered domain and session. `host`: one
-    per host. '': the crawl's setting."""
+    """`request`: a new proxy for each request. `session`: one proxy per registered domain and session.
+    `host`: one proxy per host. '': the crawl's setting."""
 
     def suits(self, proxy: Proxy) -> bool:
-        """Returns whether a proxy suits. A gateway with `{country}` and no list of countries suits any
-        country."""
+        """Returns whether a proxy meets the requirements. A gateway with `{country}` and without a list of
+        countries is suitable for any country, but only if a country is required."""
         if self.kinds and proxy.kind not in self.kinds:
             return False
         if self.providers and proxy.provider not in self.providers:
@@ -97,12 +97,12 @@ class Wanted(msgspec.Struct, frozen=True):
         return not self.countries or not set(self.countries).isdisjoint(proxy.countries)
 
     def country(self, proxy: Proxy) -> str:
-        """Returns the country that a gateway is asked for."""
+        """Returns the country to request from a gateway, or '' for none."""
         named = self.countries or proxy.countries
         return next((one for one in named if not proxy.countries or one in proxy.countries), "")
 
     def narrowed_by(self, country: str | None, kind: str | None) -> Wanted:
-        """Returns these requirements, overridden by those of one request."""
+        """Returns these requirements, with the country and the kind that one request requires instead."""
         if not country and not kind:
             return self
         return Wanted(
@@ -118,7 +118,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def kind(text: Any) -> str:
-    """Parses a kind of proxies. Raises ValueError."""
+    """Parses a kind of proxy. Raises ValueError."""
     return value_parsers.one_of(KINDS, text)
 
 

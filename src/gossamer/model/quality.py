@@ -1,11 +1,11 @@
-"""Quality of what a site yields: field coverage, a score, and drift against earlier runs. It is computed from
-counts that settle with the pages.
+"""Quality of the data that a site yields: field coverage, a score, and drift against earlier runs. It is
+computed from counts that are committed together with the pages.
 
 The name of a count begins with `q`, and `|` separates its parts. A site's name contains no `|`, and fields
-with a `|` are not counted. The names: `SITE|p` pages read, `SITE|e` read pages without items and links,
-`SITE|u` pages that could not be read, `SITE|h` held items (`absence`), `SITE|i|KIND` items, `SITE|b|KIND`
-rejected items, `SITE|f|KIND|FIELD` items in which the field has a value. Items that steps dropped are not
-counted.
+with a `|` are not counted. The names after `q|` are: `SITE|p` pages read, `SITE|e` read pages without items
+and links, `SITE|u` pages that could not be read, `SITE|h` items that were held back (`absence`),
+`SITE|i|KIND` items, `SITE|b|KIND` rejected items, `SITE|f|KIND|FIELD` items in which the field has a value.
+Items that steps dropped are not counted.
 """
 
 from __future__ import annotations
@@ -20,36 +20,37 @@ import msgspec
 from gossamer.model.item import has_value
 
 MAX_FIELDS = 50
-"""Maximum number of counted fields per kind, for untyped items."""
+"""Maximum number of fields per kind that are counted."""
 NAMED = re.compile(r"[^\W\d][\w .-]{0,59}")
 KEPT_RUNS = 10
 """Number of runs of a site that are stored."""
 MIN_ITEMS = 20
-"""Minimum number of items of a stored run, and of a window in which a field's coverage is judged."""
+"""A run is stored only if it has at least this many items. A window needs as many before a field's coverage
+is judged."""
 
 
 class Quality(msgspec.Struct):
     """The quality of a site in one crawl or in one window of it. Shares are between 0 and 1."""
 
     pages: int = 0
-    """Pages read by its functions."""
+    """Pages that the site's functions read."""
     unread: int = 0
-    """Pages that its functions could not read, or that lack required content."""
+    """Pages that the site's functions could not read, or that lack required content."""
     items: int = 0
     rejected: int = 0
     """Rejected items."""
     empty: int = 0
-    """Pages read that gave neither items nor links."""
+    """Pages that were read and contained neither items nor links."""
     held: int = 0
-    """Items that lost usual values in a run where all items lost them. They are not stored."""
+    """Items that lack usual values in a run whose items lack them in general. They are not stored."""
     quality: float = 1.0
     """Share of pages that could be read, times share of valid items."""
     coverage: dict[str, float] = {}
-    """Share of items with a value, by `KIND.FIELD`. Rejected items are included. NaN for fewer than `least`
-    items."""
+    """Share of items with a value, by `KIND.FIELD`. Rejected items are included. The share is NaN if there
+    are fewer than `least` items."""
     drift: dict[str, float] = {}
-    """Fall below the median of the last good runs, by `KIND.FIELD` or `quality`. For `yield` (items per
-    page), the fall is a share."""
+    """How far a value fell below its median in the last good runs, by `KIND.FIELD`, `quality` or `yield`
+    (items per page). For `yield`, the fall is relative to the median."""
 
     @property
     def per_page(self) -> float:
@@ -58,7 +59,7 @@ class Quality(msgspec.Struct):
 
 
 class GoodRun(msgspec.Struct):
-    """The stored data of a good run of a site. `at`: when the run began, RFC 3339."""
+    """The quality data of a good run of a site, as stored. `at`: when the run began, RFC 3339."""
 
     crawl: str
     at: str
@@ -70,8 +71,8 @@ class GoodRun(msgspec.Struct):
 
 
 class SitePart(NamedTuple):
-    """Summed counts of the pages that one process saw: those above, `pages`, `succeeded`, `dead`. Without
-    pages: the process paused the crawl."""
+    """Summed counts of pages that one process (`who`) handled: the counts above, `pages`, `succeeded` and
+    `dead`. If `pages` is 0, the part only records that the process paused the crawl."""
 
     who: str
     pages: int
@@ -79,19 +80,20 @@ class SitePart(NamedTuple):
 
 
 class SiteCounts:
-    """Counts what the pages of one site gave, as changes to the crawl's counts."""
+    """Counts the pages and items of one site. The counts are changes to be added to those of the crawl."""
 
     def __init__(self, site: str) -> None:
         self._site, self._known = f"q|{site}|", dict[str, dict[str, str]]()
 
     def page(self, counts: dict[str, int], read: bool, empty: bool = False) -> None:
-        """Counts a page that was read or could not be read. `empty`: it gave neither items nor links."""
+        """Counts a page that was read or could not be read. `empty`: whether it contained neither items nor
+        links."""
         counts[self._site + ("p" if read else "u")] = 1
         if empty:
             counts[self._site + "e"] = 1
 
     def item(self, counts: dict[str, int], kind: str, fields: Mapping[str, Any], good: bool) -> None:
-        """Counts an item and its fields with a value."""
+        """Counts an item, and each of its fields that has a value."""
         known = self._known.get(kind)
         if known is None:
             known = self._known[kind] = {}
@@ -108,7 +110,7 @@ class SiteCounts:
                 counts.setdefault(name, 0)
 
     def _name(self, kind: str, field: str) -> str:
-        """Returns the name of a field's count, `-` for a field that is not counted."""
+        """Returns the name of a field's count, or `-` if the field is not counted."""
         known = self._known[kind]
         if len(known) >= MAX_FIELDS or not NAMED.fullmatch(field):
             return "-"
@@ -119,7 +121,8 @@ class SiteCounts:
 def of_counts(
     counts: Mapping[str, int], runs: Mapping[str, Iterable[GoodRun]] | None = None, least: int = 1
 ) -> dict[str, Quality]:
-    """Returns the sites of a crawl from their counts. `runs`: the last good runs of each site.
+    """Computes the quality of each site of a crawl from the crawl's counts. `runs`: the last good runs of
+    each site.
 
     >>> of_counts({"q|a|p": 4, "q|a|i|book": 4, "q|a|b|book": 1, "q|a|f|book|price": 3})["a"].coverage
     {'book.price': 0.75}
@@ -159,7 +162,7 @@ def of_counts(
 
 
 def run_of(crawl: str, at: str, one: Quality) -> GoodRun:
-    """Returns the stored form of a site's run."""
+    """Returns the quality data of a site's run in the form that is stored."""
     return GoodRun(crawl, at, one.items, one.quality, round(one.per_page, 4), one.coverage, one.empty)
 
 
@@ -172,7 +175,7 @@ def _drift(one: Quality, runs: list[GoodRun], least: int) -> None:
     usual = median(run.per_page for run in runs)
     fallen["yield"] = (usual - one.per_page) / usual if usual else 0.0
     lost = {name: 0.0 for run in runs for name in run.coverage} if one.items >= least else {}
-    for name, now in (lost | one.coverage).items():  # a field that no item has any more has coverage 0
+    for name, now in (lost | one.coverage).items():  # a field that no item has any longer has coverage 0
         if before := [run.coverage[name] for run in runs if name in run.coverage]:
             fallen[name] = median(before) - now
     one.drift = {name: round(by, 4) for name, by in fallen.items() if by > 0}

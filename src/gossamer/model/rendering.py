@@ -1,5 +1,5 @@
-"""How a page is rendered in a browser: what is waited for, which steps are performed, what is loaded, and
-what is captured besides the document. Values, and parsers of their written form."""
+"""How a page is rendered in a browser: what the browser waits for, which steps it performs, what it loads,
+and what it captures besides the document. Contains the values, and parsers for their written form."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gossamer.url.patterns import Searcher, compile_
 
 ACTS = ("click", "hover", "fill", "type", "press", "wait", "until", "pause", "scroll")
 MAX_STEPS = 50
-"""The maximum number of steps of a page."""
+"""The maximum number of steps on a page."""
 MAX_PAUSE_S = 60.0
-"""The maximum number of seconds of a pause."""
+"""The maximum length of a pause in seconds."""
 _TEXTS = ("fill", "type")
 
 
 class Step(NamedTuple):
-    """A step on a page. `act`: a word of ACTS. `what`: a CSS selector; for `press` a key (`Enter`), for
-    `until` a JavaScript expression, for `pause` seconds; for `wait` also `idle`. `text`: the text to fill
-    in or type."""
+    """A step on a page. `act`: a word of ACTS. `what`: a CSS selector, except for three acts: `press` has a
+    key (`Enter`), `until` a JavaScript expression, and `pause` a number of seconds. `wait` may also have
+    `idle`. `text`: the text to fill in or type."""
 
     act: str
     what: str = ""
@@ -110,17 +110,18 @@ ADS = (
     "mc.yandex.ru",
     "zedo.com",
 )
-"""The hosts that `ads` blocks: gossamer's own list of large advertisers and counters."""
+"""The hosts that the word `ads` blocks: gossamer's own list of large advertising and analytics hosts."""
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
 class Render(NamedTuple):
-    """How a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: to the end, for as long as the
-    page grows. `load`: the types of HEAVY that are also loaded. `until`: a JavaScript expression that must
-    become true. `steps`: performed after that, with human timing if `human`. `block`: hosts, including
-    subdomains, from which nothing is loaded. `capture`: patterns of URLs whose responses to scripts are
-    kept. `screenshot`: `page` for the visible part, `full`, or the element that a selector finds.
-    `console`: whether console messages are kept."""
+    """How a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: whether to scroll to the end
+    until the page stops growing. `load`: the types of HEAVY that are loaded in addition. `until`: a
+    JavaScript expression that must become true. `steps`: the steps that are performed after that, with human
+    timing if `human` is set. `block`: hosts, including subdomains, from which nothing is loaded. `capture`:
+    patterns of URLs. Responses from these URLs to the page's scripts are kept. `screenshot`: `page` for the
+    visible part, `full` for the whole page, or the selector of an element. `console`: whether console
+    messages are kept."""
 
     wait: str = "load"
     scroll: bool = False

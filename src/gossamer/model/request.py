@@ -1,11 +1,11 @@
-"""A request: one URL to visit with its options, and its compact form in the store.
+"""A request, that is, one URL to visit with its options, and the compact form of a request in the store.
 
-A stored request is an entry in the queue of its host, so scheme, host and priority are not repeated. An entry
+A stored request is an entry in the queue of its host, so host and priority are not repeated in it. An entry
 is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing default
 values are left out. A referrer on the same host is stored as its path. The scheme byte (h, s) is upper case
 for a URL that was visited before and is only read again, because a shorter path to the URL was found. The
-store's version (`store.keys.VERSION`) guards the form. A newer version of gossamer may add to `extra`. A
-version that does not know the addition leaves the request to newer workers.
+store's version (`store.keys.VERSION`) changes if this form changes. A newer version of gossamer may only add
+fields to `extra`. A worker that does not know such a field leaves the request to newer workers.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from gossamer.errors import ConfigError
 
 PLAIN = b"00"  # no attempt, no crash yet
 FILE = "@file"
-"""The `use` of a request for a file that is stored unchanged. Other names with `@` are non-page requests (a
-sitemap)."""
+"""The `use` of a request for a file that is stored unchanged. Other names that begin with `@` mark requests
+for something other than a page, for example a sitemap."""
 MAX_KEY_CHARS = 500
 """Maximum length of a request's `key`. Keys that gossamer makes begin with `@`."""
 _encode = msgspec.msgpack.Encoder().encode
@@ -30,19 +30,19 @@ class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
     """The stored data of a URL's last visit, for a pass that revisits the URL."""
 
     status: int = 0
-    """0: no response, or no request was made."""
+    """The HTTP status. 0: there was no response, or no request was made."""
     etag: str = ""
     modified: str = ""
-    """Last-Modified, as it was sent."""
+    """The Last-Modified header as it was sent."""
     body: str = ""
-    """XXH3-64 of the body, hex."""
+    """The XXH3-64 hash of the body, in hex."""
     said: str = ""
-    """XXH3-64 of the content that its page record describes, hex."""
+    """The XXH3-64 hash of the content that its page record describes, in hex."""
     error: str = ""
     end: str = ""
-    """The URL to which it redirected."""
+    """The URL to which the page redirected."""
     by: str = ""
-    """Hash of the versions of the site files that read the page, '' without site files."""
+    """A hash of the versions of the site files that read the page, or '' if there were none."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -60,7 +60,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     headers: dict[str, str] | None = None
     body: str | None = None
     use: str | None = None
-    """Name of the page function that parses the page. None: the first whose pattern matches."""
+    """Name of the page function that parses the page. None: the first function whose pattern matches."""
     carry: Any = None
     """A JSON value that is passed to the page function, at most 4 KiB."""
     id: str | None = None
@@ -70,13 +70,13 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     proxy: str | None = None
     rung: str | None = None
     added_at: float | None = None
-    """Seconds since the epoch, as given by the producer."""
+    """When a producer added the request, in seconds since the epoch."""
     known: KnownPage | None = None
     rule: Any = None
-    """For a file: the rule that it must satisfy (`assets.FileRule`)."""
+    """For a request for a file: the rule that the file must satisfy (`assets.FileRule`)."""
     key: str | None = None
-    """Identifies the request on its host in place of its method, URL and body: of several requests with the
-    same key one is made."""
+    """A key that identifies the request on its host instead of its method, URL and body. Of several requests
+    with the same key, only one is made."""
 
 
 EXTRA = (
@@ -100,7 +100,8 @@ _EXTRA = frozenset(EXTRA)
 
 
 def is_infrastructure(request: Request) -> bool:
-    """Returns whether the request is for a non-page (robots.txt, sitemap), which does not count as found."""
+    """Returns whether the request is for something other than a page or file (robots.txt, a sitemap). Such a
+    request does not count as found."""
     return request.use is not None and request.use.startswith("@") and request.use != FILE
 
 
@@ -138,17 +139,17 @@ def pack(request: Request) -> tuple[str, bytes]:
 def make_entry(
     scheme: str, path: str, depth: int, referrer: str | None, extra: dict[str, Any] | None = None
 ) -> bytes:
-    """Returns the stored form of a request from its parts. This is the hot path for the links of a page."""
+    """Returns the stored form of a request, given its parts. This is the hot path for the links of a page."""
     body: tuple[Any, ...] = (path, depth, referrer, extra) if extra else (path, depth, referrer)
     try:
         packed = _encode(body)
-    except UnicodeEncodeError:  # a site function made text with an unpaired surrogate
+    except UnicodeEncodeError:  # a site function produced text with an unpaired surrogate
         packed = _encode(_whole(body))
     return (b"s" if scheme == "https" else b"h") + PLAIN + packed
 
 
 def _whole(value: Any) -> Any:
-    """Returns a value whose texts can be encoded: an unpaired surrogate becomes U+FFFD."""
+    """Makes all texts in a value encodable: an unpaired surrogate becomes U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
@@ -157,8 +158,8 @@ def _whole(value: Any) -> Any:
 
 
 def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
-    """Returns the request of an entry from the queue of `host`. Raises ConfigError if it needs a newer
-    version of gossamer."""
+    """Decodes an entry from the queue of `host` to a request. Raises ConfigError if it needs a newer version
+    of gossamer."""
     scheme = "https" if stored[:1] in b"sS" else "http"
     fields = _decode(stored[3:])
     path, depth, referrer = fields[:3]

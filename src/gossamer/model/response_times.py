@@ -1,16 +1,18 @@
-"""Response times as counts in fixed intervals: their bounds, and the quantiles that follow from the counts."""
+"""Response times are counted in fixed intervals. This module contains the bounds of the intervals, and
+estimates quantiles from the counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 BOUNDS_S = (0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 20, 40, 90, 180)
-"""Upper bounds of the intervals in seconds. The last interval has no bound."""
+"""Upper bounds of the intervals in seconds. The last interval has no upper bound."""
 
 
 def quantile(share: float, counts: Sequence[int]) -> float | None:
-    """Returns the time in seconds within which this share of the requests ended, None without requests. Times
-    are taken as evenly spread within an interval, as by Prometheus' `histogram_quantile`.
+    """Returns the time in seconds within which this share of the requests ended, or None if there were no
+    requests. Assumes that times are evenly spread within an interval, as Prometheus' `histogram_quantile`
+    does.
 
     >>> quantile(0.5, [0, 0, 10])
     0.075

@@ -66,8 +66,8 @@ Follow = None | bool | str | Iterable[str] | Callable[[Any], Iterable[Any]]
 
 
 class Pace(NamedTuple):
-    """The pace of the site's hosts: seconds from start to start, and concurrent requests. A Crawl-delay
-    remains the minimum."""
+    """The pace of the site's hosts: the seconds between the starts of two requests, and the number of
+    concurrent requests. A Crawl-delay in robots.txt remains the minimum."""
 
     delay: float | None = None
     per_host: int | None = None
@@ -85,7 +85,7 @@ class Function(NamedTuple):
     """The error statuses (4xx) of the pages that the function reads. Empty: pages without an error status."""
 
     def reads(self, status: int) -> bool:
-        """Returns whether it reads pages with this status."""
+        """Returns whether the function reads pages with this status."""
         return status in self.statuses if self.statuses else status < 400
 
 
@@ -93,25 +93,27 @@ class Site:
     """A web site. All parameters except the name are optional. Raises ConfigError, which names the file when
     a site file is loaded. A loaded site is immutable.
 
-    - `hosts`: `example.com` (only this host) or `*.example.com`. The default is the hosts of the seeds. Named
-      hosts are in scope with `--scope host` and `domain`, hosts that match `*.` with `domain`.
+    - `hosts`: `example.com` (only this host) or `*.example.com`. The default is the hosts of the seeds. With
+    `--scope host`, only hosts named in full are in scope. With `--scope domain`, hosts that match `*.` are in
+    scope too.
     - `paths`: patterns of URLs (path and query) that belong to the site.
     - `seeds`: URLs, or a function of the arguments that returns them.
-    - `follow`: None (what the page functions yield; without functions all links in scope), True (all links in
-      scope), patterns of links, a function of the page that returns links, or False.
+    - `follow`: which links are followed. None: the URLs that the page functions yield or, if there are no
+    functions, all links in scope. True: all links in scope. False: no links. Otherwise patterns of links, or
+    a function of the page that returns links.
     - `pace`: seconds between the starts of two requests to a host, or a `Pace`.
     - `host_rate`: requests per second to a host, or text such as `30/m`: another word for the delay of `pace`.
     - `headers`: headers that are only sent to the site's hosts.
     - `must_have`: selectors that every good page must match.
-    - `blocks`: patterns of pages that are blocks in addition to the known ones. `!login` excludes a kind or
-      vendor. False: nothing is a block.
+    - `blocks`: patterns that mark a page as a block, in addition to the built-in ones. `!login` excludes a
+    kind or vendor. False: no page counts as a block.
     - `retries`: the wait before each retry (seconds, or text such as `5m`), or "none".
-    - `robots`: False: robots.txt is fetched and its Crawl-delay is kept, but its rules are ignored.
+    - `robots`: if False, robots.txt is fetched and its Crawl-delay is respected, but its rules are ignored.
     - `session`: a `Login` for pages behind a log-in.
     - `sinks`: outputs for the site's items in addition to those of the crawl, in the form of `-o`, or classes
       and objects with a method `write(rows)`.
-    - `steps`: callables `step(item, page)` through which the items go, classes of such callables, or names of
-      installed steps (`gossamer.items.steps`). A step may have `open(context)` and `close()`.
+    - `steps`: callables `step(item, page)` that each item passes through, classes of such callables, or names
+    of installed steps (`gossamer.items.steps`). A step may have `open(context)` and `close()`.
     - `gates`: quality gates for this site, in the form of `--fail-on`.
     - `complete`: a full crawl sees all items of the site. Items that it does not see are marked as gone in
       stores that keep one row per item, at most 20 % of them in one run. Another share: `complete=0.5`.
@@ -130,7 +132,7 @@ class Site:
     - `proxies`: which of the crawl's proxies are used, for example `residential country=de,fr provider=acme
       rotation=session`.
     - `lane`: the lane of the workers of a fleet that serve the site's hosts. `region`: their region.
-    - `types`: media types that the functions parse in addition to text, for example `application/pdf`.
+    - `types`: media types that the functions can parse in addition to text, for example `application/pdf`.
     - `args`: the names and defaults of arguments that `-a name=value` sets. Functions read
       `site.args["name"]`.
     """
@@ -185,7 +187,7 @@ class Site:
             try:
                 return reader(value)
             except (ValueError, TypeError, AttributeError) as error:
-                # a header may be secret as a whole
+                # the whole value of a header may be a secret
                 shown = "..." if word in ("headers", "session") else repr(value)
                 raise ConfigError(mask(f"site {name}: {word}={shown}: {error}")) from None
 
@@ -224,7 +226,7 @@ class Site:
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", value_parsers.flag, robots)
         self.own_sinks: Mapping[str, Any] = MappingProxyType({})
-        """The sinks that are classes or objects, by the output that stands for them in `sinks`."""
+        """The sinks that are classes or objects. The keys are the URLs that stand for them in `sinks`."""
         self.sinks: tuple[str, ...] = read("sinks", self._sinks, sinks)
         self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
         self.gates: tuple[str, ...] = read("gates", _several, gates)
@@ -300,11 +302,11 @@ class Site:
         item: type | None = None,
         status: int | Iterable[int] = (),
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Registers a page function for pages whose URL (path and query) matches the pattern. The first match
-        in the file counts. A function without a pattern gets all other pages. It yields items, requests, or
-        URLs as text. `item`: the class of its items. A dict that it yields is checked and written as that
-        class. `status`: the function reads pages with these error statuses (`status=[404, 410]`), which no
-        other function gets."""
+        """Registers a page function for pages whose URL (path and query) matches the pattern. If several
+        functions match, the first in the file gets the page. A function without a pattern gets all other
+        pages. Page functions yield items, requests, or URLs as text. `item`: the class of the function's
+        items. A dict that the function yields is checked and written as that class. `status`: the function
+        reads pages with these error statuses (`status=[404, 410]`), which no other function gets."""
         if callable(pattern):
             raise ConfigError(f"site {self.name}: write @site.page() above {pattern.__name__}, with brackets")
         try:
@@ -341,8 +343,8 @@ class Site:
         return register
 
     def captcha(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Registers the function that is called for pages that demand a captcha or a proof. It returns
-        headers for another try, or None."""
+        """Registers the function that is called for pages that demand a captcha or another proof. The
+        function returns headers for another try, or None."""
         if self.solver is not None:
             raise ConfigError(f"site {self.name}: two functions are its captcha")
         self.solver = call
@@ -350,21 +352,22 @@ class Site:
 
     def before(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Registers the function that is called with each request just before it is sent, for example to sign
-        it. It gets an `OutgoingRequest` and changes its headers, the query of its URL, or its body."""
+        it. The function gets an `OutgoingRequest`, and may change its headers, the query of its URL, and its
+        body."""
         self.before_function = self._only("before", call, self.before_function)
         return call
 
     def failed(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Registers the function that is called for each URL that failed for good: after its last retry, or
-        with an error status that no function of the site reads. It gets a `FailedVisit`. It yields items and
-        requests like a page function."""
+        """Registers the function that is called for each URL that failed permanently, either after its last
+        retry or with an error status that no function of the site reads. The function gets a `FailedVisit`,
+        and yields items and requests like a page function."""
         self.failed_function = self._only("failed", call, self.failed_function)
         return call
 
     def _only(
         self, name: str, call: Callable[..., Any], known: Callable[..., Any] | None
     ) -> Callable[..., Any]:
-        """Returns a function that is registered once per site. Raises ConfigError."""
+        """Checks a function that can be registered only once per site, and returns it. Raises ConfigError."""
         if known is not None:
             raise ConfigError(f"site {self.name}: it has two functions with @site.{name}")
         if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
@@ -381,8 +384,8 @@ class Site:
         return (*pages, *self.paths, *follow, *(self.blocks if isinstance(self.blocks, tuple) else ()))
 
     def function(self, url: str, use: str | None = None, status: int = 200) -> Function | None:
-        """Returns the function that parses a page: the one that the request names, otherwise the first with a
-        matching pattern. A page with an error status goes to a function for this status."""
+        """Returns the function that parses a page: the one that the request names, or else the first one with
+        a matching pattern. A page with an error status goes to a function for this status."""
         if use is not None and status < 400:
             return next((function for function in self.functions if function.name == use), None)
         path = _path(url)
@@ -404,8 +407,9 @@ class Site:
         return any(patterns.found(own, path, on_timeout=False) for own in self.paths)
 
     def claims(self, host: str) -> int:
-        """Returns how specifically the site names a host, 0 if it does not: an exact host counts more than
-        `*.`, a longer name more than a shorter. A host without a port matches any port."""
+        """Returns how specifically the site names a host, or 0 if it does not name it. An exact host counts
+        more than `*.`, and a longer name counts more than a shorter one. A host without a port matches any
+        port."""
         if host in self.hosts:
             return 1000 + len(host)
         bare = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
@@ -431,8 +435,8 @@ def _several(values: Any) -> tuple[str, ...]:
 
 
 def _complete(value: object) -> float:
-    """Returns the share of the stored items that one run may mark as gone. 0: none, because no run sees all
-    items."""
+    """Returns the share of the stored items that one run may mark as gone. 0: no items are marked, because a
+    run may not see all items."""
     text = str(value)
     try:
         return MAX_GONE_SHARE if value_parsers.flag(text) else 0.0
@@ -511,7 +515,7 @@ def _pace(pace: Pace | float | str | None) -> Pace | None:
     if pace is None:
         return None
     delay, at_once = pace if isinstance(pace, Pace) else (pace, None)
-    if isinstance(delay, float):  # the result of 0.1 + 0.2 has more digits than people write
+    if isinstance(delay, float):  # rounds the result of sums such as 0.1 + 0.2
         delay = round(delay, 6)
     return Pace(
         None if delay is None else value_parsers.seconds(delay),
@@ -559,7 +563,7 @@ def _steps(steps: Any) -> tuple[Callable[..., Any], ...]:
 
 
 def _takes_nothing(step: type) -> None:
-    """Raises TypeError if a class of steps cannot be called without arguments."""
+    """Raises TypeError if a step class cannot be called without arguments."""
     if "__call__" not in dir(step) or step.__call__ is type.__call__:
         raise TypeError(f"the step {step.__name__} has no method __call__(self, item, page)")
     try:
@@ -568,7 +572,7 @@ def _takes_nothing(step: type) -> None:
         raise TypeError(
             f"the step {step.__name__} needs arguments: write steps=[{step.__name__}(...)]"
         ) from None
-    except ValueError:  # a class without a signature, written in C
+    except ValueError:  # the class is written in C and has no signature
         return
 
 

@@ -24,14 +24,15 @@ STATES = (
 
 
 class Summary(msgspec.Struct):
-    """`found == pages + redirected + failed + dead + pending + sum(skipped)` holds at any time."""
+    """The summary of a crawl. At any time, `found == pages + redirected + failed + dead + pending +
+    sum(skipped)`."""
 
     crawl: str
     state: str
     reason: str | None
     started_at: str
     elapsed: float
-    """Seconds of work on the crawl, earlier runs included."""
+    """Seconds of work on the crawl, including earlier runs."""
     found: int
     pages: int
     """Visits that ended with an HTTP response of any status."""
@@ -40,27 +41,27 @@ class Summary(msgspec.Struct):
     succeeded: int
     """Pages with status 2xx or 304."""
     failed: int
-    """Permanent errors that are not dead letters: dropped or canceled URLs."""
+    """URLs that failed permanently and are not dead letters, because they were dropped or canceled."""
     skipped: dict[str, int]
     retried: int
     dead: int
     """Dead letters that wait for a decision."""
     pending: int
     bytes: int
-    """Bytes of bodies as received."""
+    """Total bytes of the bodies as received."""
     pages_per_second: float
     hosts: int
     errors: dict[str, int]
     outputs: list[str]
     new: int = 0
-    """Items that the store did not have before the run. Without a store that keeps items: pages that no
-    earlier pass knew (docs/absence.md)."""
+    """Items that the output's database did not contain before the run. If no database keeps the items: pages
+    that no earlier pass visited (docs/absence.md)."""
     changed: int = 0
-    """Items whose content changed. Without such a store: changed pages of a `--refresh`."""
+    """Items whose content changed. If no database keeps the items: changed pages of a `--refresh`."""
     unchanged: int = 0
     """Items with equal content, and unchanged pages of a `--refresh`. No row was written for them."""
     gone: int = 0
-    """Items marked as gone. Without a store that keeps items: known pages that now answer 404 or 410."""
+    """Items marked as gone. If no database keeps the items: known pages that now answer 404 or 410."""
     refused: int = 0
     """Rows that a store refused (refused.jsonl in the crawl's folder)."""
     files: int = 0
@@ -72,8 +73,8 @@ class Summary(msgspec.Struct):
     refused_kinds: list[str] = []
     """Kinds for which a store refused every row of the run."""
     duplicates: dict[str, int] = {}
-    """Pages equal to another (`exact`) or nearly equal (`near`). `unkept`: pages that started a group when
-    the index was full."""
+    """Pages that equal another page (`exact`) or nearly equal one (`near`). `unkept`: pages that started a
+    group when the index was full."""
     counters: dict[str, int] = {}
     """The counters of page functions and steps (`page.count`)."""
     sites: dict[str, Quality] = {}
@@ -114,7 +115,7 @@ class Summary(msgspec.Struct):
         return f"<table>{''.join(rows)}</table>"
 
     def of_site(self, name: str) -> Summary:
-        """Returns the summary with only one of its sites."""
+        """Returns a copy of the summary that contains only one of its sites."""
         return msgspec.structs.replace(self, sites={name: self.sites[name]})
 
 

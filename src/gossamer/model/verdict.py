@@ -1,4 +1,5 @@
-"""A verdict: how a claim ends. One pure function decides it, and the frontier records it."""
+"""A verdict: the decision how a claim ends. A pure function makes the decision, and the frontier records
+it."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class ClaimEnd(StrEnum):
     DEAD = "x", "dead"
     """The visit failed and no retry is left. The request becomes a dead letter."""
     REFUSED = "k", "skipped"
-    """The gate refused the URL before any request."""
+    """The URL was refused before any request, for example because of robots.txt."""
     REQUEUED = "b", "later"
     """The URL was not tried. It returns to the front of its queue."""
 
@@ -46,7 +47,7 @@ class HostHealth(StrEnum):
     BLOCKED = "b"
     FAULT = "f"
     REPEATED_FAULT = "e"
-    """A fault of a URL that failed before. It does not count again."""
+    """A fault of a URL that failed before. It is not counted again."""
     LAST_FAULT = "d"
     """A fault after which the host may be given up."""
 
@@ -88,15 +89,16 @@ ERRORS = (
 
 
 class Done(msgspec.Struct, frozen=True):
-    """The visit gave a page. `error` names a problem as data (http-4xx, parse), or is None."""
+    """The visit fetched a page. `error` is a problem with the page that is only recorded (http-4xx, parse),
+    or None."""
 
     error: str | None = None
     end: ClassVar[ClaimEnd] = ClaimEnd.DONE
 
 
 class Redirected(msgspec.Struct, frozen=True):
-    """The visit gave a redirect. `target`: its child in fetch form. `again`: a cookie bounce to the same
-    URL."""
+    """The response was a redirect. `target`: the new URL in the form that is fetched. `again`: whether it
+    redirects to the same URL after setting a cookie."""
 
     target: str
     again: bool = False
@@ -104,19 +106,19 @@ class Redirected(msgspec.Struct, frozen=True):
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """Try again later. If no retry is left, the request becomes a dead letter with this reason (a word of
-    ERRORS)."""
+    """The visit is tried again later. If no retry is left, the request becomes a dead letter with this reason
+    (a word of ERRORS)."""
 
     reason: str
     detail: str = ""
     after: float = 0.0
-    """Seconds that the server asked for (Retry-After). They apply to the whole host."""
+    """The wait in seconds that the server requested (Retry-After). It applies to the whole host."""
     end: ClassVar[ClaimEnd] = ClaimEnd.RETRY
 
 
 class Drop(msgspec.Struct, frozen=True):
-    """Never try again. `skip`: a word of SKIPS, for a URL that is not wanted. Otherwise `error`, a word of
-    ERRORS, for a dead letter."""
+    """The URL is never tried again. Either `skip` is set (a word of SKIPS) because the URL is not wanted, or
+    `error` (a word of ERRORS) because the request becomes a dead letter."""
 
     skip: str | None = None
     error: str | None = None

@@ -1,4 +1,5 @@
-"""A visit: the complete record of one claim's processing, with the claim, the rows and the attempts."""
+"""A visit: the complete record of how one claim was processed, including the claim, the rows and the
+attempts."""
 
 from __future__ import annotations
 
@@ -22,32 +23,35 @@ class Claim(msgspec.Struct):
     host: str
     request: Request
     kind: str = "page"
-    """`page`, `robots` (fetch the origin's robots.txt), or `gate` (only check robots.txt; at most one claim
-    of the batch is visited)."""
+    """`page`: visit the URL. `robots`: fetch the origin's robots.txt. `gate`: only check the URL against
+    robots.txt. At most one gate claim of a batch is also visited."""
     attempt: int = 0
-    """How often this request was tried before and failed."""
+    """How often this request has been tried and has failed."""
     crashes: int = 0
     robots: int = 0
-    """The version of the origin's robots rules. 0: not requested yet. Negative: nothing may be fetched
-    (`politeness.closed`). For a robots claim: how often fetching robots.txt failed."""
+    """The version of the origin's robots rules. 0: not requested yet. Negative: no page may be fetched, for
+    the reason in `politeness.robots_access.CLOSED`. For a robots claim: how often fetching robots.txt has
+    failed."""
     pace: str = ""
     """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0
-    """Seconds between starts at the host when the claim was made."""
+    """Seconds between the starts of two requests to the host, as of the time of the claim."""
     floor: float = 0.0
-    """The host's Crawl-delay or 1 / Request-rate in seconds: the minimum delay, regardless of its pace."""
+    """The minimum delay of the host, regardless of its pace: its Crawl-delay or 1 / Request-rate, in
+    seconds."""
     rate: float | None = None
     """The delay in seconds that an operator fixed for the host."""
     vouchers: int = 0
     """Number of domains in good standing that link to a discovered host. 0 for a seed's host."""
     again: bool = False
-    """Whether a visited page is only read again, because a shorter path to it was found (`worker.min_depth`).
+    """Whether the page was visited before and is only read again, because a shorter path to it was found
+    (`worker.min_depth`).
     """
     trouble: str = ""
     """The state of the host's circuit breaker, '' if it is healthy (`politeness.breaker.HostTrouble.of`)."""
     strange: str = ""
-    """Why this version of gossamer cannot make the request: a newer version wrote it. The claim is requeued,
-    and this worker stops working on the crawl."""
+    """An error message if a newer version of gossamer wrote the request, so that this version cannot make it.
+    The claim is then requeued, and this worker stops working on the crawl."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):
@@ -86,7 +90,7 @@ ASIDE = "!aside"
 
 
 class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a stored page was requested and fetched: what a site function receives besides the page."""
+    """How a stored page was requested and fetched. A site function receives this in addition to the page."""
 
     method: str = "GET"
     body: str | None = None
@@ -103,7 +107,7 @@ class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Raw(msgspec.Struct):
-    """A response as it was received, for outputs that keep whole pages. `at`: start of the request, in
+    """A response as it was received, for outputs that store whole pages. `at`: the start of the request, in
     seconds since the epoch."""
 
     url: str
@@ -114,7 +118,7 @@ class Raw(msgspec.Struct):
     asked: RequestContext
     address: str | None = None
     cut: bool = False
-    """Whether the body was longer than what was kept."""
+    """Whether the body was longer than the part that is kept."""
     packed: Any = None
     """The row, already encoded by an output (`interfaces.Packs`)."""
 
@@ -136,7 +140,7 @@ class Edge(msgspec.Struct):
 
 
 LINK, LINKS = "page_link", "@link"
-"""Kinds of link rows: of a table, and of files that contain only links."""
+"""The kinds of link rows: the first is for tables, the second for files that contain only links."""
 
 
 class Row(msgspec.Struct):
@@ -147,14 +151,15 @@ class Row(msgspec.Struct):
     key: str
     data: PageRecord | dict[str, Any] | Raw | Edge
     run: str = ""
-    """The run that saw the item, if its site declares that each run sees all items (`complete=True`)."""
+    """The run that saw the item. It is set only if the item's site declares that each run sees all items
+    (`complete=True`)."""
     sketch: Sketch | None = None
-    """The sketch of its content, if near-duplicates are marked."""
+    """The sketch of the row's content, if near-duplicates are marked."""
     once: bool = False
     """Whether the row is dropped if another row is equal or nearly equal."""
     lacks: tuple[str, ...] = ()
-    """Fields without a value, although nearly all items of the last good runs have one. Stores that keep
-    items receive the row when the run is judged."""
+    """Fields that have no value, although nearly all items of the last good runs have one. Databases that
+    keep items receive such a row only at the end of the run (`model.absence`)."""
     needs: dict[str, Any] | None = None
     """For a page record: the fields of its request besides URL, depth and referrer (`KnownLine.needs`)."""
     page: Page | None = None
@@ -162,11 +167,12 @@ class Row(msgspec.Struct):
 
 
 RAW = "@raw"
-"""The kind of rows that only outputs of whole pages receive."""
+"""The kind of rows that only outputs of whole pages receive (`Raw`)."""
 
 
 class Attempt(msgspec.Struct, omit_defaults=True):
-    """One request, a line of attempts.jsonl (docs/records.md). Secrets are masked before the line is made."""
+    """One request, written as a line of attempts.jsonl (docs/records.md). Secrets are masked before the line
+    is made."""
 
     ts: str
     crawl: str
@@ -198,7 +204,8 @@ class Attempt(msgspec.Struct, omit_defaults=True):
 
 
 class KnownLine(msgspec.Struct, omit_defaults=True):
-    """The stored data of a visit for a later pass: a line of known.jsonl with the request and its result."""
+    """The stored data of a visit, for use by a later pass: a line of known.jsonl with the request and its
+    result."""
 
     url: str
     """The URL that was requested first, before any redirect."""
@@ -208,20 +215,20 @@ class KnownLine(msgspec.Struct, omit_defaults=True):
     depth: int = 0
     referrer: str | None = None
     needs: dict[str, Any] = {}
-    """The other fields of its request."""
+    """The fields of its request besides URL, depth and referrer."""
 
 
 Group = tuple[int, str, int, str, str, str]
-"""Links of one host: bucket, host, level (priority), lane, flags (`add.lua`), voucher (registered domain or
-'')."""
+"""Identifies a group of links to one host: bucket, host, level (priority), lane, flags (`add.lua`), and
+voucher (a registered domain or '')."""
 Adds = dict[Group, list[Any]]
-"""For each group, the links in a flat list `hi, lo, entry, hi, lo, entry, ...` (halves of the fingerprint,
-`request.make_entry`)."""
+"""For each group, its links as a flat list `hi, lo, entry, hi, lo, entry, ...`. `hi` and `lo` are the halves
+of the URL's fingerprint, and `entry` comes from `request.make_entry`."""
 
 
 class Claimed(msgspec.Struct):
-    """The result of claiming from a bucket. `next_at`: when the next host is ready (ms of the store's time;
-    -1: no host waits). `limit`: the limit that was reached (pages, bytes), or ''."""
+    """The result of claiming from a bucket. `next_at`: when the next host is ready, in ms of the store's
+    time, or -1 if no host waits. `limit`: the limit that was reached (pages, bytes), or ''."""
 
     now: int
     next_at: int
@@ -260,7 +267,8 @@ class ClaimOrder(NamedTuple):
 
 
 class Settle(msgspec.Struct):
-    """How one claim ends. `end` is None for a robots claim that the gate has settled already. Times in milliseconds."""
+    """How one claim ends. `end` is None for a robots claim that the robots gate has already settled. Times
+    are in milliseconds."""
 
     token: int
     end: ClaimEnd | None
@@ -275,15 +283,15 @@ class Settle(msgspec.Struct):
     health: HostHealth = HostHealth.UNKNOWN
     """What the visit shows about the host (`politeness.breaker`)."""
     final: bool = False
-    """Whether the failure concerns the name itself: a DNS server answered that it does not exist."""
+    """Whether the visit failed because the host name does not exist, as a DNS server answered."""
     mark: int | None = None
-    """Fingerprint of the URL if depths are kept. The URL was visited at `depth`."""
+    """The fingerprint of the URL, if depths are stored. `depth` is the depth at which the URL was visited."""
     depth: int = 0
 
 
 class Commit(NamedTuple):
-    """Claims of one bucket that end together, with their counts, links (of any bucket) and file lengths
-    (path, committed, new). `hosts`: bytes received per host."""
+    """Claims of one bucket that are settled together, with their counts, their links (to any bucket) and file
+    lengths (path, committed length, new length). `hosts`: the bytes received per host."""
 
     bucket: int
     settles: Sequence[Settle]
@@ -292,44 +300,46 @@ class Commit(NamedTuple):
     files: Sequence[tuple[str, int, int]] = ()
     hosts: Mapping[str, int] = {}
     totals: Mapping[str, int] = {}
-    """Changes to totals of all crawls (`worker.visit_totals`)."""
+    """Changes to the totals over all crawls (`worker.visit_totals`)."""
 
 
 class Visit(msgspec.Struct):
-    """The record of one claim's processing while it waits for its commit: how the claim ends, its rows and
-    attempts."""
+    """The record of how one claim was processed: how the claim ends, its rows and its attempts. The visit
+    exists until it is committed."""
 
     claim: Claim
     settle: Settle
     began: float = 0.0
-    """Monotonic time at which the request began, 0 if no request was made."""
+    """The monotonic time at which the request began, or 0 if no request was made."""
     put_at: float = 0.0
-    """Monotonic time at which the visit was given to the committer."""
+    """The monotonic time at which the visit was passed to the committer."""
     rows: list[Row] = []
     attempts: list[Attempt] = []
     seen: KnownLine | None = None
     counts: dict[str, int] = {}
     """Changes to the crawl's counts."""
     is_page: bool = False
-    """Whether the visit gave a page of the crawl. False, for example, for a sitemap or a redirect."""
+    """Whether the visit fetched a page of the crawl. False, for example, for a sitemap or a redirect."""
     is_read: bool = False
-    """Whether the links of its response were taken."""
+    """Whether the links of the response were extracted."""
     error: str = ""
-    """The error of its page, '' for none."""
+    """The error of the visit's page, or '' if there is none."""
     adds: Adds = {}
     size: int = 0
-    """Approximate bytes in memory."""
+    """The approximate size of the visit in memory, in bytes."""
     elapsed: float = 0.0
-    """Seconds from the start of its request to the last byte."""
+    """Seconds from the start of the request to the last byte of the response."""
     gone: str = ""
-    """When the page was found gone (404, 410), RFC 3339. Items of the page are then marked as deleted."""
+    """The time (RFC 3339) at which the page turned out to be gone (404, 410). If it is set, the items of the
+    page are marked as deleted."""
     later: Callable[[Visit], None] | None = None
-    """Adds the files of the items that remain among the visit's rows, once they are known."""
+    """Called when it is known which items remain among the visit's rows. Adds the files of these items."""
     stop: str = ""
-    """Why the visit ends the crawl. '' if it does not."""
+    """The reason why the visit stops the crawl, or '' if it does not."""
 
     def ends(self, now: float) -> Settle:
-        """Returns its settle with `since` as of `now` (monotonic)."""
+        """Returns the settle record of this visit. Sets its `since` to the time from the start of the request
+        until `now` (monotonic)."""
         if self.began:
             self.settle.since = max(0, round((now - self.began) * 1000))
         return self.settle

@@ -1,5 +1,5 @@
-"""Delivers notifications of alerts: to a webhook (Standard Webhooks), to Slack and what takes its form, by mail,
-and to a command. Every address passes the egress guard."""
+"""Delivers notifications of alerts: to a webhook (Standard Webhooks), to Slack or a compatible service, by
+mail, and to a command. Every address is checked by the egress guard."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ RUNBOOKS = "https://gossamer.readthedocs.io/operations/#"
 
 
 class Receiver(Protocol):
-    """One receiver. `name` is its address without secrets."""
+    """One receiver of notifications. `name` is its address without secrets."""
 
     name: str
 
     async def send(self, alerts: Sequence[Alert], suppressed: int) -> None:
-        """Sends a notification. `suppressed`: notifications that were left out today. Raises DeliveryError."""
+        """Sends a notification. `suppressed`: the number of notifications that were not sent today. Raises
+        DeliveryError."""
 
 
 class _Target(NamedTuple):
@@ -45,7 +46,7 @@ class _Target(NamedTuple):
 
 
 def receivers_of(texts: Sequence[str], allow_private: Sequence[str] = ()) -> list[Receiver]:
-    """Returns the receivers of the setting `alerts`. Raises ConfigError with the entry that is not valid."""
+    """Returns the receivers of the setting `alerts`. Raises ConfigError, which contains the invalid entry."""
     return [_receiver(text, allow_private) for text in texts]
 
 
@@ -67,7 +68,7 @@ def _receiver(text: str, allow: Sequence[str]) -> Receiver:
 
 
 def payload(alerts: Sequence[Alert], suppressed: int = 0) -> dict[str, Any]:
-    """Returns what a webhook and a command get (docs/alerts.md)."""
+    """Returns the JSON value that is sent to a webhook or a command (docs/alerts.md)."""
     return {
         "version": 1,
         "status": "firing" if any(one.state == "firing" for one in alerts) else "resolved",
@@ -89,7 +90,7 @@ def payload(alerts: Sequence[Alert], suppressed: int = 0) -> dict[str, Any]:
 
 
 def lines(alerts: Sequence[Alert], suppressed: int = 0) -> list[str]:
-    """Returns a notification for people, one line for each alert."""
+    """Returns a notification as readable text, with one line for each alert."""
     found = [safe_text(f"{one.state.upper()} {one.severity}: {one.text} ({one.key})") for one in alerts]
     return [
         *found,
@@ -142,7 +143,7 @@ class _Post:
 
 async def checked(host: str, port: int, allow: Sequence[Any], name: str) -> tuple[str, ...]:
     """Returns the addresses of a host that the egress guard permits. Raises DeliveryError."""
-    # as a seed: an address that the user typed is allowed for itself
+    # the host counts as a seed, because the user typed its address: a seed's address is allowed for the seed
     resolver = Resolver(allow, [f"{host}:{port}"])
     try:
         found = await resolver.resolve(f"{host}:{port}")
@@ -155,7 +156,8 @@ async def checked(host: str, port: int, allow: Sequence[Any], name: str) -> tupl
 
 
 class WebhookReceiver:
-    """A webhook. `?secret=` signs the requests according to Standard Webhooks; it is not sent."""
+    """A webhook. The parameter `secret` of its URL signs the requests according to Standard Webhooks, and is
+    not sent."""
 
     def __init__(self, url: str, allow: Sequence[str]) -> None:
         base, _, query = url.partition("?")
@@ -206,7 +208,7 @@ class SlackReceiver:
 
 class MailReceiver:
     """Mail through an SMTP server: `mailto:ADDRESS?smtp=smtp://USER:PASSWORD@HOST:PORT&from=ADDRESS`. `smtps`
-    is TLS from the start; `smtp` uses STARTTLS if the server has it."""
+    uses TLS from the start. `smtp` uses STARTTLS if the server supports it."""
 
     def __init__(self, url: str, allow: Sequence[str]) -> None:
         address, _, query = url.removeprefix("mailto:").partition("?")

@@ -1,8 +1,8 @@
-"""The alert rules: what each watches, when it fires and clears, and the same rule in Prometheus' language.
+"""The alert rules: what each rule watches, when it fires and clears, and the same rule in PromQL.
 
 A reading is bad when it is high. A rule fires when a reading is above `fire` for `for_s` seconds, and clears when
-it is at most `clear`, so that a reading near the limit does not fire again and again. Rules over a time look at
-the growth of totals within `window_s`.
+it is at most `clear`, so that a reading near the limit does not fire again and again. Some rules read how
+much totals have grown within the last `window_s` seconds.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from gossamer.observability.snapshot import Snapshot
 
 Labels = tuple[tuple[str, str], ...]
 MIN_REQUESTS = 20
-"""Minimum number of requests of a share that is judged."""
+"""A share is only calculated from at least this many requests."""
 DEAD_SHARE = 0.02
 
 
 class History:
-    """The last snapshots, for rules over a time."""
+    """The last snapshots, for rules that read the growth within a window."""
 
     def __init__(self, seconds: float) -> None:
         self._length, self._looks = seconds, deque[Snapshot]()
 
     def add(self, found: Snapshot) -> None:
-        """Adds a snapshot and drops those that no rule needs any more."""
+        """Adds a snapshot, and drops those that no rule needs any longer."""
         self._looks.append(found)
         while len(self._looks) > 2 and self._looks[1].now <= found.now - self._length:
             self._looks.popleft()
@@ -65,26 +65,28 @@ class History:
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule. `read` yields the labels and the value of each reading."""
+    """One alert rule."""
 
     name: str
     text: str
-    """What it means. `{label}` and `{value}` are replaced."""
+    """The message of an alert. `{value}` is replaced by the value of the reading, and the name of a label in
+    braces by the value of the label."""
     expr: str
-    """The same rule in PromQL; `{fire}` and `{window}` are replaced."""
+    """The same rule in PromQL. `{fire}` and `{window}` are replaced."""
     read: Callable[[History, float], Iterator[tuple[Labels, float]]]
-    """Called with the history and the window in seconds."""
+    """Called with the history and the window in seconds. Yields the labels and the value of each reading."""
     fire: float = 0.0
     clear: float = 0.0
     for_s: float = 0.0
     window_s: float = 900.0
     severity: str = "warn"
-    """`page`: somebody must act now. `warn`: during the day."""
+    """`page`: somebody must act now. `warn`: somebody must act within the day."""
     enabled: bool = True
 
 
 def _shares(found: Mapping[str, int], what: str, bad: Callable[[str], bool]) -> dict[str, tuple[int, int]]:
-    """Returns (bad, all) by the first label of the totals `WHAT|LABEL|RESULT`."""
+    """Sums the totals `WHAT|LABEL|RESULT`. Returns for each LABEL the sum over bad results and the sum over
+    all results."""
     sums: dict[str, tuple[int, int]] = {}
     for name, n in found.items():
         first, *labels = name.split("|")
@@ -356,7 +358,8 @@ RULES: tuple[Rule, ...] = (
         for_s=30,
     ),
 )
-"""All rules. `GossamerStoreDown` has no reading: without the store there is no snapshot."""
+"""All rules. `GossamerStoreDown` yields no readings, because no snapshot can be taken while the store is
+down."""
 SHARES = (
     "ErrorsHigh",
     "DomainBlocked",
@@ -380,7 +383,7 @@ def text_of(rule: Rule, labels: Labels, value: float) -> str:
 
 
 class AlertSettings(NamedTuple):
-    """The contents of a file of rules. Times in seconds."""
+    """The contents of a file of rules. Times are in seconds."""
 
     rules: tuple[Rule, ...] = RULES
     interval: float = 15.0
@@ -388,12 +391,12 @@ class AlertSettings(NamedTuple):
     repeat: float = 4 * 3600.0
     max_per_day: int = 50
     quiet_hours: tuple[int, int] | None = None
-    """First and last minute of the day in which only `page` alerts are sent."""
+    """The period in which only `page` alerts are sent: its first and last minute, counted from midnight."""
     zone: str = "UTC"
 
     @property
     def longest(self) -> float:
-        """The longest window of a rule."""
+        """The longest window that any rule uses."""
         return max(rule.window_s for rule in self.rules)
 
 
@@ -403,7 +406,7 @@ _NAMES = {rule.name: rule for rule in RULES}
 
 
 def read_alert_settings(path: str | None) -> AlertSettings:
-    """Reads a file of rules (docs/alerts.md). Raises ConfigError with the line of the fault."""
+    """Reads a file of rules (docs/alerts.md). Raises ConfigError, which contains the line of the error."""
     if path is None:
         return AlertSettings()
     try:
@@ -411,7 +414,7 @@ def read_alert_settings(path: str | None) -> AlertSettings:
         told = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"alert_rules {path}: {getattr(error, 'strerror', None) or error}") from None
-    except tomllib.TOMLDecodeError as error:  # it names the line and the column
+    except tomllib.TOMLDecodeError as error:  # the message contains the line and the column
         where = "" if "line" in str(error) else f"line {len(text.splitlines())}: "
         raise ConfigError(f"alert_rules {path}: {where}{error}") from None
     try:

@@ -1,5 +1,5 @@
-"""The state of each alert: pending, firing or resolved. Every process that evaluates alerts shares the states in
-the store, so that a restart neither repeats nor forgets a notification."""
+"""The state of each alert: pending, firing or resolved. All processes that evaluate alerts share these states
+in the store, so that a restart neither repeats nor forgets a notification."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ STALE_S = 86_400.0
 
 
 class Alert(msgspec.Struct, kw_only=True):
-    """One alert: a rule and the labels of one of its readings. Times in seconds since the epoch, by the store's
-    clock."""
+    """One alert: a rule and the labels of one of its readings. Times are in seconds since the epoch, by the
+    store's clock."""
 
     rule: str
     labels: Labels
     severity: str
     state: str
-    """`pending`: bad, but not for long enough. `firing`. `resolved`."""
+    """`pending`: the reading is bad, but not for long enough to fire. Otherwise `firing` or `resolved`."""
     since: float
-    """When it became bad, or good again."""
+    """When the reading became bad or, if the alert is resolved, good again."""
     value: float
     text: str
     unsent: list[str] = []
-    """The receivers that do not know this state yet."""
+    """The receivers that have not been notified of this state yet."""
     knows: list[str] = []
-    """The receivers that know that it fires."""
+    """The receivers that have been notified that the alert fires."""
     sent: float = 0.0
     """The time of the last notification."""
 
     @property
     def key(self) -> str:
-        """Its name in the store: `RULE{label=value,...}`."""
+        """The alert's name in the store: `RULE{label=value,...}`."""
         return alert_key(self.rule, self.labels)
 
 
@@ -54,8 +54,8 @@ def alert_key(rule: str, labels: Labels) -> str:
 def evaluate(
     settings: AlertSettings, known: dict[str, Alert], history: History, receivers: list[str], now: float
 ) -> dict[str, Alert | None]:
-    """Judges all readings of the last snapshot. Returns the alerts that changed; None for one that ended before
-    it fired."""
+    """Evaluates all readings of the last snapshot. Returns the alerts that changed, by name. The value None
+    means that the alert is deleted."""
     changed: dict[str, Alert | None] = {}
     seen: set[str] = set()
     for rule in settings.rules:
@@ -72,7 +72,7 @@ def evaluate(
             continue
         if alert.state == "pending":
             changed[key] = None
-        elif alert.state == "firing":  # what it was about does not exist any more
+        elif alert.state == "firing":  # the crawl, worker or host that it was about no longer exists
             changed[key] = _resolved(alert, receivers, now)
         elif now - alert.since > STALE_S:
             changed[key] = None
@@ -87,7 +87,7 @@ def store_down(rule: Rule, known: Alert | None, receivers: list[str], now: float
 def _next(
     rule: Rule, labels: Labels, value: float, known: Alert | None, receivers: list[str], now: float
 ) -> Alert | None:
-    """Returns the alert after a reading. It is the same object if nothing changed."""
+    """Returns the alert as it is after a reading. If nothing changed, returns the same object."""
     going = known is not None and known.state in ("pending", "firing")
     bad = value > (rule.clear if known is not None and known.state == "firing" else rule.fire)
     if not bad:
@@ -115,7 +115,7 @@ def _next(
 
 
 def _resolved(alert: Alert, receivers: list[str], now: float) -> Alert:
-    """Returns a resolved alert. Only receivers that know that it fired are told."""
+    """Returns the alert as resolved. Only receivers that were notified that it fired are notified now."""
     told = [one for one in receivers if one in alert.knows]
     return msgspec.structs.replace(alert, state="resolved", since=now, unsent=told)
 
@@ -127,7 +127,7 @@ class AlertStates:
         self._store = store
 
     async def load(self) -> dict[str, Alert]:
-        """Returns all alerts by name. Skips those that a newer version wrote."""
+        """Returns all alerts by name. Skips those that this version cannot read."""
         found = await self._do(self._store.client.hgetall(keys.ALERTS))
         alerts = {}
         for name, raw in found.items():
@@ -149,7 +149,7 @@ class AlertStates:
             await self._store.guard(pipe.execute())
 
     async def mutes(self, now: float) -> dict[str, float]:
-        """Returns the patterns that are muted, with the time until which they are."""
+        """Returns the patterns that are muted, and the time at which each mute ends."""
         found = await self._do(self._store.client.hgetall(keys.MUTES))
         return {name.decode(): float(until) for name, until in found.items() if float(until) > now}
 

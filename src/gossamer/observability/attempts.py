@@ -1,7 +1,7 @@
 """Writes the attempts log (one JSON line per request) and the log of known pages. All processes of a crawl
 share these files.
 
-Lines are written before the claims are settled, so each line is written at least once. After a kill, a
+Lines are written before the claims are settled, so each line is written at least once, and after a kill a
 request may have two lines. The file survives a kill of any process. After a power failure the last lines may
 be missing, because the file is not synced to disk.
 """
@@ -26,7 +26,7 @@ _STEP_BYTES = 64 * 1024
 
 class AttemptsLog:
     """A writer that appends whole lines to the file at `path`. Several processes may have the same file open.
-    `mode` is the permission bits of a new file."""
+    `mode`: the permission bits of a new file."""
 
     def __init__(self, path: str | os.PathLike[str], mode: int = 0o666) -> None:
         self.path, self._mode = Path(path), mode
@@ -34,8 +34,8 @@ class AttemptsLog:
         self._lines = msgspec.json.Encoder().encode_lines
 
     def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None:
-        """Appends a batch of lines. Raises SinkError, DiskFull or SinkAway. After the last two, the file
-        contains no line of the batch."""
+        """Appends a batch of lines. Raises SinkError, DiskFull or SinkAway. After DiskFull or SinkAway, the
+        file contains no line of the batch."""
         if not lines:
             return
         data = self._lines(lines)

@@ -1,5 +1,5 @@
-"""What a crawl does now: its rates in the last minutes, the age of its last page, its response times, and why
-nothing moves."""
+"""The current figures of a crawl: its rates in the last minutes, the age of its last page, its response
+times, and the reason if it gets no pages."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ class ResponseTimes(msgspec.Struct, frozen=True):
 
 
 class Current(msgspec.Struct, frozen=True):
-    """What a crawl does now."""
+    """The current figures of a crawl."""
 
     pages: tuple[float, float]
     """Pages per second in the last minute and in the last ten minutes."""
     requests: tuple[float, float]
-    """The same for requests."""
+    """Requests per second in the last minute and in the last ten minutes."""
     last_page_age: float | None
     """Seconds since the last page, None before the first page."""
     response: ResponseTimes | None
-    """None before the first request."""
+    """The response times, or None before the first request."""
     idle: Idle | None
-    """Why no page came in the last QUIET_S seconds. None if one came, or if the crawl ended."""
+    """The reason why the crawl got no page in the last QUIET_S seconds. None if it got one, or if it has
+    ended."""
     lanes: Sequence[LaneRate] = ()
-    """Pages per second by the lanes and the region of the workers, for a running crawl of a fleet whose workers
-    have other lanes than `http` or a region."""
+    """Pages per second by the lanes and the region of the workers. Set only for a running crawl of a fleet,
+    and without the workers that serve only the lane `http` and have no region."""
 
     def plain(self) -> dict[str, Any]:
         """Returns the values as `status --json` prints them."""
@@ -62,8 +63,8 @@ def _windows(rates: tuple[float, float]) -> dict[str, float]:
 
 
 async def current_figures(census: CrawlStatistics, summary: Summary, *, why: bool = True) -> Current:
-    """Returns what a crawl does now. `why`: whether the reason of an idle crawl is looked for, which reads its
-    hosts."""
+    """Returns the current figures of a crawl. `why`: whether to find the reason if the crawl is idle, which
+    requires reading its hosts."""
     record, now = await census.crawls.need(summary.crawl), await census.now()
     (recent,) = await recent_rates(census.store, [record.name], now, [record.started_at])
     age = None if recent.last is None else max(0.0, now - recent.last)
@@ -80,7 +81,7 @@ async def current_figures(census: CrawlStatistics, summary: Summary, *, why: boo
 
 
 async def _response_times(census: CrawlStatistics, name: str) -> ResponseTimes | None:
-    """Returns the response times of all collectors together."""
+    """Returns the response times over all collectors."""
     counts = await crawl_counts(census.store, name)
     intervals, tenths = [0] * (len(BOUNDS_S) + 1), 0
     for field, n in counts.items():

@@ -14,8 +14,8 @@ _HOME = b'<!doctype html><title>gossamer</title><a href="/metrics">metrics</a>\n
 
 
 class MetricsServer:
-    """Serves `/metrics` and `/healthz`. `page` returns the metrics; it is called in the server's threads.
-    `port` is 0 for any free port."""
+    """Serves `/metrics` and `/healthz`. `page` returns the metrics, and is called in the server's threads. If
+    `port` is 0, any free port is used."""
 
     def __init__(self, bind: str, port: int, page: Callable[[], str]) -> None:
         """Raises ConfigError if the address cannot be used."""
@@ -31,11 +31,11 @@ class MetricsServer:
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
 
     def start(self) -> None:
-        """Starts to serve."""
+        """Starts the server."""
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the server."""
+        """Stops the server."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -67,6 +67,6 @@ def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Logs nothing: a scrape every few seconds is no event."""
+            """Logs nothing, because a scrape every few seconds is not worth an event."""
 
     return Handler

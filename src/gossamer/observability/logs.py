@@ -1,9 +1,9 @@
-"""The log of a process: one event a line, as JSON or as readable text, on stderr.
+"""The log of a process on stderr: one event per line, as JSON or as readable text.
 
 Everything that the process writes to stderr goes through one formatter: its events, the records of `logging`
 (of Celery, of libraries, of site files), and plain lines. Each line has the fields of FIELDS that apply.
-Secrets are masked last. Texts from outside lose their control characters and are cut at MAX_TEXT characters.
-Equal lines are counted instead of repeated.
+Secrets are masked in every text. Control characters are removed from texts, which are then cut at MAX_TEXT
+characters. Equal lines are counted instead of repeated.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ EVENTS: Final[dict[str, int]] = {
     "message": logging.INFO,
     "repeated": logging.INFO,
 }
-"""All events with their levels. Records of `logging` in lower packages name theirs by `extra={"event": ...}`. `message`
-is any other line; `repeated` counts equal lines."""
+"""All events with their levels. Lower packages log through `logging` and name the event by `extra={"event":
+...}`. `message` is any other line. `repeated` contains the count of equal lines."""
 FIELDS: Final = (
     *(
         "ts",
@@ -70,7 +70,7 @@ FIELDS: Final = (
     ),
     *("outcome", "ms", "bytes", "block", "error", "text", "logger"),
 )
-"""The fields of a line, in this order. An event may have others, which come after them."""
+"""The fields of a line, in this order. Other fields of an event come after them."""
 MAX_TEXT: Final = 2048
 BURST, WINDOW_S, MAX_KEYS = 20, 60.0, 1000
 """The number of equal lines that are written within WINDOW_S seconds, and the maximum number of different lines
@@ -82,7 +82,7 @@ _BARE = late_pattern(r"[^\s\"'=]+")
 _NUMBER = late_pattern(r"\d+")
 _PREFIX = "gossamer: "
 _SAME = ("crawl", "host", "error", "outcome", "worker", "state")
-"""The fields that are the same in equal lines."""
+"""Two lines of the same event count as equal if these fields are the same."""
 
 _events = logging.getLogger("gossamer.events")
 _events.disabled = True
@@ -96,12 +96,14 @@ def log_event(event: str, **fields: Any) -> None:
 
 
 def logs_events(event: str) -> bool:
-    """Returns whether an event would be written, for callers to whom its fields are costly."""
+    """Returns whether an event would be written. For callers that would need costly work to compute its
+    fields."""
     return not _events.disabled and _events.isEnabledFor(EVENTS[event])
 
 
 def safe_text(text: str) -> str:
-    """Returns a text in one line: without control characters, at most MAX_TEXT characters, secrets masked.
+    """Returns a text as one line without control characters, with masked secrets, and cut to MAX_TEXT
+    characters.
 
     >>> safe_text("a\\x1b[31mb\\n  c")
     'a [31mb   c'
@@ -132,7 +134,7 @@ class EventFormatter(logging.Formatter):
         self._json = form == "json"
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the line, without a line end."""
+        """Returns the line without a line break at its end."""
         fields = {name: value for name, value in fields_of(record).items() if value not in (None, "")}
         if self._json:
             return msgspec.json.encode(fields).decode()
@@ -184,7 +186,7 @@ class LogHandler(logging.Handler):
         self._seen: dict[tuple[Any, ...], list[Any]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes a record, unless too many equal ones were written lately."""
+        """Writes a record, unless too many equal ones were written recently."""
         try:
             for one in self._counted(record):
                 with contextlib.suppress(OSError, ValueError):
@@ -194,7 +196,8 @@ class LogHandler(logging.Handler):
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name in `logging`
-        """Writes that a record could not be formatted. (The usual traceback would be many lines.)"""
+        """Writes a line which says that a record could not be formatted, instead of the usual traceback of
+        many lines."""
         with contextlib.suppress(Exception):
             line = {
                 "level": "error",
@@ -204,13 +207,14 @@ class LogHandler(logging.Handler):
             self.stream.write(json.dumps(line) + "\n")
 
     def close(self) -> None:
-        """Writes the counts that were not written yet."""
+        """Writes the counts of equal lines that were not written yet."""
         for key in list(self._seen):
             self._write_count(key)
         super().close()
 
     def _counted(self, record: logging.LogRecord) -> list[logging.LogRecord]:
-        """Returns the records to write now: this one, and the counts of earlier ones."""
+        """Returns the records to write now: counts of earlier lines that are due and, unless too many equal
+        ones were written, this one."""
         now, key = time.monotonic(), _key_of(record)
         due = [other for other, (since, n, _) in self._seen.items() if now - since >= WINDOW_S and n > BURST]
         counts = [count for other in due if (count := self._count_of(other)) is not None]
@@ -245,7 +249,7 @@ class LogHandler(logging.Handler):
 
 
 def _key_of(record: logging.LogRecord) -> tuple[Any, ...]:
-    """Returns what equal lines have in common. Numbers in texts do not matter."""
+    """Returns a key that is the same for equal lines. It ignores differences between numbers in texts."""
     fields = getattr(record, "fields", None)
     if fields is None:
         return record.name, record.levelno, _NUMBER.sub("0", str(record.msg))[:200]
@@ -256,14 +260,14 @@ def _key_of(record: logging.LogRecord) -> tuple[Any, ...]:
 
 
 class LineStream:
-    """A stand-in for stderr: each line that the program writes becomes an event. Lines that are JSON objects of
-    a child process pass as they are."""
+    """A replacement for stderr that makes each line an event. If a line is already an event in JSON, written
+    by a child process, it is written unchanged except for masked secrets."""
 
     def __init__(self, handler: LogHandler) -> None:
         self._handler, self._rest, self._lock = handler, "", threading.RLock()
 
     def write(self, text: str) -> int:
-        """Takes a part of a line, or lines."""
+        """Accepts part of a line, or one or more lines."""
         with self._lock:
             *lines, self._rest = (self._rest + text).split("\n")
             if len(self._rest) > 4 * MAX_TEXT:
@@ -273,15 +277,15 @@ class LineStream:
         return len(text)
 
     def flush(self) -> None:
-        """Does nothing: whole lines are written at once."""
+        """Does nothing, because whole lines are written at once."""
 
     def close(self) -> None:
-        """Writes a line without an end."""
+        """Writes the last line, even if it has no line break."""
         rest, self._rest = self._rest, ""
         self._line(rest)
 
     def isatty(self) -> bool:
-        """A log is no terminal."""
+        """Returns False, because a log is not a terminal."""
         return False
 
     def fileno(self) -> int:

@@ -1,8 +1,8 @@
 """The metrics of a store: their names, types, labels and meaning, and their values in a snapshot.
 
 Names follow Prometheus: one prefix, base units, `_total` for counters. The number of series is bounded,
-whatever is crawled: labels come from closed lists, at most 50 domains and 50 crawls have series of their own,
-and at most MAX_FIELDS fields of items.
+whatever is crawled. Labels come from closed lists. At most 50 domains, 50 crawls and MAX_FIELDS fields of
+items have series of their own.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from gossamer.observability.snapshot import CrawlNow, Snapshot
 from gossamer.recrawl.freshness import Freshness
 
 MAX_FIELDS = 200
-"""Maximum number of fields of items with a series of their own."""
+"""Maximum number of item fields that have a series of their own."""
 MAX_WORKERS = 500
 
 Sample = tuple[str, tuple[str, ...], float]
-"""The ending of the sample's name (`_bucket`, usually ''), the values of its labels, and its value."""
+"""A sample: the ending of its name (usually '', for example `_bucket`), the values of its labels, and its
+value."""
 
 
 class Metric(NamedTuple):
@@ -31,15 +32,15 @@ class Metric(NamedTuple):
 
     name: str
     kind: str
-    """counter, gauge or histogram."""
+    """`counter`, `gauge` or `histogram`."""
     text: str
     labels: tuple[str, ...]
     read: Callable[[Snapshot], Iterator[Sample]]
 
 
 def _total(what: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Reads totals named `WHAT|LABEL|...`. `known`: labels whose series exist from the beginning, as 0, because
-    Prometheus sees no increase in a series that begins."""
+    """Reads totals named `WHAT|LABEL|...`. `known`: labels whose series start at 0 before anything is
+    counted, because Prometheus sees no increase when a new series appears."""
 
     def read(found: Snapshot) -> Iterator[Sample]:
         counts: dict[tuple[str, ...], int] = {(label,): 0 for label in known}
@@ -56,7 +57,7 @@ def _plain(name: str) -> Callable[[Snapshot], Iterator[Sample]]:
 
 
 def _prefixed(prefix: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Reads totals named `PREFIX` and a word. `known`: as in `_total`."""
+    """Reads totals whose names consist of `prefix` and a word. `known`: as in `_total`."""
 
     def read(found: Snapshot) -> Iterator[Sample]:
         names = {name for name in found.totals if name.startswith(prefix)} | {prefix + word for word in known}
@@ -536,9 +537,11 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 def text_of(found: Snapshot | None) -> str:
-    """Returns the page that Prometheus scrapes, in its text format 0.0.4. None: the store cannot be reached.
+    """Returns the page that Prometheus scrapes, in its text format 0.0.4. `found` is None if the store cannot
+    be reached.
 
-    (A general client library takes 12 ms for 2,500 series, more than half of what a scrape may take.)
+    The page is built without Prometheus' client library, which takes 12 ms for 2,500 series. That is more
+    than half of the time that a scrape may take.
     """
     lines = [
         "# HELP gossamer_up 1 if the store answers.",

@@ -1,5 +1,5 @@
-"""Writes what Prometheus, Alertmanager and Grafana need: alert rules, example settings, dashboards. All of it is
-made from the rules and metrics that gossamer itself uses."""
+"""Generates files for Prometheus, Alertmanager and Grafana: alert rules, example settings and dashboards.
+They are made from the rules and metrics that gossamer itself uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _LABEL = re.compile(r"\{(\w+)\}")
 
 
 def prometheus_files(settings: AlertSettings, scale: float = 1.0) -> dict[str, str]:
-    """Returns the files by name. `scale`: factor for all times of the rules, for tests."""
+    """Returns the contents of the files by name. `scale`: a factor for all times of the rules, used by
+    tests."""
     return {
         "prometheus/gossamer.rules.yml": rules_yaml(settings, scale),
         "prometheus/prometheus.yml": _PROMETHEUS,
@@ -100,7 +101,7 @@ def _json(dashboard: dict[str, Any]) -> str:
 
 
 class _Grid:
-    """Places panels in rows of 24 columns."""
+    """Places the panels of a dashboard in a grid of 24 columns."""
 
     def __init__(self) -> None:
         self.panels: list[dict[str, Any]] = []
@@ -131,7 +132,7 @@ class _Grid:
         width: int = 8,
         stack: bool = False,
     ) -> None:
-        """Adds a panel. `queries`: (PromQL, legend)."""
+        """Adds a panel. `queries`: pairs of a PromQL expression and its legend."""
         if self._x + width > 24:
             self._x, self._y = 0, self._y + 8
         defaults: dict[str, Any] = {"unit": unit}
@@ -194,7 +195,7 @@ def _dashboard(uid: str, title: str, grid: _Grid, crawl: bool = False) -> dict[s
 
 
 def fleet_dashboard() -> dict[str, Any]:
-    """Returns the dashboard of a fleet: is it well, how fast is it, what fails, what does it cost."""
+    """Returns the dashboard of a fleet, which shows its health, its speed, its failures and its cost."""
     g = _Grid()
     g.row("Is it well?")
     ok = 'sum(rate(gossamer_requests_total{outcome=~"ok|http-4xx"}[10m])) / sum(rate(gossamer_requests_total[10m]))'

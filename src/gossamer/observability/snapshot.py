@@ -1,4 +1,4 @@
-"""One look at a store: the totals of all crawls, the crawls under way, lanes, workers, servers, schedules,
+"""A snapshot of a store: the totals of all crawls, the crawls under way, lanes, workers, servers, schedules,
 proxies. The exporter of metrics and the alerts read the same snapshot."""
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_CRAWLS = 50
-"""Maximum number of crawls in a snapshot: those under way first, then those that ended last."""
+"""Maximum number of crawls in a snapshot. Crawls under way come first, then those that ended last."""
 KEPT_ENDED_S = 86_400.0
 """Seconds for which an ended crawl stays in the snapshot."""
 ENDED_CACHE_S = 60.0
-"""Seconds for which the counts of an ended crawl are not read again."""
+"""Seconds for which the counts of an ended crawl are cached."""
 
 
 class LaneNow(msgspec.Struct):
-    """The hosts that wait in one lane and region, of all crawls under way."""
+    """The hosts that wait in one lane and region."""
 
     lane: str
     region: str
     ready: int = 0
-    """Hosts that may start now."""
+    """Number of hosts to which a request may start now."""
     waiting: int = 0
-    """Hosts that may start later."""
+    """Number of hosts to which a request may start only later."""
     oldest: float = 0.0
-    """Seconds for which the first ready host has waited for a worker."""
+    """Seconds for which the ready host that has waited longest has been waiting for a worker."""
 
 
 class CrawlNow(msgspec.Struct):
@@ -54,7 +54,7 @@ class CrawlNow(msgspec.Struct):
     fleet: bool
     started_at: float
     counts: dict[str, int]
-    """The counts of its buckets, added up (`store.keys`)."""
+    """The crawl's counts, summed over its buckets (`store.keys`)."""
     in_flight: int
     recent: RecentRates
     sites: dict[str, Quality]
@@ -64,7 +64,7 @@ class CrawlNow(msgspec.Struct):
     """How fresh its pages are, if it visits them again."""
 
     def count(self, name: str) -> int:
-        """Returns one count, 0 if it is missing."""
+        """Returns one count, or 0 if it is missing."""
         return self.counts.get(name, 0)
 
     @property
@@ -74,12 +74,13 @@ class CrawlNow(msgspec.Struct):
 
     @property
     def pending(self) -> int:
-        """Pages that wait or are being visited."""
+        """Number of pages that wait or are being visited."""
         return self.count("open") - self.count("infra")
 
 
 class ServerNow(NamedTuple):
-    """One server of the store. Sizes in bytes; `most` is 0 without a limit."""
+    """One server of the store. Sizes are in bytes. `most` is the server's memory limit, or 0 if it has
+    none."""
 
     name: str
     memory: int
@@ -91,7 +92,7 @@ class ServerNow(NamedTuple):
 
 
 class ScheduleNow(NamedTuple):
-    """One schedule. Times in seconds since the epoch."""
+    """One schedule. Times are in seconds since the epoch."""
 
     name: str
     paused: bool
@@ -100,7 +101,7 @@ class ScheduleNow(NamedTuple):
 
 
 class Snapshot(msgspec.Struct):
-    """What one look found. Times in seconds since the epoch, by the store's clock."""
+    """The state of a store at one moment. Times are in seconds since the epoch, by the store's clock."""
 
     now: float
     totals: Counter[str]
@@ -110,15 +111,15 @@ class Snapshot(msgspec.Struct):
     servers: list[ServerNow]
     schedules: list[ScheduleNow]
     proxies: dict[tuple[str, str], int]
-    """Proxies by provider and state: up, quarantined, cooling (blocked at a domain)."""
+    """Number of proxies by provider and state: up, quarantined, or cooling (blocked at a domain)."""
     credits: dict[str, int]
     """Credits of each unlocker that were spent or reserved today (UTC)."""
     credits_daily: int | None = None
-    """Maximum credits per day, if this process has that setting."""
+    """The maximum number of credits per day, or None if this process does not have that setting."""
     took: float = 0.0
-    """Seconds that the look took."""
+    """How many seconds it took to read the snapshot."""
     by_name: dict[str, list[tuple[tuple[str, ...], int]]] | None = None
-    """The totals with labels, made when they are needed first."""
+    """The totals that have labels, by the first part of their names. Computed when they are first needed."""
 
     def labelled(self, what: str) -> list[tuple[tuple[str, ...], int]]:
         """Returns the labels and values of the totals `WHAT|LABEL|...`, sorted."""
@@ -132,7 +133,7 @@ class Snapshot(msgspec.Struct):
 
 
 class Observer:
-    """Takes snapshots of a store, and keeps what does not change between them."""
+    """Takes snapshots of a store. Caches the figures of ended crawls between them."""
 
     def __init__(self, store: Store, credits_daily: int | None = None) -> None:
         self._credits_daily = credits_daily
@@ -161,12 +162,12 @@ class Observer:
         )
 
     async def totals(self) -> Counter[str]:
-        """Returns the totals of all buckets, added up."""
+        """Returns the totals, summed over all buckets."""
         return (await self._sums([""]))[0].counts
 
     async def _sums(self, crawls: Sequence[str]) -> list[_Sums]:
-        """Returns the numbers of each crawl in all buckets; '' stands for the totals. Makes one call per crawl
-        and server."""
+        """Returns the numbers of each crawl, summed over all buckets. The name '' stands for the totals.
+        Makes one call per crawl and server."""
         groups = await self._store.by_server()
         calls = [(group[0], (name, *map(keys.tag, group))) for name in crawls for group in groups]
         found = [_Sums() for _ in crawls]
@@ -204,7 +205,7 @@ class Observer:
         return [read[one.name] if one.name in read else self._ended[one.name][1] for one in some]
 
     def _is_kept(self, record: Record, now: float) -> bool:
-        """Returns whether the numbers of an ended crawl were read a short time ago."""
+        """Returns whether the cached figures of an ended crawl are still recent enough."""
         read_at, known = self._ended.get(record.name, (0.0, None))
         return known is not None and now - read_at < ENDED_CACHE_S and known.started_at == record.started_at
 
@@ -228,7 +229,7 @@ class Observer:
         return found
 
     async def _sites(self, counts: Counter[str]) -> dict[str, Quality]:
-        """Returns the quality of a crawl's sites, with their fall below the last good runs."""
+        """Returns the quality of a crawl's sites, including the drift against the last good runs."""
         names = list(of_counts(counts))
         return of_counts(counts, await GoodRuns(self._store).load(names)) if names else {}
 
@@ -237,7 +238,7 @@ class Observer:
         for number, server in enumerate(await self._store.guard(self._store.client.servers.all())):
             try:
                 info = await self._store.guard(cast(Any, server.client.info()))
-            except GossamerError:  # the user of the store may not call INFO
+            except GossamerError:  # the store's user may lack the permission to call INFO
                 continue
             found.append(
                 ServerNow(
@@ -292,7 +293,7 @@ class Observer:
 
 
 class _Look(msgspec.Struct):
-    """The reply of `look.lua`. An empty table of Lua is an empty list."""
+    """The reply of `look.lua`. Lua encodes an empty table as an empty list."""
 
     n: dict[str, int] | list[int]
     leases: int
@@ -302,7 +303,7 @@ class _Look(msgspec.Struct):
 
 
 class _Sums:
-    """The replies of all servers, added up."""
+    """The sums over the replies of all servers."""
 
     def __init__(self) -> None:
         self.counts, self.leases, self.at = Counter[str](), 0, 0
@@ -330,7 +331,7 @@ class _Sums:
 
 
 def _lanes(crawls: Sequence[CrawlNow]) -> list[LaneNow]:
-    """Adds up the lanes of all crawls."""
+    """Sums the waiting hosts of all crawls by lane and region."""
     lanes: dict[tuple[str, str], LaneNow] = {}
     for one in (lane for crawl in crawls for lane in crawl.lanes):
         known = lanes.setdefault((one.lane, one.region), LaneNow(one.lane, one.region))

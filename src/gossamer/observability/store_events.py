@@ -1,5 +1,5 @@
-"""The events that only the store shows: crawls that change their state, workers that come and go, circuit
-breakers that open. One process of a fleet logs them; on a laptop, the crawl does."""
+"""Logs events that can only be seen in the store: crawls that change their state, workers that come and go,
+circuit breakers that open. In a fleet, one process logs them. On a laptop, the crawl itself does."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ MAX_OPENINGS = 100
 
 
 class StoreEvents:
-    """Logs what changed between two looks. The first look logs no change, because the earlier state is
-    unknown."""
+    """Compares the store's state with that of the last look, and logs the changes. The first look logs no
+    changes of crawls and workers, because the earlier state is unknown."""
 
     def __init__(self, store: Store, crawl: str | None = None) -> None:
-        """`crawl`: the only crawl whose state is logged. None: all crawls."""
+        """`crawl`: the only crawl whose changes of state are logged. None: those of all crawls are logged."""
         self._store, self._crawl = store, crawl
         self._crawls, self._workers = Crawls(store), WorkerRecords(store)
         self._states: dict[str, tuple[str, str]] | None = None
         self._living: set[str] | None = None
 
     async def look(self) -> None:
-        """Looks once. Raises StoreError."""
+        """Reads the store and logs what has changed. Raises StoreError."""
         await self._look_at_crawls()
         if self._crawl is None:
             await self._look_at_workers()
@@ -55,7 +55,7 @@ class StoreEvents:
                 )
             left = self._living - living.keys()
             known = {one.name for one in await self._workers.all()} if left else set()
-            for name in left:  # a worker that stops removes its record; one that dies leaves it
+            for name in left:  # a worker that stops removes its record, and a worker that dies leaves it
                 if name in known:
                     log_event(
                         "worker_gone",

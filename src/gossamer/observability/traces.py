@@ -1,7 +1,8 @@
-"""Traces: one span a visit and one for each of its requests, sent to an OpenTelemetry receiver (docs/traces.md).
+"""Traces: one span per visit and one per request of it, sent to an OpenTelemetry receiver (docs/traces.md).
 
-A trace is the way of one URL: all tries of a URL, on whichever workers, have the same trace ID, which is a hash of
-the crawl and the URL. A span links to the visit that found its URL, so nothing is stored with URLs.
+A trace follows one URL. All tries of a URL have the same trace ID on any worker, because the ID is a hash of
+the crawl and the URL. A span also has a link to the visit that found its URL. The IDs for this link are
+computed too, so no trace data is stored with URLs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 FLUSH_S: Final = 2.0
-"""Seconds that the end of a process waits until its spans are sent."""
+"""Maximum time in seconds for which a process that ends waits until its spans are sent."""
 EVENTS_THAT_FAILED: Final = ("page_failed", "page_retried", "page_blocked", "page_dead")
 _MAX_QUEUED, _MAX_BATCH, _EXPORT_TIMEOUT_S = 2048, 512, 10.0
 _started: Traces | None = None
@@ -34,7 +35,7 @@ _started: Traces | None = None
 
 class Traces:
     """The traces of a process. `sample`: the share of URLs, 0 to 1, whose visits are traced even if nothing
-    fails. `exporter`: where the spans go, in place of an OTLP receiver."""
+    fails. `exporter`: receives the spans instead of an OTLP receiver."""
 
     def __init__(self, url: str, sample: float, exporter: SpanExporter | None = None) -> None:
         try:
@@ -60,7 +61,7 @@ class Traces:
         self._below = int(sample * (1 << 64))
 
     def samples(self, trace: bytes) -> bool:
-        """Returns whether a trace is among the sampled ones. The same on all workers."""
+        """Returns whether a trace is sampled. The result is the same on all workers."""
         return int.from_bytes(trace[8:]) < self._below
 
     def visit(self, visit: Visit, crawl: str, worker: str, trace: bytes, *, failed: bool) -> None:
@@ -133,7 +134,7 @@ class Traces:
         span.end(began + round(one.seconds * 1e9))
 
     def close(self) -> None:
-        """Sends what is queued, for at most FLUSH_S."""
+        """Sends the queued spans. Waits at most FLUSH_S seconds."""
         sending = threading.Thread(target=self._processor.shutdown, daemon=True)
         sending.start()
         sending.join(FLUSH_S)
@@ -156,17 +157,17 @@ class VisitTraces:
 
 
 def trace_id(crawl: str, url: str) -> bytes:
-    """Returns the 16 bytes of the trace of a URL in a crawl."""
+    """Returns the trace ID of a URL in a crawl (16 bytes)."""
     return blake2b(f"{crawl}\n{url}".encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def span_id(trace: bytes, attempt: int) -> bytes:
-    """Returns the 8 bytes of the span of a visit. `attempt`: 0 for the first try of the URL."""
+    """Returns the span ID of a visit (8 bytes). `attempt`: 0 for the first try of the URL."""
     return blake2b(trace, digest_size=8, salt=attempt.to_bytes(16)).digest()
 
 
 def context_of(crawl: str, url: str) -> SpanContext:
-    """Returns the place of the first visit of a URL."""
+    """Returns the span context of the first visit of a URL, for links to that visit."""
     from opentelemetry.trace import SpanContext, TraceFlags
 
     trace = trace_id(crawl, url)
@@ -180,7 +181,7 @@ def start_of(one: Attempt) -> int:
 
 
 def endpoint(url: str) -> str:
-    """Returns the URL to which spans are posted: that of the receiver, with the usual path if it has none.
+    """Returns the URL to which spans are posted. If the receiver's URL has no path, the usual path is added.
 
     >>> endpoint("http://localhost:4318")
     'http://localhost:4318/v1/traces'
@@ -190,8 +191,9 @@ def endpoint(url: str) -> str:
 
 
 def start_traces(url: str | None, sample: float) -> bool:
-    """Starts the traces of this process, if there is a receiver and they are not started. Returns whether it
-    did. Call it after a fork: the thread that sends spans does not survive one."""
+    """Starts the traces of this process, unless there is no receiver or they are already started. Returns
+    whether they were started now. Must be called after a fork, because the thread that sends spans does not
+    survive a fork."""
     global _started
     if url is None or _started is not None:
         return False
@@ -205,7 +207,7 @@ def started() -> Traces | None:
 
 
 def stop_traces() -> None:
-    """Sends the spans that are queued and ends the traces of this process."""
+    """Sends the queued spans and stops the traces of this process."""
     global _started
     if _started is not None:
         _started.close()
@@ -213,7 +215,8 @@ def stop_traces() -> None:
 
 
 class _Ids:
-    """Gives the span of a visit its own IDs, and other spans random ones."""
+    """Generates the IDs of spans. The span of a visit gets the IDs that were set here, and each further span
+    of the trace gets a random span ID."""
 
     def __init__(self) -> None:
         from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
@@ -229,7 +232,7 @@ class _Ids:
         return int.from_bytes(span) if span else self._random.generate_span_id()
 
     def is_trace_id_random(self) -> bool:
-        """A hash is as good as a random number."""
+        """Returns True, because the bits of a hash are as good as random."""
         return True
 
 

@@ -1,4 +1,4 @@
-"""The events of visits: pages that were fetched, failed, blocked, retried or given up."""
+"""Logs the events of visits: pages that were fetched, failed, blocked, retried or given up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gossamer.observability.logs import log_event, logs_events
 
 
 class VisitEvents:
-    """Called with each visit of a crawl. Logs at most one event for each."""
+    """Called with each visit of a crawl. Logs at most one event per visit."""
 
     def __init__(self, crawl: str, worker: str) -> None:
         self._crawl, self._worker = crawl, worker
@@ -33,10 +33,10 @@ class VisitEvents:
 
 
 def event_of(visit: Visit) -> str:
-    """Returns the event of a visit, '' if it made no request and did not fail."""
+    """Returns the event of a visit, or '' if the visit made no request and did not fail."""
     end, last = visit.settle.end, visit.attempts[-1] if visit.attempts else None
     blocked = last is not None and bool(last.block)
-    if end is None:  # robots.txt: the gate has settled its claim
+    if end is None:  # a robots claim, which the robots gate has settled
         return "" if last is None else "page_failed" if last.error else "page_fetched"
     if end == ClaimEnd.DEAD:
         return "page_dead"

@@ -1,4 +1,5 @@
-"""Why a crawl gets no pages: one reason, in the order in which an operator would ask."""
+"""Finds out why a crawl gets no pages. Returns one reason, checked in the order in which an operator
+would."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ from gossamer.state.workers import Refusals, WorkerRecords
 QUIET_S = 15.0
 """Seconds without a page after which a crawl counts as idle."""
 MAX_HOSTS = 500
-"""Maximum number of hosts that are looked at."""
+"""Maximum number of hosts that are checked."""
 FULL_SHARE = 0.98
 
 
 class Idle(NamedTuple):
-    """Why nothing moves: a word of REASONS, and a line for people."""
+    """The reason why a crawl gets no pages: a word of REASONS, and a readable line."""
 
     reason: str
     text: str
@@ -47,7 +48,7 @@ REASONS = (
 
 
 async def why_idle(census: CrawlStatistics, record: Record, summary: Summary) -> Idle | None:
-    """Returns why a crawl gets no pages now. None for a crawl that ended."""
+    """Returns the reason why a crawl currently gets no pages, or None if the crawl has ended."""
     if record.state not in UNDER_WAY:
         return None
     if record.state == "paused":
@@ -76,7 +77,7 @@ async def _servers(census: CrawlStatistics) -> Idle | None:
 
 
 async def _workers(census: CrawlStatistics, record: Record) -> Idle | None:
-    """Returns the reason that concerns workers. Only a crawl of a fleet has one."""
+    """Returns the reason if the workers are the cause. Only a crawl of a fleet can have such a reason."""
     if not record.fleet:
         return None
     working = await WorkerRecords(census.store).at_work()
@@ -114,7 +115,7 @@ async def _hosts(census: CrawlStatistics, record: Record, summary: Summary) -> I
 
 
 def _of_state(state: str, n: int, soonest: float, hosts: list[HostLine]) -> Idle | None:
-    """Returns the reason for the state in which most hosts are."""
+    """Returns the reason that follows from the state of most hosts."""
     whose = f"{n} hosts" if n > 1 else next((one.host for one in hosts if one.state == state), "its host")
     some = "are" if n > 1 else "is"
     match state:

@@ -1,21 +1,26 @@
-"""Parsers: what is in a body. They take any bytes, do no I/O, limit time and memory, and raise no exceptions.
+"""Parsers for the contents of a response body. They accept any bytes, do no I/O, limit time and memory, and
+raise no exceptions.
 
-encodings      the encoding of a body, and its text; base_url: what its links are relative to
+encodings      the encoding of a body, and its text
+base_url       the URL to which the links of a page are relative
 html           a page as the crawler needs it: title, language, robots, canonical, hrefs, text
 links          every link of a page with its text and kind
-forms          forms with their fields; tables: tables as rows; selectors: CSS and XPath
+forms          forms with their fields
+tables         tables as rows
+selectors      CSS and XPath
 sitemaps       URLs of sitemaps and feeds
-structured     JSON-LD, microdata, Open Graph and RDFa of a page; microdata, rdfa, lenient_json: their parsers
-embedded       data in scripts; js_literals: JavaScript literals
-prices         an amount and a currency in a text; price_words, currencies: how they are written
-products       a product page as one record; shop_page, shop_words: what the page itself shows
-dates          dates in texts; date_words: how they are written; pagedates: when a page was published
-text           the visible text, the main text, Markdown; article, content_text, visible_text: their parts
+structured     JSON-LD, microdata, Open Graph and RDFa of a page (parsers: microdata, rdfa, lenient_json)
+embedded       data in scripts (parser: js_literals)
+prices         an amount and a currency in a text (their written forms: price_words, currencies)
+products       a product page as one record (the visible page: shop_page, shop_words)
+dates          dates in texts (their written forms: date_words)
+pagedates      when a page was published and modified
+text           the main text of a page, also as Markdown (parts: article, content_text, visible_text)
 language       the language of a text
-pdf            the text of a PDF, read in pdf_process; isolated_process: how such a process is used
-thumbnails     thumbnails of an image, made in thumbnail_process
-limits         what a page may cost to parse
-page_view      a page as site functions see it
+pdf            the text of a PDF (in an isolated_process that runs pdf_process)
+thumbnails     thumbnails of an image (in an isolated_process that runs thumbnail_process)
+page_cost      how much time and memory a page may take, and which pages are costly
+page_view      a page in the form that site functions receive
 """
 
 from __future__ import annotations

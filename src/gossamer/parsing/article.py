@@ -54,8 +54,8 @@ _COLOPHON: Final = re.compile(
 
 
 def is_mark(line: str) -> bool:
-    """Whether a line is only an advertisement label, a heading over links to other articles, or the label of
-    a button.
+    """Returns whether a line is only an advertisement label, a heading over links to other articles, or the
+    label of a button.
 
     >>> is_mark("Advertisement"), is_mark("Lire aussi :"), is_mark("Advertisement rates rose.")
     (True, True, False)
@@ -86,21 +86,21 @@ Element = turbohtml.Element
 MAX_NODES: Final = 50_000
 """Maximum number of nodes that one walk over a tree visits."""
 SHORT_CHARS: Final = 250
-"""Number of characters. If the main text is shorter, the whole page is searched, too. Boxes around forms and
-elements that `_SMALL` matches are dropped only if they are shorter."""
+"""A length in characters. If the main text is shorter than this, the whole page is searched, too. Boxes
+around forms, and elements that `_SMALL` matches, are dropped only if they are shorter than this."""
 MAX_MEASURED: Final = 200
 """Maximum number of elements that one search measures. Further elements with a boilerplate name are dropped
 unmeasured."""
 MAX_LEVELS_UP: Final = 5
-"""Number of levels above an element that are searched."""
+"""Maximum number of levels above an element that are searched."""
 MAX_LEADS: Final = 40
-"""Maximum number of elements of a header that are checked for a summary."""
+"""Maximum number of elements in a header that are checked for a summary."""
 MAX_FORMS: Final = 10
 """Maximum number of forms in a main text whose surroundings are checked."""
 MAX_TITLES: Final = 100
 """Maximum number of headings in a main text that are checked."""
 MAX_HEADER_CHARS: Final = 2_000
-"""Maximum number of characters of a header that is checked for a summary."""
+"""A header with more characters than this is not checked for a summary."""
 SKIPPED: Final = frozenset(
     (
         "script",
@@ -199,8 +199,8 @@ _ALWAYS, _LESS, _SMALLER, _NEVER = range(4)
 
 @lru_cache(10_000)
 def _kind(name: str) -> int:
-    """Returns when an element with this class or id is dropped: `_ALWAYS`, `_LESS` (if it has less than half
-    of the text), `_SMALLER` (if it is shorter than `SHORT_CHARS`), or `_NEVER`."""
+    """Returns in which cases an element with this class or id is dropped: `_ALWAYS`, `_LESS` (if it has less
+    than half of the text), `_SMALLER` (if it is shorter than `SHORT_CHARS`), or `_NEVER`."""
     if _CONSENT.search(name):
         return _ALWAYS
     if called_boilerplate(name):
@@ -209,9 +209,9 @@ def _kind(name: str) -> int:
 
 
 class Pruner:
-    """Decides which elements inside a main element are dropped. The tag, class or id of an element decides.
-    However, an element with a boilerplate name is kept if it has at least half of the text. With
-    `discussion`, comments are also kept."""
+    """Decides which elements inside a main element are dropped, by their tag, class or id. However, an
+    element with a boilerplate name is kept if it has at least half of the text. If `discussion` is set,
+    comments are kept, too."""
 
     def __init__(self, main: Element, discussion: bool = False) -> None:
         self._discussion = discussion
@@ -241,8 +241,8 @@ class Pruner:
             self._asking.add(box)
 
     def _other(self, title: Element, main: Element) -> None:
-        """Marks the box that begins with a heading over other articles for dropping, if the box has less than
-        a quarter of the text."""
+        """Given a heading over links to other articles: marks the box that begins with this heading for
+        dropping, if the box has less than a quarter of the text."""
         box: Element | None = None
         node = title
         for _ in range(MAX_LEVELS_UP):
@@ -257,7 +257,7 @@ class Pruner:
             self._asking.add(box)
 
     def is_dropped(self, element: Element) -> bool:
-        """Whether an element is dropped with everything in it."""
+        """Whether an element is dropped, including everything in it."""
         if element.tag in SKIPPED:
             return not self._holds(element)
         if element.tag == "time":
@@ -300,7 +300,8 @@ class Pruner:
 
 
 def prune(main: Element, discussion: bool = False) -> None:
-    """Removes the boilerplate from an element. The tree is changed. With `discussion`, comments are kept."""
+    """Removes the boilerplate from an element, which changes the tree. If `discussion` is set, comments are
+    kept."""
     pruner = Pruner(main, discussion)
     waiting = [main]
     for _ in range(MAX_NODES):
@@ -315,7 +316,7 @@ def prune(main: Element, discussion: bool = False) -> None:
 
 
 PARAGRAPH_CHARS: Final = 80
-"""Number of characters from which a block counts as a paragraph."""
+"""Minimum number of characters of a block that counts as a paragraph."""
 _INLINE: Final = frozenset(
     (
         "a",
@@ -397,7 +398,7 @@ def blocks(tree: turbohtml.Document) -> list[TextBlock]:
 
 
 def _discussed(body: Element, found: list[TextBlock]) -> list[TextBlock]:
-    """Returns the blocks of a page's comments if `found`, the blocks outside of comments, contains no
+    """Returns the blocks of a page's comments, if the blocks outside of comments (`found`) contain no
     sentence. Otherwise returns an empty list."""
     return [] if any(map(_says, found)) else _run(_walk(body, discussion=True))
 
@@ -405,11 +406,11 @@ def _discussed(body: Element, found: list[TextBlock]) -> list[TextBlock]:
 def main_of(tree: turbohtml.Document) -> Element | None:
     """Returns the element that holds the main text, or None.
 
-    turbohtml finds the element, and this function corrects the choice. If the page's only h1 is in another
-    article, that article is taken. If the h1 is in a box with several paragraphs beside the element, that box
-    is taken. If the h1 begins a section around the element, that section is taken. If the text continues in
-    similar elements, for example around advertisements, the element that contains all of them is taken. If
-    the element is in a cookie consent dialog, the result is None.
+    turbohtml chooses an element, and this function corrects the choice. If the page's only h1 is in another
+    article, that article is taken. If the h1 is in a box with several paragraphs, and the element is beside
+    this box, the box is taken. If the h1 begins a section that contains the element, that section is taken.
+    If the text continues in similar elements, for example around advertisements, the element that contains
+    all of them is taken. If the element is in a cookie consent dialog, the result is None.
     """
     main = tree.main_content()
     headings = tree.select("h1")
@@ -546,12 +547,14 @@ def _lead(main: Element) -> list[TextBlock]:
 
 
 def _walk(main: Element, discussion: bool = False) -> list[TextBlock]:
-    """Returns all blocks in an element, without boilerplate. With `discussion`, comments are included."""
+    """Returns all blocks in an element, without boilerplate. If `discussion` is set, comments are
+    included."""
     pruner = Pruner(main, discussion)
     found: list[TextBlock] = []
     parts: list[str] = []
     linked, tag = 0, main.tag
-    # Each entry has a node, or the tag of a block that continues after a child, and whether it is in a link.
+    # Each entry contains a node (or the tag of a block that continues after a child), and whether it is in a
+    # link.
     waiting: list[tuple[Any, bool]] = [(main, False)]
     for _ in range(MAX_NODES):
         if not waiting:
@@ -576,8 +579,8 @@ def _walk(main: Element, discussion: bool = False) -> list[TextBlock]:
 
 
 def _end(found: list[TextBlock], parts: list[str], linked: int, tag: str) -> int:
-    """Ends the current block and adds it to `found`. Returns 0, the number of link characters in the next
-    block so far."""
+    """Ends the current block and adds it to `found`. Returns 0, the initial number of link characters in the
+    next block."""
     lines = (
         [" ".join(line.split()) for line in "".join(parts).split("\n")]
         if tag != "pre"
@@ -590,8 +593,8 @@ def _end(found: list[TextBlock], parts: list[str], linked: int, tag: str) -> int
 
 
 def _kept(found: list[TextBlock]) -> list[TextBlock]:
-    """Returns the blocks without those that are mostly links, have no letters or are marks such as
-    "Advertisement", and without headings and copyright notices at the end."""
+    """Removes the blocks that are mostly links, that contain no letters or digits, or that are marks such as
+    "Advertisement". Also removes headings and copyright notices at the end."""
     kept: list[TextBlock] = []
     for block in found:
         if block.linked * 2 > len(block.text) < block.linked + PARAGRAPH_CHARS:
@@ -607,8 +610,8 @@ def _kept(found: list[TextBlock]) -> list[TextBlock]:
 
 
 def _begun(kept: list[TextBlock]) -> list[TextBlock]:
-    """Returns the blocks without the short ones before the first sentence, which often contain dates and
-    names. Headings, lists and paragraphs are kept."""
+    """Removes the short blocks before the first sentence, which often contain dates and names. Headings,
+    lists and paragraphs are kept."""
     start = next((place for place, block in enumerate(kept) if _says(block)), 0)
     return [block for place, block in enumerate(kept) if place >= start or block.tag not in _PLAIN]
 
@@ -641,8 +644,8 @@ def _run(found: list[TextBlock]) -> list[TextBlock]:
 
 
 def marked_down(page: Document, grows: bool) -> str:
-    """Returns the main text as Markdown. The page's tree is changed. `grows`: whether laying out the page's
-    tables would produce too much text. Then the result has only headings and plain text."""
+    """Returns the main text as Markdown. Changes the page's tree. `grows`: whether the layout of the page's
+    tables would produce too much text. In that case the result has only headings and plain text."""
     tree = page.tree
     if grows:
         return "\n\n".join(

@@ -32,7 +32,7 @@ class Base(HrefResolver):
     __slots__ = ("is_long", "routes", "url")
 
     def __init__(self, url: str) -> None:
-        """`url` may be invalid; then only absolute links resolve. If `url` is too long, the attribute `url`
+        """If `url` is invalid, only absolute links can be resolved. If `url` is too long, the attribute `url`
         contains only its origin."""
         super().__init__(url.partition("#")[0])
         self.routes = ""
@@ -43,8 +43,8 @@ class Base(HrefResolver):
             super().__init__(self.url)
 
     def resolve(self, href: str) -> str | None:
-        """Returns the absolute URL of an href, in the form in which it is fetched. None if the href is not a
-        URL, not http or https, or too long."""
+        """Returns the absolute URL of an href, in the form that is fetched. Returns None if the href is
+        invalid, not http or https, or too long."""
         if len(href) > MAX_URL and len(href.partition("#")[0]) > MAX_URL:
             return None
         if self.is_long and not _ROOTED.match(href):

@@ -17,7 +17,8 @@ _LEFT_OUT: Final = (
     "video, audio, canvas, math"
 )
 MAX_MEASURED_CHARS: Final = 50_000_000
-"""Maximum number of characters that are measured on one page. Elements that are not measured are kept."""
+"""Maximum number of characters that are measured on one page. Elements beyond this limit are not measured,
+and are kept."""
 _called = lru_cache(10_000)(called_boilerplate)
 
 

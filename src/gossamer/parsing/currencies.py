@@ -15,9 +15,9 @@ class Spellings(NamedTuple):
     iso: dict[str, str]
     """Written form -> ISO 4217 code."""
     sure: re.Pattern[str]
-    """Matches symbols, codes and names that mean a currency anywhere in a text."""
+    """Matches symbols, codes and names that always denote a currency, wherever they are in a text."""
     unsure: re.Pattern[str]
-    """Matches forms that mean a currency only beside a number: `R`, `Lek`, `nzd`."""
+    """Matches forms that denote a currency only if they are beside a number: `R`, `Lek`, `nzd`."""
     dollars: frozenset[str]
     """The codes of the currencies that a bare `$` may stand for."""
 
@@ -92,8 +92,8 @@ def spellings() -> Spellings:
 
 
 def _sure(form: str) -> bool:
-    """Whether a form clearly means a currency: it contains a symbol, or it is a word of at least 4 letters (3
-    outside of ASCII). Shorter abbreviations may mean something else."""
+    """Whether a form always denotes a currency. That is the case if it contains a symbol, or if it is a word
+    of at least 4 letters (3 outside of ASCII). Shorter abbreviations may mean something else."""
     letters = sum(char.isalpha() for char in form)
     if any(not char.isalpha() and char not in ".'’‘ʻ/:-=\"״" for char in form):
         return True
@@ -102,12 +102,12 @@ def _sure(form: str) -> bool:
 
 
 def _any(forms: set[str]) -> str:
-    """Returns a pattern that matches any of the forms, the longest first. A letter at an end of a form must
-    not touch another letter. Exceptions are `руб`, which has many endings, and Thai, Chinese, Japanese and
-    Korean, which put no spaces between words.
+    """Returns a pattern that matches any of the forms, the longest first. If a form begins or ends with a
+    letter, no other letter may be next to it. Exceptions are `руб`, which has many endings, and Thai,
+    Chinese, Japanese and Korean, which put no spaces between words.
 
-    The pattern is grouped by first letter, and the lookbehind comes after that letter. So most positions of a
-    text are skipped at once.
+    The pattern is grouped by first letter, and the lookbehind comes after that letter, so that most positions
+    of a text are skipped at once.
     """
     groups: dict[str, list[str]] = {}
     for form in sorted(forms, key=lambda form: (-len(form), form)):

@@ -46,7 +46,8 @@ NEAR: Final = (
         0,
     ),
 )
-"""Patterns of words for a day, with the number of days ago. None means the current moment."""
+"""Patterns of words such as "yesterday", each with how many days ago that is. None means the current
+moment."""
 ZONES: Final = {
     "z": 0,
     "utc": 0,

@@ -13,7 +13,7 @@ from gossamer.parsing import date_words as words
 MAX_CHARS: Final = 300
 """Maximum number of characters of a text that are parsed."""
 FIRST_YEAR, LAST_YEAR = 1000, 2200
-"""The first and last year that count as dates."""
+"""The earliest and latest years that are accepted in a date."""
 _MONTH: Final = (
     r"(?P<month>[^\W\d_]{1,4}\.[^\W\d_]\.?"
     r"|[^\W\d_][^\W\d_\u0300-\u036f]*(?:[^\W\d_]|[\u0300-\u036f\u0900-\u097f\u0e00-\u0e7f])*)\.?"
@@ -53,13 +53,13 @@ _MAX_GAP: Final = 40
 
 
 def date(text: str | None, language: str | None = None, now: datetime | None = None) -> str | None:
-    """Returns the first date in a text as ISO 8601, with its time and UTC offset if the text has them. None
-    if there is no date. Never raises.
+    """Returns the first date in a text as ISO 8601, with its time and UTC offset if the text has them.
+    Returns None if there is no date. Never raises.
 
     `language`: a language tag, which decides whether `05/12/2024` begins with the month (`en`, `en-US` and no
     language) or with the day (most other languages). `now`: the time from which `3 hours ago` and days
-    without a year are counted. Without `now`, such texts have no date. Years before 1000 and after 2200 are
-    not dates.
+    without a year are counted. If `now` is not given, such texts have no date. Years before 1000 and after
+    2200 are not accepted.
 
     >>> date("Published 12 May 2024, 3:05 pm"), date("12. Mai 2024"), date("05/12/2024", "en-US"), date("May 2024")
     ('2024-05-12T15:05:00', '2024-05-12', '2024-05-12', '2024-05')
@@ -102,8 +102,8 @@ def _iso(year: int, month: int, day: int) -> str | None:
 
 
 def _day(found: re.Match[str], language: str | None, now: datetime | None) -> str | None:
-    """Returns the date of a match: a day, or `2024-05` if the match has no day. None if the date is
-    invalid."""
+    """Returns the date of a match: a day, or a month such as `2024-05` if the match has no day. Returns None
+    if the date is invalid."""
     parts = found.groupdict()
     if "one" in parts:
         year = int(parts["year"])
@@ -148,7 +148,7 @@ def _month(name: str, language: str | None) -> int | None:
 
 
 def _in_year(month: int, day: int, now: datetime | None) -> str | None:
-    """Returns the latest day with this month and day of month that is not after `now`. None without `now`."""
+    """Returns the latest date with this month and day that is not after `now`, or None if `now` is None."""
     if now is None:
         return None
     year = now.year if (month, day) <= (now.month, now.day) else now.year - 1
@@ -156,7 +156,7 @@ def _in_year(month: int, day: int, now: datetime | None) -> str | None:
 
 
 def _timed(day: str, text: str, found: re.Match[str]) -> str:
-    """Returns a day with the time that comes after it, or just before it, in the text."""
+    """Adds a time to a day, if the text contains one after the day or just before it."""
     after = _TIME.search(text, found.end(), min(len(text), found.end() + _MAX_GAP))
     before = None if after else _TIME.search(text[max(0, found.start() - 12) : found.start()])
     time = after or before
@@ -185,8 +185,8 @@ def _zone(time: re.Match[str]) -> timezone | None:
 
 
 def _relative(text: str, now: datetime) -> str | None:
-    """Returns the date that a text gives relative to `now`: a moment if the unit is hours or less, else a
-    day."""
+    """Returns the date that a text describes relative to `now`. The result is a moment if the unit is an hour
+    or less, and otherwise a day."""
     now = now.replace(microsecond=0)
     for found in words.RELATIVE.finditer(text):
         if not found["ago"] and not words.SINCE.match(found[0]):

@@ -17,8 +17,8 @@ from gossamer.parsing.lenient_json import json_values
 MAX_SCRIPT_CHARS: Final = 8_000_000
 """Maximum number of characters of scripts that are read on one page."""
 MAX_REREADS: Final = 4
-"""How many times the characters of one script may be read, on average. Text that turns out not to be a value
-is read again."""
+"""How often the characters of one script may be read, on average. Text that turns out not to be a value is
+read more than once."""
 MAX_VALUES: Final = 1000
 """Maximum number of values that are kept for one page."""
 _ROOTS: Final = r"(?:(?:window|self|globalThis|top|this)(?:\.|(?=\[)))"
@@ -52,13 +52,13 @@ _WORDS: Final = frozenset(
 
 
 def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
-    """Returns the objects and lists in a page's scripts, by name. Takes any bytes and never raises. No script
-    is run.
+    """Returns the objects and lists in a page's scripts, by name. Accepts any bytes and never raises. No
+    script is run.
 
-    The name is the variable that the value is assigned to (`window.__STATE__ = {...}` gives `__STATE__`), the
-    `id` of a JSON script, the function that is called with the value (`init({...})`), or an attribute
-    (`data-page`). Values that are pushed to a variable form a list. JSON scripts without an id form the list
-    under "". JSON-LD is left out because `structured` reads it.
+    The name is one of four: the variable to which the value is assigned (`window.__STATE__ = {...}` gives
+    `__STATE__`), the `id` of a JSON script, the function that is called with the value (`init({...})`), or an
+    attribute (`data-page`). Values that are pushed to a variable form a list. JSON scripts without an id form
+    the list under "". JSON-LD is left out because `structured` reads it.
 
     >>> embedded(b"<script>window.state = {cart: [1, 2,], on: !0, f() { run() }}; layer.push({a: 1})</script>")
     {'state': {'cart': [1, 2], 'on': True, 'f': None}, 'layer': [{'a': 1}]}

@@ -1,9 +1,9 @@
 """Detects the encoding of a body as browsers do (HTML Standard, 13.2.3.2; Encoding Standard) and decodes the
 body. Also maps the names of encodings on the web (Encoding Standard, 4.2) to Python codecs.
 
-The first of these sources decides: the byte order mark, the charset of Content-Type, a declaration in the
-first 1,024 bytes (`<meta>` or XML declaration), a later `<meta>`, a guess. The guess is UTF-8 if the bytes
-are valid UTF-8 and not only ASCII, otherwise windows-1252.
+The first of these sources that names an encoding is used: the byte order mark, the charset of Content-Type, a
+declaration in the first 1,024 bytes (`<meta>` or XML declaration), a later `<meta>`, a guess. The guess is
+UTF-8 if the bytes are valid UTF-8 and not only ASCII, otherwise windows-1252.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from gossamer.model.media_types import Body, to_bytes
 
 
 def named(label: str) -> str | None:
-    """Returns the encoding that a label names, in lower case. None for an unknown label ("get an encoding" in
-    the Encoding Standard).
+    """Returns the encoding that a label names, in lower case, or None for an unknown label ("get an encoding"
+    in the Encoding Standard).
 
     >>> named(" Latin1 "), named("gb2312"), named("nonsense")
     ('windows-1252', 'gbk', None)
@@ -28,7 +28,7 @@ def named(label: str) -> str | None:
 
 
 def codec(name: str) -> str:
-    """Returns the Python codec of an encoding. "" if there is none (`replacement`, `x-user-defined`).
+    """Returns the Python codec of an encoding, or "" if there is none (`replacement`, `x-user-defined`).
 
     >>> codec("shift_jis")
     'cp932'
@@ -50,8 +50,8 @@ def _labels() -> dict[str, str]:
 PRESCAN_BYTES = 1024
 """Number of bytes at the start of a body that are searched for a declaration."""
 LATE_META_BYTES = 65_536
-"""Number of bytes in which a later `<meta>` counts. A browser also uses a `<meta>` that its parser meets
-before the end of the head."""
+"""A `<meta>` after the first PRESCAN_BYTES is used if it is within this many bytes from the start of a body.
+It is used because a browser also uses any `<meta>` that its parser finds before the end of the head."""
 
 _CHARSET = late_pattern(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 _XML = late_pattern(
@@ -117,8 +117,8 @@ def decode(body: Body, content_type: str | None = None) -> str:
         return body.decode(reader)
     except UnicodeDecodeError:
         if name.startswith("windows-"):
-            # Python's codecs leave some bytes from 80 to 9F undefined. The web reads these bytes as C1
-            # controls.
+            # Python's codecs leave some bytes from 80 to 9F undefined. The Encoding Standard reads these
+            # bytes as C1 controls.
             return "".join(map(_single(reader).__getitem__, body))
         if reader == "gb18030":
             codecs.register_error("gossamer.euro", _euro)
@@ -127,15 +127,16 @@ def decode(body: Body, content_type: str | None = None) -> str:
 
 
 def _euro(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Handles a decoding error of GBK. The web's GBK has the euro sign at byte 80, where Python's codec has
-    nothing."""
+    """Handles a decoding error of GBK. In the Encoding Standard, byte 80 of GBK is the euro sign, which
+    Python's codec lacks."""
     if isinstance(error, UnicodeDecodeError) and error.object[error.start] == 0x80:
         return "€", error.start + 1
     return codecs.replace_errors(error)
 
 
 def _mark(body: bytes) -> tuple[str, int] | None:
-    """Returns the encoding of a byte order mark, and the length of the mark in bytes. None without a mark."""
+    """Returns the encoding that a byte order mark shows, and the length of the mark in bytes. Returns None if
+    there is no mark."""
     if body[:3] == b"\xef\xbb\xbf":
         return "utf-8", 3
     if body[:2] == b"\xfe\xff":
@@ -146,8 +147,8 @@ def _mark(body: bytes) -> tuple[str, int] | None:
 
 
 def _xml(body: bytes) -> str | None:
-    """Returns the encoding of an XML declaration ("get an XML encoding"), or None. UTF-16 is recognized by
-    the zero bytes of its first characters."""
+    """Returns the encoding that an XML declaration names ("get an XML encoding"), or None. UTF-16 is
+    recognized by the zero bytes of its first characters."""
     if body[:6] == b"<\0?\0x\0":
         return "utf-16le"
     if body[:6] == b"\0<\0?\0x":
@@ -193,7 +194,7 @@ def _begun(head: bytes) -> str | None:
 def _meta(head: bytes, late: bool) -> str | None:
     """Returns the first known encoding that a `<meta>` declares, or None (the prescan of the HTML Standard).
 
-    With `late`, tags in the text of scripts and similar elements are ignored, as the HTML parser ignores
+    If `late` is set, tags in the text of scripts and similar elements are ignored, as the HTML parser ignores
     them.
     """
     head = head.lower()

@@ -1,8 +1,7 @@
 """Finds the forms of a page, fills them in, and builds the requests that a browser would send (HTML Standard,
-4.10.21). Hidden fields and tokens are included. Does no I/O.
-
-A control belongs to the form around it or to the form that its `form` attribute names. In a table it may also
-belong to an empty form before it, because HTML does not allow a form around table rows.
+4.10.21). The requests include hidden fields and tokens. This module does no I/O. A control belongs to the
+form around it or to the form that its `form` attribute names. In a table it may also belong to an empty form
+before it, because HTML does not allow a form around table rows.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ _PARTS: Final = ("table", "thead", "tbody", "tfoot", "tr")
 def controls_by_form(
     tree: turbohtml.Document,
 ) -> Iterator[tuple[turbohtml.Element | None, turbohtml.Element]]:
-    """Yields each control of a page after the form that it is sent with, in tree order. The form is None if
-    the control has none.
+    """Yields (form, control) for each control of a page, in tree order. `form` is the form with which the
+    control is sent, or None if it is not sent with any form.
 
     A form between the rows of a table is empty in the tree. As in a browser, the controls after it in that
     table belong to it.
@@ -51,8 +50,8 @@ def controls_by_form(
 
 
 def owner_of(found: turbohtml.Element, tree: turbohtml.Document) -> turbohtml.Element | None:
-    """Returns the form that an element itself is, that contains it, or with which it is sent. None if there
-    is no such form."""
+    """Returns the element itself if it is a form. Otherwise returns the form that contains the element or
+    with which it is sent, or None if there is no such form."""
     if found.tag == "form":
         return found
     return found.closest("form") or next(
@@ -82,8 +81,8 @@ class FormError(ValueError):
 
 
 class Form:
-    """One form of a page. `url`: the URL that the form is sent to. `method`: GET or POST. `fields`: names and
-    values as the page has them."""
+    """One form of a page. `url`: the URL that the form is sent to. `method`: GET or POST. `fields`: the names
+    and values that are in the page."""
 
     def __init__(
         self,
@@ -125,7 +124,7 @@ class Form:
         """Returns the request that a browser makes when the form is filled in with these values and sent.
 
         `values` (or keyword arguments) maps field names to texts. A checkbox takes True or False. A group of
-        checkboxes or radio buttons and a multiple select take the chosen values. Fields that are not named
+        checkboxes or radio buttons, or a multiple select, takes the chosen values. Fields that are not named
         keep the values of the page. `submit`: the button to press, by its name, value or text. By default the
         first button is pressed. `needs`: the options of `page.request`, for example `{"use": "results"}`.
         Raises FormError for an unknown field, an unknown choice or an unknown button.
@@ -152,7 +151,7 @@ class Form:
         return self._make(url, method="POST", body=body, headers=headers, **needs)
 
     def _button(self, submit: str | None) -> turbohtml.Element | None:
-        """Returns the button that is pressed. Without `submit` this is the first submit button (implicit
+        """Returns the button that is pressed. If `submit` is None, this is the first submit button (implicit
         submission), or None if the form has no button."""
         buttons = [one for one in self._controls if _submits(one)]
         if submit is None:
@@ -205,9 +204,9 @@ def find_form(
     selector: str | None,
     make: Callable[..., Request] = Request,
 ) -> Form:
-    """Returns the first form that a CSS selector finds. The selector may also find an element of a form.
-    Without a selector, returns the form with a password field, or else the page's only form. Raises
-    FormError if there is no such form, ValueError for an invalid selector."""
+    """Returns the first form that a CSS selector finds. The selector may also find an element in a form. If
+    there is no selector, returns the form with a password field, or else the page's only form. Raises
+    FormError if there is no such form, and ValueError if the selector is invalid."""
     tree = document.tree
     forms = list(tree.select("form"))
     chosen: turbohtml.Element | None = None
@@ -254,8 +253,8 @@ def _off(control: turbohtml.Element) -> bool:
 
 
 def _entries(controls: list[turbohtml.Element], button: turbohtml.Element | None) -> Pairs:
-    """Returns the entry list, which has the names and values to send in tree order. `button`: the button that
-    is pressed."""
+    """Returns the names and values to send (the entry list), in tree order. `button`: the button that is
+    pressed."""
     out: Pairs = []
     for one in controls:
         name, kind = _attr(one, "name"), _kind(one)
@@ -320,7 +319,7 @@ def _values(name: str, own: list[turbohtml.Element], value: Any) -> list[str]:
 
 
 def _selected(select: turbohtml.Element) -> list[turbohtml.Element]:
-    """Returns the selected options. If none is selected in a drop-down list, this is the first enabled
+    """Returns the selected options. If none is selected in a drop-down list, returns its first enabled
     option."""
     options = list(select.select("option"))
     chosen = [one for one in options if "selected" in one.attrs]
@@ -387,6 +386,6 @@ def _shown(form: turbohtml.Element) -> str:
 
 
 def _told(words: Any, none: str = "none") -> str:
-    """Joins at most 20 words for an error message. `none`: the text for no words."""
+    """Joins at most 20 words for an error message. `none`: the text if there are no words."""
     some = [str(word) for word in words]
     return ", ".join(some[:20]) + (" ..." if len(some) > 20 else "") or none

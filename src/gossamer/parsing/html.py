@@ -1,10 +1,10 @@
 """Parses a page of HTML into a `Document`. The page is parsed once, and its title, text and other attributes
 are computed when they are first read.
 
-turbohtml builds the tree by the WHATWG rules. Its time was linear on every malicious page tried (400,000 open
-divs take 30 ms, an attribute of 2 MB takes 5 ms). A selector of a single tag is looked up in the index of the
-tree (0.1 us if the tag is missing). Lists of selectors, XPath and `find` walk the whole tree (25-35 us on a
-page of 46 KB), so prefer selectors of a single tag on the hot path.
+turbohtml builds the tree by the WHATWG rules. Its time was linear on every malicious page that was tried
+(400,000 open divs take 30 ms, an attribute of 2 MB takes 5 ms). A selector of a single tag is looked up in
+the index of the tree (0.1 us if the tag is missing). Lists of selectors, XPath and `find` walk the whole tree
+(25-35 us on a page of 46 KB), so prefer selectors of a single tag on the hot path.
 """
 
 from __future__ import annotations
@@ -48,21 +48,22 @@ _ENDS: Final = frozenset(
 """Elements whose end tag is often left out. Such an element also ends at the start tag of the next one of its
 kind."""
 _HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button", "object", "template"))
-"""Elements that may contain an element of `_ENDS` which is nested in another one of its kind."""
+"""Elements inside which an element of `_ENDS` may begin although another one of its kind is still open
+outside."""
 MAX_DEPTH: Final = 400
-"""Nesting depth above which `is_deep` reports a page."""
+"""Maximum nesting depth of a page that is not deep (`is_deep`)."""
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
 """Elements whose text is not shown, in addition to scripts and styles."""
 _MAX_COUNTED_BYTES: Final = 16_000
-"""Size in bytes above which the letters of a text are estimated instead of counted."""
+"""In a text that is larger than this, the letters are estimated instead of counted."""
 
 
 T = TypeVar("T")
 
 
 class once(Generic[T]):  # noqa: N801 - reads as a word beside `property`
-    """A property that is computed when it is first read, and then stored. It has no lock, and therefore takes
-    a third of the time of functools.cached_property."""
+    """A property that is computed when it is first read, and then stored. Because it has no lock, it takes a
+    third of the time of functools.cached_property."""
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self._make = make
@@ -196,7 +197,7 @@ def parse(
     robots_header: str | None = None,
     roots: int | None = None,
 ) -> Document:
-    """Parses a page. Takes any bytes and never raises. `url`: the page's final URL. `robots_header`: its
+    """Parses a page. Accepts any bytes and never raises. `url`: the page's final URL. `robots_header`: its
     X-Robots-Tag header. `roots`: an upper bound for the number of its html and body start tags, if known
     (`page_cost.cost_of`).
 
@@ -313,8 +314,8 @@ def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
 
 
 def _said(tree: turbohtml.Document) -> str:
-    """Returns all text except that of scripts and styles, without spaces between blocks. This takes 25 us; a
-    layout takes 62 us."""
+    """Returns all text except that of scripts and styles, without spaces between blocks. This takes 25 us,
+    and a layout would take 62 us."""
     text: str = tree.text
     for tag in ("script", "style"):
         at, parts = 0, []

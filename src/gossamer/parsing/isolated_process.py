@@ -1,7 +1,7 @@
 """A separate process for a library that decodes files from the web, because any such file may be malicious.
 
-The process runs a program beside this module (`pdf_process`, `thumbnail_process`). Requests are written to its
-standard input one after another. Each response consists of parts on its standard output.
+The process runs a program in the same folder as this module (`pdf_process`, `thumbnail_process`). Requests
+are written to its standard input one after another. Each response consists of parts on its standard output.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from typing import IO, cast
 MAX_REQUESTS = 200
 """Number of requests after which the process is replaced."""
 GRACE_S = 5.0
-"""Seconds after the time limit of a request. The program ends itself at the time limit."""
+"""If the program has not ended itself at the time limit of a request, it is killed this many seconds
+later."""
 _SIZE = struct.Struct("<I")
-"""Precedes each part: its size in bytes plus 1. A zero ends the response."""
+"""The header before each part, which contains the size of the part in bytes plus 1. A header of 0 ends the
+response."""
 
 
 class IsolatedProcess:
-    """The process of one program. It is started for the first request, and again after it has ended. A forked
-    process starts a process of its own."""
+    """The process of one program. It is started for the first request, and again if it has ended. If the
+    process that uses it forks, the fork starts its own."""
 
     def __init__(self, program: str) -> None:
         """`program`: the name of the module that the process runs."""

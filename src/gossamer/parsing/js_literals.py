@@ -1,5 +1,5 @@
-"""Reads JavaScript literals: objects, lists, strings and numbers. An expression that would have to be run
-becomes None."""
+"""Reads JavaScript literals: objects, lists, strings and numbers. Expressions are not run: an expression that
+is not a literal becomes None."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _REGEX: Final = re.compile(r"/(?>(?:[^/\\\[\r\n]|\\.|\[(?>(?:[^\]\\\r\n]|\\.)*)\
 _JSON: Final = re.compile(r"""\[|\{\s*+["}]""")
 """Matches the beginning of JSON."""
 MAX_JSON_TRIES: Final = 8
-"""Limit on failed attempts to parse JSON: how many times the characters of a text may be parsed without
-success."""
+"""Limit on failed attempts to parse JSON: how often, on average, the characters of a text may be parsed
+without success."""
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
@@ -72,7 +72,7 @@ class LiteralReader:
 
     def value(self, at: int, depth: int = 0) -> tuple[Any, int]:
         """Returns the value of the expression at a position, and the position where the expression ends. The
-        end is before one of `, ; ) ] }` or at the end of a line. Never raises."""
+        expression ends before one of `, ; ) ] }` or at the end of a line. Never raises."""
         value, at = self._one(at, depth)
         while True:
             after = self.blank(at)
@@ -85,7 +85,7 @@ class LiteralReader:
                 value = value + other if isinstance(other, str) and len(value) < MAX_STRING_CHARS else None
             else:
                 break
-        # An empty sign marks the end of the text. `in` finds it, too.
+        # `sign` is empty at the end of the text, and `in` is also true for an empty string.
         if sign[:1] in ",;)]}" or (after > at and "\n" in self.text[at:after]):
             return value, after if sign[:1] in ",;)]}" else at
         end = self.skip(at)
@@ -137,8 +137,8 @@ class LiteralReader:
         return self._named(at, depth)
 
     def _called(self, at: int, depth: int) -> tuple[Any, int]:
-        """Reads an expression in parentheses. It is a value, or a function that is called at once with values
-        for its parameters."""
+        """Reads an expression in parentheses. The expression is a value, or a function that is called at once
+        with values for its parameters."""
         if found := _FUNCTION.match(self.text, at):
             return self._run(found, depth)
         value, end = self.value(at + 1, depth + 1)
@@ -234,8 +234,8 @@ class LiteralReader:
         return key, self.blank(found.end())
 
     def _json(self, at: int) -> tuple[Any, int] | None:
-        """Reads a value that is valid JSON in one step. Returns None if it is not valid. A failure costs time
-        for all text before the error, because the decoder counts the lines up to the error."""
+        """Reads a value that is valid JSON in one step. Returns None if it is not valid. A failure takes time
+        proportional to the text before the error, because the decoder counts the lines up to the error."""
         if self._tries < 0 or not _JSON.match(self.text, at):
             return None
         try:
@@ -269,7 +269,7 @@ def _number(text: str) -> int | float:
 
 
 def _changed(call: str, value: Any) -> Any:
-    """Returns the result of a built-in function such as `JSON.parse` or `atob` for a string. None if the
+    """Returns the result of a built-in function such as `JSON.parse` or `atob` for a string, or None if the
     string cannot be decoded. Values other than strings are returned unchanged."""
     if not isinstance(value, str):
         return value

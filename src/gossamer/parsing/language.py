@@ -14,11 +14,11 @@ from gossamer.parsing.text import text_of
 _MAX_CHARS = 3000
 """Maximum number of characters of a text that are examined."""
 _MIN_LETTERS, _ENOUGH_LETTERS = 20, 200
-"""Minimum numbers of letters of a text. With `_MIN_LETTERS` letters its language is detected. With
-`_ENOUGH_LETTERS` letters the detected language may contradict the markup."""
+"""Minimum numbers of letters in a text. From `_MIN_LETTERS` letters on, its language is detected. From
+`_ENOUGH_LETTERS` letters on, the detected language may override the language that the markup declares."""
 _MIN_PROBABILITY, _SURE_PROBABILITY = 0.5, 0.95
-"""Minimum probabilities of a detected language. With `_MIN_PROBABILITY` it is returned if the markup declares
-no language. With `_SURE_PROBABILITY` it may contradict the markup."""
+"""Minimum probabilities of a detected language. From `_MIN_PROBABILITY` on, it is returned if the markup
+declares no language. From `_SURE_PROBABILITY` on, it may override the language that the markup declares."""
 _OLD = {"iw": "he", "in": "id", "ji": "yi", "no": "nb", "mo": "ro", "tl": "fil"}
 """Outdated language code -> current code."""
 _CLOSE = (
@@ -37,10 +37,10 @@ def language(body: Body, url: str | None = None, content_type: str | None = None
     """Returns the language of a page as a BCP 47 tag, or None if it is unknown.
 
     The library py3langid detects the language of the page's article, or of all text if the article is short.
-    The library distinguishes 139 languages and takes 0.1 to 0.5 ms; loading its model takes 0.8 s once. The
+    The library distinguishes 139 languages and takes 0.1 to 0.5 ms. Loading its model takes 0.8 s once. The
     declared language is returned in three cases: if it is the detected language, because it may include a
     region; if the text is short; and if the two languages are hard to distinguish. Raises RuntimeError if the
-    extra `text` is not installed. Takes any bytes.
+    extra `text` is not installed. Accepts any bytes.
 
     >>> language(b"<html lang=en><p>" + b"Der schnelle braune Fuchs springt in der Nacht und am Morgen. " * 4)
     'de'
@@ -69,7 +69,8 @@ def language_of_text(text: str, declared: str | None = None) -> str | None:
 
 
 def _primary(tag: str | None) -> str | None:
-    """Returns the current code of a tag's language, without script and region."""
+    """Returns the language code of a tag, without script and region. Outdated codes are replaced by current
+    ones."""
     word = (tag or "").replace("_", "-").partition("-")[0].lower()
     return _OLD.get(word, word) or None
 

@@ -32,7 +32,7 @@ _WORDS: Final[dict[str, Any]] = {
     "NaN": None,
 }
 _TYPESET: Final = {ord(quote): '"' for quote in "“”„‟″"}
-"""Typographic quotation marks, which some editors put in place of straight ones."""
+"""Typographic quotation marks, which some editors use instead of straight ones."""
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
 _QUOTED: Final = re.compile(
     r"'((?>(?:[^'\\]|\\.|'(?!\s*+[:,}\]]))*))'(?=\s*+[:,}\]])|`((?>(?:[^`\\]|\\.)*))`", re.DOTALL
@@ -42,7 +42,7 @@ character is one that may follow a string."""
 
 
 def json_values(text: str) -> list[Any]:
-    """Returns the JSON values in a text, in order. Broken values are read as far as possible. Never raises.
+    """Returns the JSON values in a text, in order. Invalid values are read as far as possible. Never raises.
 
     >>> json_values('{"a": [1, 2,], /* why */ "b": "c"} {"d": 5')
     [{'a': [1, 2], 'b': 'c'}, {'d': 5}]
@@ -86,7 +86,7 @@ def _paired(found: list[Any]) -> list[Any]:
 
 
 def _built(text: str) -> list[Any]:
-    """Builds values from marks and scalars in any order."""
+    """Builds values from marks and scalars, even if these are in an invalid order."""
     top: list[Any] = []
     open_: list[tuple[Any, list[str]]] = []  # open containers, each with the key that waits for its value
 
@@ -137,7 +137,7 @@ def _marks(text: str) -> Iterator[tuple[str, Any]]:
             opener, closer = ("/*", "*/") if char == "/" else ("<!--", "-->")
             close = -1 if closer in unclosed else text.find(closer, at)
             if close < 0:
-                unclosed.add(closer)  # do not search again, because there is none after this position either
+                unclosed.add(closer)  # there is none after a later position either
             at = at + len(opener) if close < 0 else close + len(closer)
         elif char == '"':
             close = _closing(text, at + 1)

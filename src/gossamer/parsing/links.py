@@ -1,10 +1,10 @@
 """Extracts the links of a page.
 
-Links to follow are those of `a`, `area`, `iframe`, `frame`, the meta refresh, and `link` elements with rel
-next, prev or alternate. A `link` element with another media type than HTML is skipped because it leads to a
-feed or to data. Links with rel=nofollow are not followed, and neither are the links of a page with a nofollow
-directive. The following do not count as links: URLs that are not http(s), such as `javascript:`, `mailto:`,
-`data:` and `tel:`, everything in a `template`, images, forms, scripts and style sheets.
+Links that may be followed are those of `a`, `area`, `iframe`, `frame`, the meta refresh, and `link` elements
+with rel next, prev or alternate. A `link` element with a media type other than HTML is skipped because it
+leads to a feed or to data. Links with rel=nofollow are not followed, and neither are the links of a page with
+a nofollow directive. The following do not count as links: URLs that are not http(s), such as `javascript:`,
+`mailto:`, `data:` and `tel:`, everything in a `template`, images, forms, scripts and style sheets.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Link(msgspec.Struct, frozen=True):
     url: str
     """The absolute URL, serialized by the WHATWG rules, without fragment."""
     text: str
-    """The text of the link that a reader sees, with whitespace collapsed. If there is none, the `alt` text of
-    the area or of the first image in the link."""
+    """The visible text of the link, with whitespace collapsed. If there is none: the `alt` text of the area
+    or of the first image in the link."""
     nofollow: bool
     """Whether every link to the URL, or the page itself, has nofollow."""
     kind: str
@@ -49,8 +49,8 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def links(body: Body, url: str | None, content_type: str | None = None, cap: int | None = None) -> list[Link]:
-    """Returns the links of a page at `url`, each URL once, in order by kind, at most `cap`. Takes any bytes
-    and never raises.
+    """Returns at most `cap` links of the page at `url`, ordered by kind. Each URL is returned once. Accepts
+    any bytes and never raises.
 
     >>> links(b'<base href="/x/"><a href="y#z"> to <b>y</b></a><a href="mailto:a@b">', "https://example.com/")
     [Link(url='https://example.com/x/y', text='to y', nofollow=False, kind='a')]
@@ -59,7 +59,7 @@ def links(body: Body, url: str | None, content_type: str | None = None, cap: int
 
 
 def links_of(document: Document, cap: int | None = None) -> list[Link]:
-    """Returns `links` of a parsed page."""
+    """Returns the links of a parsed page (`links`)."""
     resolve = document.base.resolve
     shut = "nofollow" in document.robots
     found: dict[str, Link] = {}
@@ -108,7 +108,7 @@ def find_hrefs(document: Document) -> Hrefs:
     refused = tree.select('a[rel~="nofollow" i][href]')
     if refused or tree.select("template"):
         found, shut = _anchors(tree, refused)
-    else:  # most pages: take all hrefs as plain strings
+    else:  # on most pages, all hrefs can be taken as plain strings
         found = dict.fromkeys(cast("list[str]", tree.xpath("//a/@href")), 1)
     for _, href, element in _others(document):
         (shut if _shut(element) else found)[href] = 1
@@ -126,8 +126,8 @@ def find_hrefs(document: Document) -> Hrefs:
 def _anchors(
     tree: turbohtml.Document, refused: list[turbohtml.Element]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Returns the hrefs of `a` elements to follow, and the hrefs with nofollow, whose elements are in
-    `refused`. All hrefs are read as plain strings. The few hrefs that do not count are then subtracted."""
+    """Returns the hrefs of `a` elements to follow, and the hrefs with nofollow. `refused`: the elements with
+    nofollow. All hrefs are read as plain strings. The few hrefs that do not count are then subtracted."""
     found = Counter([str(element.attrs["href"] or "") for element in tree.select("a[href]")])
     inert = set(tree.select("template:not([shadowrootmode]) a[href]")) if tree.select("template") else set()
     shut = Counter([attribute_of(element, "href") for element in refused if element not in inert])
@@ -157,8 +157,8 @@ def _mentions(document: Document) -> Iterator[tuple[str, str, turbohtml.Element 
 
 
 def _others(document: Document) -> Iterator[tuple[str, str, turbohtml.Element | None]]:
-    """Yields the kind, raw href and element of links other than `a`. Most pages have few such links, many
-    pages none."""
+    """Yields the kind, raw href and element of links other than `a`. Most pages have few such links or
+    none."""
     tree = document.tree
     for kind, attribute in _ELEMENTS:
         for element in _live(tree, kind, attribute):
@@ -172,7 +172,8 @@ def _others(document: Document) -> Iterator[tuple[str, str, turbohtml.Element | 
 
 
 def _related(tree: turbohtml.Document) -> list[turbohtml.Element]:
-    """Returns the `link` elements that lead to other pages, in page order. Most `link` elements do not."""
+    """Returns the `link` elements that lead to other pages, in page order. Most `link` elements do not lead
+    to a page."""
     found = [element for query in _RELATIONS for element in tree.select(query)]
     if len(found) < 2:
         return found

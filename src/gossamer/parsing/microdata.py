@@ -16,7 +16,7 @@ it."""
 MAX_CHARS: Final = 8_000_000
 """Maximum number of characters of all values together. A nested property repeats the text inside it."""
 MAX_NAMES: Final = 10
-"""Maximum number of names of one property. If the value is an item that contains items, only one name is
+"""Maximum number of names of one property. If its value is an item that contains items, only one name is
 kept."""
 MAX_DEPTH: Final = 50
 """Maximum nesting depth of items."""
@@ -26,12 +26,12 @@ _VALUES: Final = {"meta": "content", "data": "value", "meter": "value"}
 
 
 def microdata(tree: turbohtml.Document, resolve: Callable[[str], str]) -> list[dict[str, Any]]:
-    """Returns the items of a page that are not a property of another item. `resolve`: makes a URL absolute.
-    Never raises.
+    """Returns those items of a page that are not a property of another item. `resolve`: a function that makes
+    a URL absolute. Never raises.
 
     An item is a dict with `type` (a text, or a list of several), `id` if the item has one, and `properties`.
     The properties map a name to a value, or to a list of several values. A value is a text or an item. An
-    item without properties has its text as `value` instead.
+    item without properties has a `value` instead, which is its text.
 
     >>> tree = turbohtml.parse('<p itemscope itemtype=T>a <b itemprop=name>b</b> <i itemprop="x y">1</i>')
     >>> microdata(tree, str)
@@ -80,7 +80,7 @@ class _MicrodataReader:
         return [item for scope in self._scopes if (item := self._item(scope, 0)) is not None]
 
     def _item(self, scope: Element, depth: int) -> dict[str, Any] | None:
-        """Returns the item of an element. None if the item was already read or if a limit of the page is
+        """Returns the item of an element, or None if the item was already read or a limit of the page is
         exceeded."""
         if scope in self._seen or depth > MAX_DEPTH or self._left <= 0:
             return None

@@ -1,7 +1,5 @@
-"""Limits on the memory and CPU time that reading a page may take, and a prediction of which pages are costly
-to read.
-
-A costly page is read in a process that can be killed (`worker.page_process`). The prediction uses only the
+"""Limits the memory and CPU time that reading a page may take, and predicts which pages are costly to read. A
+costly page is read in a process that can be killed (`worker.page_process`). The prediction uses only the
 bytes of the page.
 
 The HTML parser holds the interpreter lock and cannot be interrupted. Its tree takes at most 48 bytes of
@@ -26,9 +24,9 @@ MEMORY_BYTES = 64 << 20
 """
 MEMORY_PER_BYTE = 8
 LONG_TEXT_BYTES, LONG_TEXT_PER_BYTE = 2 << 20, 16
-"""Extra memory for a page that has a text of more than LONG_TEXT_BYTES bytes without a tag.
-LONG_TEXT_PER_BYTE more bytes of memory are allowed per byte of that text, because the parser doubles its
-buffer repeatedly and keeps the old buffers."""
+"""A page that contains a text of more than LONG_TEXT_BYTES bytes without a tag may take LONG_TEXT_PER_BYTE
+more bytes of memory per byte of that text, because the parser doubles its buffer repeatedly and keeps the old
+buffers."""
 CPU_SECONDS, CPU_SECONDS_PER_MB = 10.0, 1.0
 """CPU seconds that reading a page may take: a fixed part, and a part per megabyte of the page."""
 MAX_UNPACKED_BYTES = 50 << 20
@@ -104,7 +102,7 @@ def virtual_size() -> int:
 
 @contextmanager
 def limited_memory(body: bytes) -> Iterator[None]:
-    """Limits the growth of this process within the context to the memory that the page may take. Raises
+    """A context manager that limits the growth of this process to the memory that the page may take. Raises
     TooComplex if the process would have to grow more."""
     if sys.platform != "linux":
         yield
@@ -130,16 +128,16 @@ MAX_TAGS: Final = 10_000
 """Maximum number of tags in a page that is read in the crawling process. The links of a page are resolved at
 5 to 10 us each."""
 SMALL_BYTES: Final = 64_000
-"""Size in bytes up to which a page cannot have too many links."""
+"""Size in bytes up to which a page cannot contain too many links."""
 FEW_TAGS: Final = 1000
-"""Number of tags below which no page is costly. At worst, 500 formatting elements are reopened 500 times,
+"""A page with fewer tags than this is never costly. At worst, 500 formatting elements are reopened 500 times,
 which takes 30 MB."""
 MAX_CLONES: Final = 500_000
 """Maximum number of elements that may be created by reopening formatting elements. Each takes 120 bytes and
 0.2 us."""
 MAX_OPEN: Final = 100
-"""Maximum number of formatting elements that a page may leave open. About 250 of them in as many blocks crash
-the process of the parser (turbohtml 1.15.4)."""
+"""Maximum number of formatting elements that a page may leave open. About 250 of them in about 250 blocks
+crash the parser, and with it the process (turbohtml 1.15.4)."""
 MAX_WITHOUT_ATTRIBUTES: Final = 39
 """Maximum number of formatting elements without attributes that can be open. There are 13 such elements, and
 at most 3 equal ones are reopened. (Only one `a` can be open.)"""
@@ -244,8 +242,8 @@ def cost_of(body: bytes) -> Cost:
 def _may_leave_open(body: bytes) -> bool:
     """Whether more than MAX_OPEN formatting elements may be open at once.
 
-    Start tags count wherever their text occurs, including scripts and comments. An end tag counts only if the
-    parser is certain to close an element for it.
+    Start tags count wherever their text occurs, including in scripts and comments. An end tag counts only if
+    it is certain that the parser closes an element at it.
     """
     import turbohtml
 

@@ -60,7 +60,8 @@ _ADDRESS = late_pattern(
 
 
 class PageView:
-    """A page as a site function sees it. `document` is the page's tree, if it has been parsed already."""
+    """A page in the form that a site function receives. `document` is the page's tree, if it has already been
+    parsed."""
 
     def __init__(self, page: Page, document: Document | None = None, request: Request | None = None) -> None:
         self.page = page
@@ -72,7 +73,7 @@ class PageView:
         self._document = document
         self._text: str | None = None
         self.counted: dict[str, int] = {}
-        """The counters that the page's functions and steps added to."""
+        """The counters to which the page's functions and steps added, with the amounts."""
         self._repeats: dict[str, int] = {}
         """How often the page function repeated each request (`again=True`)."""
 
@@ -81,7 +82,7 @@ class PageView:
 
     @property
     def document(self) -> Document:
-        """The parsed page; an empty document if the page is not HTML. Raises ValueError if the tree would
+        """The parsed page, or an empty document if the page is not HTML. Raises ValueError if the tree would
         take too much memory."""
         if self._document is None:
             page = self.page
@@ -101,7 +102,8 @@ class PageView:
 
     @property
     def block(self) -> str | None:
-        """The kind of block that this response is, as `VENDOR KIND (SIGN; SIGN)`. None for a regular page."""
+        """If the response is a block: its vendor, kind and signs, as `VENDOR KIND (SIGN; SIGN)`. None for a
+        regular page."""
         return self.page.block
 
     @property
@@ -116,7 +118,7 @@ class PageView:
 
     @property
     def text(self) -> str:
-        """The body as text, decoded as browsers do. For a PDF, the text of its pages."""
+        """The body as text, decoded as in a browser. For a PDF, the text of its pages."""
         if self._text is None and pdf.is_pdf(self.page.body):
             self._text = pdf.text(self.page.body) if self.page.text is None else self.page.text
         if self._text is None:
@@ -200,7 +202,7 @@ class PageView:
 
     @property
     def depth(self) -> int:
-        """The number of links between a seed and this page."""
+        """The number of links from a seed to this page."""
         return self.request_.depth
 
     @property
@@ -209,8 +211,8 @@ class PageView:
         return self.request_.carry
 
     def css(self, query: str) -> Selection:
-        """Selects with CSS. `::text` returns texts, `::attr(name)` attribute values. Raises ValueError for an
-        invalid selector."""
+        """Selects elements with CSS. `::text` returns their texts, and `::attr(name)` returns the values of
+        an attribute. Raises ValueError for an invalid selector."""
         return Selector(self.document.tree).css(query)
 
     def xpath(self, query: str, **variables: Any) -> Selection:
@@ -231,8 +233,8 @@ class PageView:
         """Returns the body (or `text`) parsed as JSON, or the value at a path such as `data.items[0].name` or
         `items[*].id`.
 
-        Returns None if nothing is at the path, and a list for `[*]`. Raises ValueError for invalid JSON and
-        for a malformed path.
+        Returns None if there is nothing at the path, and a list if the path contains `[*]`. Raises ValueError
+        for invalid JSON and for a malformed path.
         """
         try:
             found = _json.loads(self.text if text is None else text)
@@ -255,9 +257,9 @@ class PageView:
         return resolved
 
     def count(self, name: str, n: int = 1) -> None:
-        """Adds to a counter of the crawl, which its summary shows. Pages that are read again after a crash
-        count once. Raises ValueError for a name that is longer than 80 characters, or after MAX_COUNTERS
-        names on one page."""
+        """Adds `n` to a counter of the crawl, which the crawl's summary shows. A page that is read again
+        after a crash is counted once. Raises ValueError for a name that is longer than 80 characters, or
+        after MAX_COUNTERS names on one page."""
         if not _COUNTER.fullmatch(str(name)) or str(name) != name:
             raise ValueError(f"count({name!r}): a name has 1 to 80 letters, digits, spaces and _ - . /")
         if not isinstance(n, int):
@@ -275,7 +277,7 @@ class PageView:
         return RequestMaker(self)
 
     def form(self, selector: str | None = None) -> Form:
-        """Returns the first form that a CSS selector finds. Without a selector, returns the form with a
+        """Returns the first form that a CSS selector finds. If there is no selector, returns the form with a
         password field, or else the page's only form.
 
         `page.form("#search").fill(q="tea")` returns the request that a browser would make, including hidden
@@ -289,8 +291,8 @@ class PageView:
     def follow(
         self, what: str | Selector | Selection | Iterable[str | Selector] | None, **needs: Any
     ) -> Iterator[Request]:
-        """Yields requests for links. `what` is a CSS selector (`"article h3 a, li.next a"`), a URL, or
-        selected elements and URLs. None yields nothing.
+        """Yields requests for links. `what` is a CSS selector (`"article h3 a, li.next a"`), a URL, or a list
+        of selected elements and URLs. If it is None, nothing is yielded.
 
         Links that are not http(s) URLs are skipped. Links with nofollow, and all links of a page with
         nofollow, are skipped and counted (`request` ignores nofollow). `needs` are the options of each
@@ -412,10 +414,9 @@ def _request(view: PageView, resolved: str, needs: dict[str, Any]) -> Request:
 
 
 def _repeat_key(view: PageView, url: str, needs: dict[str, Any]) -> str:
-    """Returns the key of a request that is made even if its URL was visited.
-
-    The key is derived from the page and the request. If the page is read again, for example after a crash, its
-    requests get the same keys, so none of them is made twice.
+    """Returns a key for a request that is made even if its URL was visited (`again=True`). The key is derived
+    from the page and the request. If the page is read again, for example after a crash, its requests get the
+    same keys, so none of them is made twice.
     """
     page = view.request_
     parts = (page.key or f"{page.method} {page.url} {page.body}", url, *map(needs.get, _REPEATED))

@@ -1,5 +1,5 @@
-"""Finds the dates on which a page was published and modified. Metadata take precedence over the visible text,
-and the visible text over the URL."""
+"""Finds the dates on which a page was published and modified. Metadata takes precedence over the visible
+text, and the visible text takes precedence over the URL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gossamer.parsing.structured import json_ld
 MAX_ELEMENTS: Final = 300
 """Maximum number of elements of each kind that are examined."""
 OLDEST_DATE: Final = "1990"
-"""The earliest credible year. An earlier date is a default value, because there was no web."""
+"""The earliest credible year. An earlier date must be a default value, because the web did not exist."""
 _ARTICLES: Final = re.compile(
     r"article|posting|report|recipe|review|video|creativework|dataset|product|event|page$", re.IGNORECASE
 )
@@ -53,7 +53,7 @@ class Dates(NamedTuple):
 
 
 def dates(body: Body, url: str | None = None, content_type: str | None = None) -> Dates:
-    """Returns the dates on which a page was published and modified. Takes any bytes and never raises.
+    """Returns the dates on which a page was published and modified. Accepts any bytes and never raises.
 
     >>> dates(b'<meta property="article:published_time" content="2024-05-12T10:30:00Z"><p>Updated 13 May 2024')
     Dates(published='2024-05-12T10:30:00+00:00', modified='2024-05-13')
@@ -62,7 +62,7 @@ def dates(body: Body, url: str | None = None, content_type: str | None = None) -
 
 
 def of(page: Document) -> Dates:
-    """Returns `dates` of a parsed page."""
+    """Returns the dates of a parsed page (`dates`)."""
     found: dict[str, str] = {}
     language = page.language
     for source in (_linked, _metas, _marked, _timed, _called, _labelled, _addressed):
@@ -75,7 +75,7 @@ def of(page: Document) -> Dates:
 
 
 def _linked(page: Document) -> Iterator[tuple[str, str]]:
-    """Yields the dates in JSON-LD, those of articles first and those of pages last. Dates of comments and
+    """Yields the dates in JSON-LD: those of articles first, and those of pages last. Dates of comments and
     websites are left out."""
     nodes: list[dict[str, Any]] = []
     for one in json_ld(page.tree):
@@ -217,7 +217,7 @@ def _is_aside(element: Any) -> bool:
 
 
 def _before(element: Any) -> str:
-    """Returns the last 25 characters of text before an element in its parent."""
+    """Returns the last 25 characters of the text that precedes an element within its parent."""
     parent = element.parent
     whole, own = (parent.text if parent is not None and hasattr(parent, "text") else "")[:500], element.text
     return whole.partition(own)[0][-25:] if own.strip() else ""

@@ -28,7 +28,7 @@ def main() -> None:
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_NOFILE: 3,
     }
-    for what, most in bounds.items():  # three open files: the standard streams
+    for what, most in bounds.items():  # only three open files: the standard streams
         with contextlib.suppress(ValueError, OSError):  # macOS has no memory limit
             resource.setrlimit(what, (most, most))
     source = os.fdopen(0, "rb", buffering=1 << 20)

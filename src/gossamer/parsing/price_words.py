@@ -1,5 +1,5 @@
-"""Words beside a number that show what the number means, for example a former price, thousands, a date or a
-phone number."""
+"""Words beside a number that show what the number is, for example a former price, a number of thousands, a
+date or a phone number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FREE = re.compile(
     re.IGNORECASE,
 )
 SHIPPING = re.compile(_words("shipping"), re.IGNORECASE)
-"""Matches services that are free more often than products are."""
+"""Matches words for shipping and similar services, which are free more often than products are."""
 UNIT = re.compile(
     r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|items|products|results|days?|weeks?|months?|years?|hours?)\b"
 )
@@ -34,8 +34,8 @@ OTHER = re.compile(
     r"|\b(?:buy \d+ get|get|\d+ (?:for|voor|für)) \d+(?![\d.,])|\bbuy \d+",
     re.IGNORECASE,
 )
-"""Matches numbers that are not a price unless a currency is written: dates, times, phone numbers, ratings,
-versions, measures and counts."""
+"""Matches numbers that are not a price unless the text names a currency: dates, times, phone numbers,
+ratings, versions, measures and counts."""
 POWERS = {"千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
 MYRIAD = re.compile(r"\s?([万萬만億亿억]|[千천](?![克瓦米]))\s?")
 MINOR = re.compile(
@@ -43,8 +43,8 @@ MINOR = re.compile(
 )
 RANGE = re.compile(r"\s*(?:[-−–—~～]|to|bis|till|a|à|al|até|do|до)\s*[-−–]?\s?", re.IGNORECASE)
 NAMED = re.compile(r"[^\W\d_]\.? ?\d+ [-–—] \d[\d.,]*[.,]\d\d")
-"""Matches a number that belongs to a name, followed by a dash and a price. `Size 42 – 59,95 €` is not a range
-of prices."""
+"""Matches a number that belongs to a name, with a dash and a price after it: `Size 42 – 59,95 €` is not a
+range of prices."""
 _LARGE = re.compile(
     r"\s?(?:(thousand|тыс\.?|тис\.?|tys\.?|tis\.?|tsd\.?|ribu|rb|nghìn|ngàn|bin|mila|mil(?!\.))|(lakhs?|lacs?)"
     r"|(mill?ion(?:s|en|es|i)?|millones|mio|mln|млн|milh(?:ão|ões)|milyon|juta|jt|triệu)|(crores?|cr)"
@@ -99,7 +99,8 @@ def is_saved(label: str) -> bool:
 
 def is_present(label: str, former: str) -> bool:
     """Whether the text before a number marks it as the current price. `former`: the text before the former
-    price that precedes it. After a former price, no words are needed."""
+    price that precedes the number. A number after a former price is the current price even without such
+    words."""
     if _DE.search(former):
         return _POR.search(label) is not None
     return not is_saved(label) and (not LETTER.search(label) or _PRESENT.search(label) is not None)

@@ -1,4 +1,4 @@
-"""Parses prices as people write them into an amount and a currency."""
+"""Parses prices as people write them. The result is an amount and a currency."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gossamer.parsing.currencies import NATIONS, SHARED, spellings
 MAX_CHARS = 500
 """Maximum number of characters of a text that are read. A longer text is not a price."""
 MAX_NUMBERS = 20
-"""Maximum number of numbers, and of currencies, in a text that are compared."""
+"""Maximum number of numbers in a text, and maximum number of currencies, that are compared."""
 _NUMBER = re.compile(
     r"(?=[\d.,−–-])(?:(?<![\d.,])|(?<=[^\W\d_][.,])|(?<=/[.,]))(?:[-−–]\s?)?"
     r"(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|(?<!\d['’ ])(?<![^\W\d_])(?<!/)[.,]{1,2}\d[\d.,]*)"
 )
-_SPLIT = re.compile(  # spaces within a possible number that do not separate thousands
+_SPLIT = re.compile(  # matches spaces within a possible number that do not separate thousands
     r"(?<=\d)[ \u00a0\u202f\u2009](?:[ \u00a0\u202f\u2009]+|(?=\d{3}\d|\d\d?(?!\d)))|(?<=\d{4})[ \u00a0\u202f\u2009]+(?=\d)"
     r"|(?<=\d)[.,] +(?=\d\d?[.,]\d)"
 )
@@ -35,7 +35,7 @@ marks, zero-width spaces)."""
 _THREE = {"BHD": ".", "JOD": ".", "KWD": ".", "LYD": ".", "OMR": ".", "TND": ".,"}
 """Currencies with 1,000 subunits, each with the separators that may precede three decimals."""
 _NOTHING = re.compile(r"[-−–][.,]\d\d(?!\d)")
-"""A dash in place of a zero: `-.95` means 0.95."""
+"""Matches a dash that stands for a zero: `-.95` means 0.95."""
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
 _POINT = re.compile(r"(?<=\d)[·⋅˙](?=\d)")
 _BARE = re.compile(r"\s*\d[\d ]*(?:[.,]\d{3})*(?:[.,]\d\d?)?\s*")
@@ -92,7 +92,8 @@ def price(
 
 
 def _numbers(text: str) -> list[Span]:
-    """Returns the positions of numbers. `12 99` is two numbers, `1 299` is one. Percentages are left out."""
+    """Returns the positions of numbers. `12 99` is two numbers, but `1 299` is one. Percentages are left
+    out."""
     found: list[Span] = []
     for match in _NUMBER.finditer(text):
         start = match.start()
@@ -122,8 +123,8 @@ def _beside(text: str, at: Span, number: Span) -> bool:
 
 
 def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str | None:
-    """Returns the currency as written. This is the currency nearest to the first number. If the text has no
-    currency or a bare `$`, it is the currency in the hint."""
+    """Returns the currency as written, which is the one nearest to the first number. If the text has no
+    currency or only a bare `$`, the currency in the hint is used."""
     known = spellings()
     near = (
         min(places, key=lambda at: _distance(at, numbers[0]))
@@ -167,8 +168,8 @@ def _distance(one: Span, other: Span) -> int:
 def _amount(
     text: str, numbers: list[Span], places: list[Span], decimal: str | None, three: str
 ) -> Decimal | None:
-    """Returns the number beside the currency, or the lower end of a range. Without a currency, returns the
-    first number that is not a date and has no unit."""
+    """Returns the number beside the currency, or the lower end of a range. If the text has no currency,
+    returns the first number that is not a date and has no unit."""
     if not places and not _BARE.fullmatch(text):
         others = [match.span() for match in words.OTHER.finditer(text)]
         numbers = [
@@ -263,7 +264,8 @@ def _label(text: str, numbers: list[Span], one: int, places: list[Span]) -> str:
 
 
 def _of_a_name(text: str, start: int, end: int) -> bool:
-    """Whether the number that begins at `start` ends a product name, and a dash and a price follow."""
+    """Whether the number that begins at `start` is the end of a product name, with a dash and a price after
+    it."""
     return any(words.NAMED.fullmatch(text, max(0, start - before), end) for before in (1, 2, 3))
 
 
@@ -295,8 +297,8 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
 
 
 def _minor(text: str, end: int, places: list[Span]) -> str | None:
-    """Returns the hundredths if they are written after a whole amount and its currency, with a name of their
-    own, as in `12 руб. 50 коп.`."""
+    """Returns the hundredths if they follow a whole amount and its currency and have a unit of their own, as
+    in `12 руб. 50 коп.`."""
     after = next((place[1] for place in places if _AFTER.fullmatch(text, end, max(end, place[0]))), None)
     found = words.MINOR.match(text, after) if after is not None else None
     return found[1] if found else None

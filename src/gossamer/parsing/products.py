@@ -36,9 +36,10 @@ from gossamer.parsing.structured import of as structured_of
 
 
 def shown_brand(shop: Shop, name: str) -> str | None:
-    """Returns the brand that the page shows for the product, or None. The first of these sources decides: an
-    element marked as the brand (such as `itemprop=brand`); the text next to a brand label; an element with
-    a brand class whose text is part of the product's name; an element with a brand class near the heading."""
+    """Returns the brand that the page shows for the product, or None. The sources are tried in this order: an
+    element marked as the brand (such as `itemprop=brand`), the text next to a brand label, an element with a
+    brand class whose text is part of the product's name, and an element with a brand class near the
+    heading."""
     for one in shop.tree.select("[itemprop~=brand], [data-brand], [data-product-brand], [id*='byline' i]")[
         :50
     ]:
@@ -116,8 +117,8 @@ _SEVERAL: Final = re.compile(r"\d\D{2,}\d")
 
 def shown_price(shop: Shop, hint: str | None) -> Price | None:
     """Returns the price nearest to the product's heading. Elements whose class or id names a price come
-    first; those that belong to other products are skipped. Without such an element, the first text that is
-    only a price counts.
+    first, except those that belong to other products. If there is no such element, the first text that is
+    only a price is used.
 
     `hint` is the currency to use if the text names none.
     """
@@ -203,8 +204,9 @@ def _bare_price(shop: Shop, hint: str | None) -> Price | None:
 
 
 def currency_of(found: Price, url: str, language: str | None) -> str | None:
-    """Returns the ISO 4217 code of a price's currency. For a sign that several currencies share (`$ kr ¥
-    Rs`), the country code of the host decides, then the page's language, then the most common currency.
+    """Returns the ISO 4217 code of a price's currency. A sign that several currencies share (`$ kr ¥ Rs`) is
+    resolved by the country code of the host, or else by the page's language, or else to the most common
+    currency.
 
     >>> [currency_of(price("$1"), url, "en-AU") for url in ("https://shop.com.ar/a", "https://shop.example/a")]
     ['ARS', 'AUD']
@@ -296,11 +298,10 @@ _AVAILABLE: Final = {
 
 
 def product(body: Body, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
-    """Returns the product that a page is about. Takes any bytes, never raises.
-
-    The keys are `name`, `price` (Decimal), `currency` (ISO 4217), `sku`, `gtin` (8, 12, 13 or 14 digits),
-    `brand` and `availability` (a schema.org value: InStock, OutOfStock, PreOrder, ...). A value that the page
-    does not contain is None.
+    """Returns the product that a page is about. Accepts any bytes and never raises. The keys are `name`,
+    `price` (Decimal), `currency` (ISO 4217), `sku`, `gtin` (8, 12, 13 or 14 digits), `brand` and
+    `availability` (a schema.org value: InStock, OutOfStock, PreOrder, ...). A value that the page does not
+    contain is None.
 
     >>> page = b'<script type="application/ld+json">{"@type": "Product", "name": "A", "sku": 7,\\
     ... "offers": {"price": "5.00", "priceCurrency": "EUR", "availability": "http://schema.org/InStock"}}</script>'
@@ -311,8 +312,8 @@ def product(body: Body, url: str | None = None, content_type: str | None = None)
 
 
 def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Does the same as `product` for a parsed page. `found` is the page's structured data, if it has been
-    read already."""
+    """Does the same as `product` for a parsed page. `found` is the page's structured data, if it has already
+    been read."""
     record: dict[str, Any] = dict.fromkeys(FIELDS)
     spare: list[str] = []
     for many in nodes(found or structured_of(page)).values():
@@ -347,8 +348,8 @@ def _fill(record: dict[str, Any], more: dict[str, Any]) -> None:
 
 
 def _main(many: list[Node], page: Document) -> Node | None:
-    """Returns the product that the page is about, or None. Candidates score for a name that matches the
-    page's title and heading, for the page's URL, for offers and for a SKU."""
+    """Returns the product that the page is about, or None. The candidate with the best score is returned. A
+    name that matches the page's title and heading, the page's URL, offers and a SKU each add to the score."""
     known = [
         one
         for one in many
@@ -381,8 +382,8 @@ def _path(url: str) -> str:
 
 
 def _alone(main: Node, many: list[Node]) -> bool:
-    """Whether no other product has the same name and a different SKU. Such products are sizes and colors of
-    one product."""
+    """Whether no other product has the same name and a different SKU. Products with the same name are sizes
+    and colors of one product."""
     names, numbers = [*main.texts("name")], [*main.texts("sku")]
     return not any(
         one.types & _PRODUCTS and [*one.texts("name")] == names and [*one.texts("sku")] != numbers
@@ -391,7 +392,7 @@ def _alone(main: Node, many: list[Node]) -> bool:
 
 
 def _told(main: Node, url: str, alone: bool) -> dict[str, Any]:
-    """Returns the fields of the product that a node describes, including its offers and variants."""
+    """Returns the fields of the product that a node describes. Also reads the node's offers and variants."""
     variants = list(main.nodes("hasvariant", "model"))[:100]
     offers = [*_offers([main, *variants])]
     amount = _price(main, offers)
@@ -477,7 +478,7 @@ def _last(text: str) -> str:
 
 def _shared(many: list[Node], url: str) -> str | None:
     """Returns the part of a SKU that offers or variants share. This is the longest beginning of one of their
-    SKUs that the page's URL contains, with at least 5 characters and a digit."""
+    SKUs that the page's URL contains. It must have at least 5 characters and a digit."""
     address = url.lower()
     for number in list(
         dict.fromkeys(shop_page.bare_number(text) for one in many for text in one.texts("sku", "productid"))
@@ -577,5 +578,5 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
 
 
 def _no_publisher(here: shop_page.Shop, brand: str | None) -> str | None:
-    """Returns the brand, or None if the page labels this name as the publisher."""
+    """Returns the brand, or None if the page shows the same name as the publisher."""
     return None if brand in [one.strip() for one in here.labelled_values("publisher")] else brand

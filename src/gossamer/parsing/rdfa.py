@@ -20,7 +20,7 @@ MAX_CHARS: Final = 8_000_000
 MAX_NAMES: Final = 20
 """Maximum number of names in a `property` attribute, and of types in a `typeof` attribute."""
 MAX_UNIQUE_VALUES: Final = 100
-"""Duplicate values are removed as long as a property has at most this many values."""
+"""Duplicate values of a property are removed only as long as it has at most this many values."""
 _MARKS: Final = "[property], [typeof], [vocab], [prefix], [about], [resource]"
 _PREFIX: Final = re.compile(r"([\w-]+):[ \t\n\r\f]++(\S++)")
 _INITIAL: Final = {
@@ -51,7 +51,7 @@ _INITIAL: Final = {
     "rev": "http://purl.org/stuff/rev#",
     "void": "http://rdfs.org/ns/void#",
 }
-"""Prefixes that need no declaration: the RDFa initial context and Open Graph's."""
+"""Prefixes that need no declaration: those of the RDFa initial context and of Open Graph."""
 
 
 class _Scope(NamedTuple):
@@ -164,8 +164,8 @@ class _RdfaReader:
         return {"@value": text}
 
     def _expanded(self, words: str, scope: _Scope) -> list[str]:
-        """Returns terms and prefixed names as IRIs. Names with an unknown prefix stay unchanged. Terms
-        without a vocabulary are dropped."""
+        """Expands terms and prefixed names to IRIs. Names with an unknown prefix stay unchanged. Terms are
+        dropped if there is no vocabulary."""
         found = []
         for word in words.split()[:MAX_NAMES]:
             prefix, colon, rest = word.partition(":")

@@ -28,8 +28,8 @@ ALL_MEMBERS = None
 
 
 def pick(value: Any, path: str) -> Any:
-    """Returns the value at a path in nested dicts and lists. Returns None if nothing is at the path, and a
-    list for `[*]`.
+    """Returns the value at a path in nested dicts and lists. Returns None if there is nothing at the path,
+    and a list if the path contains `[*]`.
 
     Raises ValueError if the path is malformed.
 
@@ -93,8 +93,8 @@ class Selector:
         self.node = node
 
     def css(self, query: str) -> Selection:
-        """Selects with CSS among the element itself and its descendants. `::text` returns text nodes,
-        `::attr(name)` attribute values.
+        """Selects with CSS among the element itself and its descendants. `::text` returns text nodes, and
+        `::attr(name)` returns attribute values.
 
         The results are in document order. Raises ValueError for an invalid selector.
         """
@@ -145,7 +145,7 @@ class Selector:
 
     @property
     def attrib(self) -> dict[str, str]:
-        """The element's attributes; empty for a text."""
+        """The element's attributes. Empty for a text."""
         if isinstance(self.node, str) or not hasattr(self.node, "attrs"):
             return {}
         return {name: _value(value) for name, value in self.node.attrs.items()}
@@ -217,7 +217,7 @@ class Selection(Sequence[Selector]):
 
     @property
     def attrib(self) -> dict[str, str]:
-        """The attributes of the first entry; empty if there are no entries."""
+        """The attributes of the first entry. Empty if there are no entries."""
         return self[0].attrib if self._nodes else {}
 
     def __repr__(self) -> str:
@@ -247,8 +247,8 @@ def split_selectors(query: str) -> list[str]:
 
 
 def _marked(node: Any, query: str) -> list[Any]:
-    """Selects with CSS, with support for `:contains()`. Each element that contains the text temporarily gets
-    an attribute, which replaces `:contains()` in the selector."""
+    """Selects with CSS and supports `:contains()`. To do so, it gives each element that contains the text a
+    temporary attribute, which replaces `:contains()` in the selector."""
     if ":contains(" not in query:
         return _found(node, query)
     marked: list[tuple[str, list[Any]]] = []
@@ -307,8 +307,9 @@ def _parts(query: str) -> list[tuple[str, Callable[[list[Any], Any], list[Any]]]
 
 
 def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
-    """Splits a selector into its part without `::text` or `::attr()` and a function that extracts the texts
-    or attribute values. The function takes the elements found and the node they were searched in.
+    """Splits a selector in two: the selector without `::text` or `::attr()`, and a function that extracts the
+    texts or attribute values. The function is called with the found elements and the node in which they were
+    searched.
 
     As in parsel, `h1 ::text` and `h1 *::text` include the texts of the h1 itself. The same holds for
     `::attr()`. A pseudo-element without a selector applies to all elements.
@@ -347,8 +348,8 @@ def _texts(elements: list[Any], node: Any) -> list[str]:
 
 
 def _nested(elements: list[Any]) -> bool:
-    """Returns whether an element may be inside another one, so that their texts overlap. The elements are in
-    document order, so each is compared only with the previous one."""
+    """Returns whether one of the elements may be inside another one, so that their texts overlap. The
+    elements are in document order, so each is compared only with the previous one."""
     for outer, inner in itertools.pairwise(elements):
         above = inner.parent
         for _ in range(100):

@@ -1,8 +1,6 @@
-"""Reads what a product page shows to people, for pages without structured data: the heading, the values
-beside labels, the SKU and the availability.
-
-The availability is found by words and buttons in many languages. Also reads product fields from the page's
-scripts: data layers, states and settings in JSON or JavaScript.
+"""Reads the visible content of product pages that have no structured data: the heading, the values beside
+labels, the SKU and the availability. Words and buttons in many languages show the availability. Also reads
+product fields from the page's scripts: data layers, states and settings in JSON or JavaScript.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ MAX_SCRIPT_CHARS: Final = 4_000_000
 MAX_OBJECT_DISTANCE: Final = 6000
 """Maximum distance in characters from a product's name to the braces of the object that contains it."""
 MAX_OBJECTS: Final = 20
-"""Maximum number of objects with the product's name that are read per page."""
+"""Maximum number of objects that are read per page because they contain the product's name."""
 MAX_OCCURRENCES: Final = 1000
 """Maximum number of occurrences of a name that are checked per script."""
 _BRACES: Final = re.compile(r"[{}]")
@@ -53,8 +51,8 @@ def embedded_value(texts: list[str], kind: str) -> str | None:
 
 
 def told_of(texts: list[str], name: str) -> dict[str, str]:
-    """Returns the fields of the objects in scripts that have the product's name: `sku`, `brand`, `price`,
-    `currency`."""
+    """Returns the fields `sku`, `brand`, `price` and `currency` of those objects in scripts that have the
+    product's name."""
     found: dict[str, str] = {}
     forms = {form for form in (name, json.dumps(name)[1:-1], name.replace("/", "\\/")) if len(form) > 2}
     places = ((text, at) for form in sorted(forms) for text in texts for at in _places(text, form))
@@ -93,7 +91,8 @@ def _read(text: str, at: int, found: dict[str, str]) -> None:
 
 
 def _object(text: str, at: int) -> tuple[str, str]:
-    """Returns the text of the innermost object around a position, twice: without and with its nested objects."""
+    """Returns the text of the innermost object around a position in two forms: without and with its nested
+    objects."""
     start, depth = max(0, at - MAX_OBJECT_DISTANCE), 0
     for brace in reversed([*_BRACES.finditer(text, start, at)]):
         depth += 1 if brace[0] == "}" else -1
@@ -211,7 +210,7 @@ _MESSAGE: Final = re.compile(
 
 def shown_availability(shop: Shop) -> str | None:
     """Returns the availability that the page shows, as a schema.org value, or None. Elements for the
-    availability come first, then the buttons of the product, then short texts."""
+    availability are tried first, then the buttons of the product, then short texts."""
     for element in shop.tree.select(_STOCKED)[:MAX_ELEMENTS]:
         text = (
             element_text(element) if _STOCK.search(author_names(element)) and not is_hidden(element) else ""
@@ -236,7 +235,8 @@ def shown_availability(shop: Shop) -> str | None:
 
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     """Returns the availability that the product's own buttons show, and whether any button or form on the
-    page sells something. A button that only offers to send a message on restocking means OutOfStock."""
+    page is for buying. A button that only offers a message when the product is back in stock means
+    OutOfStock."""
     message = form = other = False
     for element in buttons:
         if _buys(element):
@@ -271,7 +271,7 @@ def _buys(element: Element) -> bool:
 
 def _of_the_frame(element: Element, shop: Shop) -> bool:
     """Whether an element is part of the page frame that all pages of a shop share: header, menu, footer,
-    small cart. Ancestors of the product's heading do not count as frame."""
+    small cart. Ancestors of the product's heading do not count as part of the frame."""
     node: object = element
     for _ in range(MAX_FRAME_DEPTH):
         if not isinstance(node, Element) or node in shop.above:
@@ -290,7 +290,7 @@ def _of_the_frame(element: Element, shop: Shop) -> bool:
 
 def availability_in(text: str, whole: bool = False) -> str | None:
     """Returns the schema.org availability that a text expresses, or None. If `whole` is true, only a phrase
-    at the beginning of the text counts.
+    at the beginning of the text is used.
 
     >>> availability_in("Currently out of stock"), availability_in("Nicht auf Lager"), availability_in("red")
     ('OutOfStock', 'OutOfStock', None)
@@ -344,7 +344,7 @@ class Shop:
     @once
     def _labels(self) -> list[tuple[Element, str, bool]]:
         """Returns small elements whose text begins with a known label, as (element, text, own). `own` is
-        false below a heading for other products, such as "Related products"."""
+        false if the element is below a heading for other products, such as "Related products"."""
         found, others, under, behind = [], set[Element](), False, self.heading is None
         for one in self._elements:
             behind = behind or one == self.heading
@@ -376,8 +376,8 @@ class Shop:
         )
 
     def elsewhere(self, element: Element) -> bool:
-        """Whether an element belongs to other products, or to no product. Ancestors of the heading never
-        do."""
+        """Whether an element belongs to other products, or to no product. False for ancestors of the
+        heading."""
         for node in (element, *_ancestors(element, MAX_ANCESTORS)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
@@ -510,8 +510,8 @@ def element_value(element: Element) -> str:
 
 
 def shown_number(shop: Shop) -> str | None:
-    """Returns the product's SKU from an element marked as a SKU. The element counts if it contains the
-    heading, or if there is no other such element near the heading or on the page."""
+    """Returns the product's SKU from an element marked as a SKU. The element must contain the heading, or be
+    the only such element near the heading or on the page."""
     held = [one for one in shop.tree.select(words.NUMBERED)[:MAX_ELEMENTS] if not shop.elsewhere(one)]
     around = [one for one in held if one in shop.above]
     near = [one for one in held if shop.near(one)]
@@ -528,8 +528,8 @@ def _number_of(element: Element) -> str | None:
 
 
 def held_number(shop: Shop) -> str | None:
-    """Returns the product id that a data attribute contains for scripts, in an element that contains the
-    heading or is close to it."""
+    """Returns the product id in a data attribute of an element that contains the heading or is close to it.
+    Shops write such ids for their scripts."""
     for name in words.ENTITIES:
         for element in shop.tree.select(f"[{name}]")[:MAX_ELEMENTS]:
             text = attribute_of(element, name).strip()

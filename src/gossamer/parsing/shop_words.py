@@ -1,4 +1,4 @@
-"""Word lists and patterns with which `shop_page` and `products` read product pages: classes, labels and
+"""Word lists and patterns that `shop_page` and `products` use to read product pages: classes, labels and
 phrases in the languages of many shops."""
 
 from __future__ import annotations
@@ -69,8 +69,7 @@ NUMBERED: Final = (
 )
 HELD: Final = ("content", "data-sku", "data-product-sku", "data-item-number")
 ENTITIES: Final = ("data-product-id", "data-pid", "data-item-id", "data-article-id")
-"""Attributes that contain a product id of the shop for its scripts. Used for pages that show no better
-number."""
+"""Attributes that contain a product id for the shop's scripts. Used for pages that show no better number."""
 MARKS: Final = " \n\t\r:：#№.\u200e\u200f\u202a\xa0-–|"
 SAYS: Final = re.compile(r"[\s\u200e]*[:：|–]|\s+-\s")
 APART: Final = frozenset(("br", "p", "div", "li", "td", "th", "tr", "dt", "dd"))
@@ -194,4 +193,4 @@ SIGNS: Final = {
     "¥": {"cn": "CNY", "zh": "CNY", "jp": "JPY", "ja": "JPY"},
     "rs": {"pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR", "in": "INR"},
 }
-"""Currencies that share a sign, by country code or language code."""
+"""Signs that several currencies share. For each sign: the currencies by country code or language code."""

@@ -1,12 +1,12 @@
 """Reads the URLs of sitemaps and feeds: XML (urlset, index), plain text, RSS and Atom, gzipped or not.
 
 The XML scanner reads only the few elements that matter, in one pass. It never expands an entity, resolves a
-name or builds a tree, so an XML bomb has no effect. A stray `&`, a missing end tag or a truncated file loses
-only the broken part. A document with a DTD is refused as a whole, except RSS 0.91.
+name or builds a tree, so an XML bomb has no effect. After a stray `&`, a missing end tag or a truncated file,
+only the broken part is lost. A document with a DTD is refused as a whole, except RSS 0.91.
 
-Measured on 50,000 URLs (10 MB), including dates and absolute URLs: 0.40 s. lxml's iterparse takes 0.28 s and
-expat 0.20 s for the bare strings alone. The worst inputs found, at 50 MB (values never closed, CDATA, one
-endless line), take 0.1 to 1.6 s.
+Measured on 50,000 URLs (10 MB), including dates and absolute URLs: 0.40 s. To read only the bare strings,
+lxml's iterparse takes 0.28 s and expat 0.20 s. The worst inputs that were found take 0.1 to 1.6 s for 50 MB
+(values that are never closed, CDATA, one endless line).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TEXT_ENCODING: Final = re.compile(
 
 def text_of(body: bytes) -> str:
     """Returns the decoded text of a body, unzipped if needed, without leading white space, NULs and byte
-    order mark. Takes any bytes, never raises."""
+    order mark. Accepts any bytes and never raises."""
     return _decoded(_unzipped(body))
 
 
@@ -61,8 +61,8 @@ def _unzipped(body: bytes) -> bytes:
 
 
 def _decoded(body: bytes) -> str:
-    """Decodes by byte order mark, by the zero bytes of UTF-16 or by the XML declaration, else as UTF-8.
-    Invalid bytes become U+FFFD."""
+    """Decodes by the byte order mark, by the zero bytes of UTF-16 or by the XML declaration. If there is none
+    of these, decodes as UTF-8. Invalid bytes become U+FFFD."""
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
     elif len(body) > 1 and (body[0] == 0) != (body[1] == 0):
@@ -83,8 +83,8 @@ def _decoded(body: bytes) -> str:
 MAX_ENTRIES: Final = 50_000
 """Maximum number of entries of one sitemap (sitemaps.org). Later entries are not read."""
 _STEPS: Final = 20 * MAX_ENTRIES
-"""Maximum number of elements examined. Twenty per entry are plenty. A million tags without a URL are an
-attack."""
+"""Maximum number of elements examined. Twenty per entry are more than enough. A million tags without a URL
+are an attack."""
 _MAX_VALUE_CHARS: Final = 8192
 """Maximum number of characters of one value."""
 
@@ -98,12 +98,12 @@ _TAG: Final = re.compile(
     r"|(!--|!\[CDATA\[|!DOCTYPE|!doctype))",
     re.ASCII,
 )
-"""The tags that matter: the start and the end of a holder (an element that is an entry or contains links), a
-value with its text, and the start of a comment, a CDATA section or a DOCTYPE."""
+"""Matches the tags that matter: the start or the end of a holder (an element that is an entry or contains
+links), a value with its text, and the start of a comment, a CDATA section or a DOCTYPE."""
 _ANY_CASE: Final = re.compile(_TAG.pattern, re.ASCII | re.IGNORECASE)
 _CAPITALS: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:LOC|Loc|LINK|Link)[\s>]", re.ASCII)
 _ABOUT: Final = re.compile(r"""\s\w+:about\s*=\s*["']([^"'<>]*)""")
-"""The attribute in which RSS 1.0 gives an item's URL."""
+"""Matches the attribute that contains an item's URL in RSS 1.0."""
 _LOOSE: Final = re.compile(
     r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*(?:UTC|GMT|Z)?)?",
     re.ASCII,
@@ -116,8 +116,8 @@ _ATTRIBUTE: Final = re.compile(r"""(?<![\w:-])(href|rel|isPermaLink)\s*=\s*(?:"(
 _REFERENCE: Final = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));", re.IGNORECASE)
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _OLD_RSS: Final = re.compile(r"<!DOCTYPE\s+rss\s[^\[<>]*>", re.IGNORECASE)
-"""The DOCTYPE of RSS 0.91. It names a DTD, which is never fetched. A document with any other DOCTYPE is
-refused."""
+"""Matches the DOCTYPE of RSS 0.91. It names a DTD, which is never fetched. A document with any other DOCTYPE
+is refused."""
 _DATES: Final = ("updated", "modified", "pubDate", "pubdate", "date", "published")
 _LINE: Final = re.compile(r"https?://\S+", re.IGNORECASE)
 _INNER: Final = frozenset({"source", "content", "summary"})
@@ -131,12 +131,12 @@ class SitemapEntry(str):
     __slots__ = ("changefreq", "lastmod", "priority")
 
     lastmod: datetime | None
-    """The date of the last change, with its UTC offset. UTC if the sitemap gives no offset. None if the date
-    is missing or invalid."""
+    """The date of the last change, with its UTC offset. In UTC if the sitemap gives no offset. None if the
+    date is missing or invalid."""
     changefreq: str | None
-    """always, hourly, daily, weekly, monthly, yearly or never; None if missing or invalid."""
+    """always, hourly, daily, weekly, monthly, yearly or never. None if it is missing or invalid."""
     priority: float | None
-    """From 0 to 1; None if missing or invalid."""
+    """A number from 0 to 1. None if it is missing or invalid."""
 
     def __new__(
         cls,
@@ -157,7 +157,7 @@ class SitemapEntry(str):
 
 
 def entries(body: Body, url: str | None) -> tuple[list[SitemapEntry], list[SitemapEntry]]:
-    """Returns (pages, sitemaps) of a sitemap or feed found at `url`, in document order. Takes any bytes,
+    """Returns (pages, sitemaps) of a sitemap or feed found at `url`, in document order. Accepts any bytes and
     never raises.
 
     The URLs are absolute http(s) URLs, serialized by the WHATWG rules, without fragment. At most 50 MiB of
@@ -346,7 +346,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _lines(text: str, url: str) -> list[SitemapEntry]:
-    """Returns the lines of a plain text that consist of one absolute URL."""
+    """Returns those lines of a plain text that consist of one absolute URL."""
     base, at = Base(url), 0
     found: list[SitemapEntry] = []
     text = text.replace("\r", "\n")

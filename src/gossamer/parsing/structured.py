@@ -79,8 +79,8 @@ class _Maker:
         self._left = MAX_NODES
 
     def node(self, one: dict[str, Any], named: dict[str, dict[str, Any]], depth: int) -> Node:
-        """Returns an object of any of the syntaxes as a node. `named` maps each `@id` to the object that
-        other objects refer to by it."""
+        """Converts an object of any of the syntaxes to a node. `named` maps each `@id` to its object, to
+        which other objects may refer."""
         self._left -= 1
         types = one.get("@type") or one.get("type") or ()
         inner = one.get("properties")
@@ -117,7 +117,7 @@ def short_name(name: Any) -> str:
 
 
 def _text(value: Any) -> str | None:
-    """Returns a scalar as text, with entities decoded and white space normalized; None for None and
+    """Returns a scalar as text, with entities decoded and white space normalized. Returns None for None and
     booleans."""
     if value is None or isinstance(value, bool):
         return None
@@ -140,7 +140,8 @@ _PREFIX: Final = re.compile(r"(\w+):\s*+([^\s:]\S*+)")
 
 
 def structured(body: Body, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
-    """Returns the structured data of a page, in the shapes of extruct. Takes any bytes, never raises.
+    """Returns the structured data of a page, in the same form as the library extruct. Accepts any bytes and
+    never raises.
 
     `json_ld`: a flat list of the objects. `@graph` stays unchanged, and broken JSON is read as far as
     possible. `microdata`: items with `type`, `properties` (each a value, or a list of several), `id`, and
@@ -193,7 +194,7 @@ def opengraph(tree: turbohtml.Document) -> list[dict[str, Any]]:
     for element in tree.select("html, head"):
         spaces.update(_PREFIX.findall(attribute_of(element, "prefix")))
     found: list[list[str]] = []
-    for key in ("property", "name"):  # `name` is the wrong attribute; it is read if nothing uses `property`
+    for key in ("property", "name"):  # `name` is wrong, and only read as a fallback
         for meta in tree.select(f"meta[{key}][content]") if not found else ():
             for name in attribute_of(meta, key).split():
                 _tell(meta, name, spaces, found)

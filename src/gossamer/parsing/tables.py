@@ -18,7 +18,7 @@ MAX_CELLS: Final = 200_000
 """Maximum number of cells that are kept per page. A cell that spans several rows or columns counts several
 times. A table that exceeds the limit is cut."""
 MAX_COLUMNS: Final = 1000
-"""Maximum number of columns that a cell may span, and of columns in a row."""
+"""Maximum number of columns in a row. Also limits how many columns a cell may span."""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -41,8 +41,8 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def tables(body: Body, content_type: str | None = None) -> list[Table]:
-    """Returns the tables of a page, outer tables first, without tables that are used only for layout. Takes
-    any bytes, never raises.
+    """Returns the tables of a page, outer tables first, without tables that are used only for layout. Accepts
+    any bytes and never raises.
 
     >>> found = tables(b"<table><tr><th>City<th>People<tr><td rowspan=2>Rome<td>2.8<tr><td>2.9</table>")
     >>> found[0].head, found[0].rows
@@ -64,8 +64,8 @@ def of(tree: turbohtml.Document) -> list[Table]:
 
 
 def _lays_out(table: turbohtml.Element) -> bool:
-    """Returns whether a table is used only for layout. Its `role` may say so. Otherwise it has no header
-    cells and no caption, and it contains other tables or at most one cell."""
+    """Returns whether a table is used only for layout. That is the case if its `role` shows it. It is also
+    the case if it has no header cells and no caption, and contains other tables or at most one cell."""
     if attribute_of(table, "role").strip().lower() in ("presentation", "none"):
         return True
     own = [cell for cell in table.select("th, caption") if _table_of(cell) == table]
@@ -116,7 +116,7 @@ def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
     """Returns the texts of the cells by row and column. A cell that spans several rows or columns appears in
     each."""
     grid: list[list[str]] = []
-    down: dict[int, tuple[int, str]] = {}  # column: (rows that remain, text)
+    down: dict[int, tuple[int, str]] = {}  # column -> (number of rows that the cell still spans, text)
     left = MAX_CELLS
     for cells in rows:
         row: list[str] = []
@@ -155,7 +155,7 @@ def _told(cell: turbohtml.Element) -> str:
 
 def _span(cell: turbohtml.Element, name: str, most: int) -> int:
     """Returns the value of a `rowspan` or `colspan` attribute, parsed as browsers do, from 1 to `most`.
-    `rowspan=0` means all remaining rows. For it, `most` is returned."""
+    For `rowspan=0`, which means all remaining rows, returns `most`."""
     text = attribute_of(cell, name).strip()
     digits = text[: next((at for at, char in enumerate(text) if char not in "0123456789"), len(text))][:9]
     if digits and int(digits) == 0 and name == "rowspan":

@@ -13,12 +13,12 @@ from gossamer.parsing.html import parse
 from gossamer.parsing.visible_text import may_grow
 
 _MAX_BYTES: Final = 3_000_000
-"""Size in bytes above which trafilatura is not used for a page."""
+"""trafilatura is not used for a page with more bytes than this."""
 _MAX_TAGS: Final = 60_000
-"""Number of tags above which trafilatura is not used for a page, because it takes 20 times as long as our own
-extractor."""
+"""trafilatura is not used for a page with more tags than this, because it takes 20 times as long as
+gossamer's own extractor."""
 _MIN_COMMON_SHARE: Final = 0.6
-"""Minimum share of common words for which the results of two extractors count as the same text."""
+"""The results of two extractors count as the same text if at least this share of words is common to both."""
 
 Quality = Literal["fast", "best"]
 
@@ -27,12 +27,10 @@ def main_text(
     body: Body, url: str | None = None, quality: Quality = "fast", content_type: str | None = None
 ) -> str:
     """Returns the text of a page's article without navigation, comments and captions, with an empty line
-    between blocks. Takes any bytes.
-
-    `quality="fast"` uses turbohtml with our own filter (1 to 2 ms per page). `quality="best"` also runs
-    trafilatura (extra `text`). If the two results differ, it returns the longer one. The result is empty for
-    a page without text. Raises RuntimeError if trafilatura is missing, and ValueError for any other
-    `quality`.
+    between blocks. Accepts any bytes. `quality="fast"` uses turbohtml with gossamer's own filter (1 to 2 ms
+    per page). `quality="best"` also runs trafilatura (extra `text`). If the two results differ, it returns
+    the longer one. The result is empty for a page without text. Raises RuntimeError if trafilatura is
+    missing, and ValueError for any other `quality`.
 
     >>> main_text(b"<nav><a href=/>Home</a></nav><h1>Cats</h1><p>A cat is a small animal that sleeps, and then sleeps again.</p>")
     'Cats\\n\\nA cat is a small animal that sleeps, and then sleeps again.'
@@ -81,8 +79,8 @@ def _alike(one: str, other: str) -> bool:
 
 def markdown(body: Body, url: str | None = None, content_type: str | None = None) -> str:
     """Returns the article of a page as GitHub Flavored Markdown, with its heading. Links are absolute if
-    `url` is given. A page without an article is returned whole, except for navigation and forms. Takes any
-    bytes, never raises.
+    `url` is given. A page without an article is returned whole, except for navigation and forms. Accepts any
+    bytes and never raises.
 
     >>> markdown(b"<h1>Cats</h1><p>They <b>sleep</b> in a <a href=/box>box</a>.<ul><li>always</ul>", "https://example.com/")
     '# Cats\\n\\nThey **sleep** in a [box](https://example.com/box).\\n\\n- always'

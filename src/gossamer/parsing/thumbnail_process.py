@@ -35,8 +35,8 @@ _REQUEST, _BOX, _SIZE = struct.Struct("<QdQB"), struct.Struct("<HH"), struct.Str
 
 
 def main() -> None:
-    """Reads images until the standard input ends. Writes '' and the thumbnails of each, or the reason why
-    there are none."""
+    """Reads images until the standard input ends. For each image, writes an error message ('' on success),
+    and then its thumbnails if there was no error."""
     from PIL import Image, ImageCms, ImageColor, ImagePalette, UnidentifiedImageError
 
     # Pillow imports these modules when it needs them, but no file can be opened after the next lines
@@ -49,7 +49,7 @@ def main() -> None:
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_NOFILE: 3,
     }
-    for what, most in bounds.items():  # three open files: the standard streams
+    for what, most in bounds.items():  # only three open files: the standard streams
         with contextlib.suppress(ValueError, OSError):  # macOS has no memory limit
             resource.setrlimit(what, (most, most))
     source = os.fdopen(0, "rb", buffering=1 << 20)

@@ -15,7 +15,8 @@ MEDIA_TYPES = frozenset(
 )
 """The media types of images that are read."""
 MAX_PIXELS, MAX_BYTES, MAX_SECONDS = 64 << 20, 64 << 20, 10.0
-"""Limits for one image: pixels (width x height), bytes of the file, and seconds for all its thumbnails."""
+"""Limits for one image: its pixels (width x height), the size of the file in bytes, and the seconds for all
+its thumbnails."""
 _REQUEST, _BOX = struct.Struct("<QdQB"), struct.Struct("<HH")
 _PROCESS = IsolatedProcess("thumbnail_process")
 
@@ -28,12 +29,13 @@ def available() -> bool:
 def thumbnails(
     body: bytes, sizes: Iterable[tuple[int, int]], seconds: float = MAX_SECONDS
 ) -> tuple[list[bytes], str]:
-    """Returns the thumbnails of an image as JPEG files, and '', or no thumbnails and the reason. `sizes`: the
-    largest width and height of each thumbnail in pixels, at most 255 pairs.
+    """Returns the thumbnails of an image as JPEG files, and an error message ('' on success). After an error,
+    there are no thumbnails. `sizes`: the largest width and height of each thumbnail in pixels, at most 255
+    pairs.
 
     A thumbnail keeps the proportions of the image and is never larger than the image. It is upright (EXIF
-    orientation) and in RGB or shades of grey, with a white background in place of transparent parts. An
-    animation yields its first frame.
+    orientation) and in RGB or shades of grey, with a white background in place of transparent parts. The
+    thumbnail of an animation is its first frame.
 
     Pillow reads the image in a process with at most 1 GiB of memory. Raises RuntimeError if Pillow is not
     installed (`pip install 'gossamer[images]'`). May be called from any thread.

@@ -1,4 +1,4 @@
-"""Extracts the text of a page that a reader sees, and limits how much memory the layout of tables takes."""
+"""Extracts the visible text of a page, and limits how much memory the layout of tables takes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import turbohtml
 MAX_LAID_OUT_CHARS: Final = 4_000_000
 """Maximum number of characters to which the tables of a page may expand in layout."""
 _MAX_TABLE_DEPTH: Final = 9
-"""Maximum depth of nested tables whose size is computed. A deeper table is certainly too large."""
+"""Maximum depth of nested tables whose size is computed. A table that is nested deeper counts as too
+large."""
 _GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
 
 
 def visible_text(document: turbohtml.Document) -> str:
-    """Returns the text that a reader sees on one line, without markup, scripts and styles. Words of different
-    blocks are separated by a space.
+    """Returns the visible text as one line, without markup, scripts and styles. Words of different blocks are
+    separated by a space.
 
     >>> visible_text(turbohtml.parse("<p>one</p><p>t<b>w</b>o<script>x</script>"))
     'one two'
@@ -32,7 +33,7 @@ def visible_text(document: turbohtml.Document) -> str:
 
 
 def may_grow(document: turbohtml.Document) -> bool:
-    """Whether laying out the tables could turn a small page into megabytes of text. The layout pads every row
+    """Whether the layout of tables could turn a small page into megabytes of text. The layout pads every row
     to the widest one, and nested tables multiply the effect."""
     tables = document.select("table")
     nested = len(tables) > 1 and document.select_one("table table") is not None

@@ -1,4 +1,4 @@
-"""Politeness: what hosts want from us, and what follows from it. Everything is computed from values.
+"""Politeness: how gossamer respects its hosts. No module does I/O.
 
 robots          robots.txt (RFC 9309): allowed or not, delay, sitemaps, the line that decides
 robots_access   the result of fetching a robots.txt

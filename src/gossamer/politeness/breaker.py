@@ -1,5 +1,5 @@
-"""The circuit breaker of a host, shared by all crawls and workers of a store: what opens it, what closes it,
-and when a host is given up.
+"""The circuit breaker of a host. All crawls and workers of a store share it. This module defines what opens
+it, what closes it, and when a host is given up.
 
 | state | requests | a fault | a good response, a block | later |
 | --- | --- | --- | --- | --- |
@@ -8,15 +8,15 @@ and when a host is given up.
 | half-open | one at a time (probes) | opens it for twice as long, at most 15 min | closes it | |
 | given up | none; its URLs end with the fault's reason | no effect | closes it | half-open after 15 min |
 
-Times are randomly up to a fifth longer. If the first wait of `--retries` is shorter than 30 s, it replaces
-the 30 s. A host is given up when three probes in a row failed and it has failed for longer than all waits of
-`--retries` together, so that every crawl ends. Only errors of the host are faults (FAULTS). A 404, a 429 and
-a refusal by robots.txt are not. A closed breaker counts each URL once: the fault of a URL that failed before
-says nothing new about the host, and the last URLs of a good host are often its bad ones.
+The times are randomly extended by up to a fifth. If the first wait of `--retries` is shorter than 30 s, it
+replaces the 30 s. A host is given up if three probes in a row failed, and the host has been failing for
+longer than all waits of `--retries` together. Therefore every crawl ends. Only errors of the host are faults
+(FAULTS). A 404, a 429 and a refusal by robots.txt are not. A closed breaker counts each URL once. A second
+fault of a URL shows nothing new about the host, and the last URLs of a good host are often its bad ones.
 
-The frontier stores the state and makes the transitions (`frontier/lua/breaker.lua`). `Breaker` is the same
-table in Python, and tests compare the two. The frontier also stores how hard a host is: the moving average of
-its failed and blocked visits.
+The frontier stores the state and makes the transitions (`frontier/lua/breaker.lua`). `Breaker` implements the
+same table in Python, and tests compare the two. The frontier also stores how hard a host is, that is, a
+moving average of the share of its visits that fail or are blocked.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ BLOCKING_STATUSES = (401, 403, 407, 429, 451)
 MAX_FAILED_PROBES = 3
 """The number of failed probes after which a host is given up."""
 HARD_THOUSANDTHS, EASY_THOUSANDTHS = 500, 100
-"""Shares of failed visits, in thousandths: at the first a host becomes hard, below the second it becomes easy
-again."""
+"""Shares of failed visits, in thousandths. From HARD_THOUSANDTHS on, a host is hard. Below EASY_THOUSANDTHS,
+it is easy again."""
 
 
 class HostTrouble(msgspec.Struct, frozen=True):
-    """The host's failures, as a claim contains them."""
+    """The failures of a host, in the form that a claim contains."""
 
     failing: float = 0.0
     """Seconds since the first fault of the current series."""
     share: float = 0.0
-    """The share of its visits that fail."""
+    """The share of the host's visits that fail."""
     hard: bool = False
     given_up: str = ""
-    """Why the host is not requested any more, or ''."""
+    """The reason why the host is no longer requested, or ''."""
 
     @classmethod
     def of(cls, text: str) -> HostTrouble:
@@ -65,8 +65,8 @@ NONE = HostTrouble()
 
 def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> HostHealth:
     """Returns what a visit shows about its host. `reason`: the visit's error, or None. `status`: the status
-    of its response, if there was one. `final`: a permanent failure, which concerns only the URL or the
-    name. `again`: the URL had failed before.
+    of its response, if there was one. `final`: whether the failure is permanent and concerns only the URL or
+    the name. `again`: whether the URL has failed before.
 
     >>> [health("http-4xx", 404).name, health("http-4xx", 403).name, health("connect", None).name]
     ['GOOD', 'BLOCKED', 'FAULT']
@@ -90,9 +90,8 @@ def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
 
 
 class Breaker(msgspec.Struct):
-    """A host's circuit breaker. Times in milliseconds. `most`: the number of
-    faults that opens it. `first`, `longest`: the
-    shortest and the longest open time."""
+    """A host's circuit breaker. Times are in milliseconds. `most`: the number of faults that opens it.
+    `first`, `longest`: the shortest and the longest time for which it stays open."""
 
     most: int = 10
     first: int = 30_000
@@ -106,7 +105,7 @@ class Breaker(msgspec.Struct):
     why: str = ""
 
     def state(self, now: int) -> str:
-        """Returns closed, open, half-open or given up."""
+        """Returns the state: closed, open, half-open or given up."""
         if not self.ends:
             return "closed"
         if self.ends <= now:

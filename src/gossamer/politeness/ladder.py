@@ -1,12 +1,13 @@
-"""The ladder, which decides which rung fetches a page. It is learned per host and class of paths, shared by
-the fleet, and computed by pure functions.
+"""The ladder, which decides which rung fetches a page. It is learned per host and per class of paths, and
+shared by the fleet. The functions are pure.
 
-A visit begins at the cheapest rung that is known to work (`start`). After a block the visit climbs (`climb`),
-after an error it does not. The result is learned (`after`). A rung that works is kept, but lower rungs are
-probed from time to time. Rungs that cost very little in comparison are probed together. The expensive rung
-directly below is probed more rarely. After a rate limit, or a block that may be one, the host first rests
-(`rest`). One URL that needs a higher rung is weak evidence. Two visits in a row are stronger, and so is a
-class of paths that never got a page at the lower rung.
+A visit begins at the cheapest rung that is known to work (`start_rung`). After a block the visit climbs
+(`climb`), but after an error it does not. `after` learns from the result. A rung that works is kept, but
+lower rungs are probed from time to time. Rungs that are much cheaper than the current one are probed
+together. The rung directly below, if it is expensive, is probed more rarely. After a rate limit, or a block
+that may be one, the host first rests (`rest_seconds`). If one URL needs a higher rung, that is weak evidence.
+Two such visits in a row are stronger evidence, and so is one in a class of paths that never got a page at the
+lower rung.
 """
 
 from __future__ import annotations
@@ -15,28 +16,28 @@ import msgspec
 
 RUNGS = ("plain", "impersonated", "browser", "unlocker")
 COSTS = (1.0, 1.3, 20.0, 40.0)
-"""The cost of a request on each rung, in plain requests."""
+"""The cost of a request on each rung, relative to a plain request."""
 CHEAP_FACTOR = 8
-"""Factor by which a rung must be cheaper than the next rung to be tried on the way to it without further
-conditions."""
+"""A rung is cheap compared with a higher one if it costs at most 1/CHEAP_FACTOR of it. Cheap rungs are probed
+together, and are tried before the higher rung when a probe fails."""
 PROBE_SHARE, MIN_PROBE_SHARE = 0.05, 0.01
-"""The share of a rung's cost that may be spent on probes of lower rungs: the first number applies at first,
-the second after many failed probes."""
+"""The share of a rung's cost that may be spent on probes of lower rungs. PROBE_SHARE applies at first,
+MIN_PROBE_SHARE after many failed probes."""
 EXPENSIVE_PROBE_EVERY = 4
-"""Interval, in probes, at which the expensive rung directly below is probed if there are also cheap ones."""
+"""If there are also cheap rungs, only every 4th probe tries the expensive rung directly below."""
 PROVEN_PAGES = 20
-"""Number of pages in a row after which the failed probes of a rung are forgotten."""
+"""Number of pages in a row at a rung after which the failed probes from it are forgotten."""
 MAX_COUNTED_PAGES = 3
-"""Maximum number of pages that are counted at the lowest rung. More pages add no knowledge and need not be
-stored."""
+"""Maximum number of pages that are counted at the lowest rung. Counting more pages would add no information,
+but each count would have to be stored."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""Number of blocks in a row that lead only to a rest. A refusal shortly after a page may also mean a rate
-limit."""
+"""For each kind of block: how many blocks in a row lead to a rest instead of a climb. A refusal (`denied`)
+shortly after a page may also mean a rate limit."""
 FIRST_REST_S, REST_FACTOR = 5.0, 3
-"""Seconds of the first rest, and the factor for the next."""
+"""The length of the first rest in seconds, and the factor by which each further rest is longer."""
 MAX_VAIN_CLIMBS = 3
-"""Number of visits in vain after which only every 4th blocked visit climbs, then every 8th, every 16th, up to
-every `MAX_CLIMB_INTERVAL`th."""
+"""From this many visits without success on (`Learned.lost`), a blocked visit climbs only if the number of
+these visits is 4, 8, 16 or a multiple of `MAX_CLIMB_INTERVAL`."""
 MAX_CLIMB_INTERVAL = 32
 MAX_PATH_CLASSES = 16
 """Maximum number of path classes that are distinguished. Results of other paths are counted only for the
@@ -44,16 +45,17 @@ host."""
 
 
 class Learned(msgspec.Struct, frozen=True, array_like=True):
-    """What is known about a host or one class of its paths. Counts are of visits."""
+    """The results that were learned for a host or for one class of its paths. All counts are numbers of
+    visits."""
 
     rung: int = 0
     """The index in RUNGS at which a visit begins."""
     good: int = 0
-    """Pages in a row that were fetched at this rung."""
+    """Visits in a row that fetched a page at this rung."""
     needed: int = 0
     """Visits in a row that had to climb from this rung."""
     misses: int = 0
-    """Failed probes of lower rungs since this rung was last proven."""
+    """Failed probes of lower rungs since they were last forgotten (PROVEN_PAGES)."""
     slowed: int = 0
     """Rests in a row that have not helped yet."""
     lost: int = 0
@@ -61,7 +63,7 @@ class Learned(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Ladder(msgspec.Struct, frozen=True):
-    """Everything learned about a host. `why`: the block that caused the last climb."""
+    """All learned results of a host. `why`: the block that caused the last climb."""
 
     host: Learned = Learned()
     classes: dict[str, Learned] = {}
@@ -93,12 +95,12 @@ class Ladder(msgspec.Struct, frozen=True):
         )
 
     def known(self, path: str) -> Learned:
-        """Returns what is known about a path's class, or about the host if the class is unknown."""
+        """Returns the results of a path's class, or those of the host if the class is unknown."""
         return self.classes.get(path_class(path), self.host)
 
 
 def path_class(path: str) -> str:
-    """Returns the class of a path: its first folder, '' at the root.
+    """Returns the class of a path: its first folder, or '' for a path at the root.
 
     >>> path_class("/shop/shoes/1?x=/2"), path_class("/about"), path_class("/")
     ('shop', '', '')
@@ -108,7 +110,8 @@ def path_class(path: str) -> str:
 
 
 def start_rung(known: Learned, rungs: tuple[str, ...]) -> tuple[str, bool]:
-    """Returns the allowed rung at which a visit begins, and whether that is a probe of a lower rung.
+    """Returns the rung of `rungs` (the allowed ones) at which a visit begins, and whether this is a probe of
+    a lower rung.
 
     >>> start_rung(Learned(rung=2, good=1), RUNGS), start_rung(Learned(rung=2, good=9), RUNGS)
     (('browser', False), ('plain', True))
@@ -132,8 +135,8 @@ def pages_between_probes(known: Learned, rungs: tuple[str, ...]) -> int:
 
 
 def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the rungs that the next probe tries, the lowest first: the cheap ones, or the one directly
-    below."""
+    """Returns the rungs that the next probe tries, the lowest first. These are either the cheap rungs or the
+    one directly below."""
     place = _place(known.rung, rungs)
     below = rungs[:place]
     cheap = tuple(one for one in below if _cheap(one, rungs[place]))
@@ -184,9 +187,10 @@ def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str 
 def after(
     ladder: Ladder, path: str, began: str, got: str | None, why: str = "", *, rested: bool = False
 ) -> Ladder:
-    """Returns the ladder after a visit that began at rung `began`. `got`: the rung that returned a page, or
-    that should be tried next; None if no rung did. `why`: the reason of the last block. `rested`: the
-    block was answered by a rest. Do not call it for errors, because they say nothing about rungs."""
+    """Returns the ladder as it is after a visit that began at rung `began`. `got`: the rung that returned a
+    page, or that should be tried next. None: no rung returned a page. `why`: the reason of the last block.
+    `rested`: whether the host rests because of the block. Must not be called after errors, because they show
+    nothing about rungs."""
     name = path_class(path)
     learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes

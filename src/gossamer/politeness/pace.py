@@ -1,8 +1,9 @@
-"""How soon a host may be requested again: pure functions of its responses so far.
+"""Computes how soon a host may be requested again, as pure functions of its responses so far.
 
-The delay is measured from start to start. It is twice the moving average of the host's response times, within
-0.25 and 30 seconds, or the fixed delay of the crawl. A 429 or 503 doubles it, up to an hour. Twenty good
-responses undo one doubling. A Crawl-delay and 1 / Request-rate are minimums that the frontier stores.
+The delay is the time between the starts of two requests. It is the fixed delay of the crawl, if there is one.
+Otherwise it is twice the moving average of the host's response times, but between 0.25 and 30 seconds. A 429
+or 503 doubles the delay, up to an hour. Twenty good responses undo one doubling. A Crawl-delay and 1 /
+Request-rate are minimums that the frontier stores.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ ROUNDING_S = 0.002
 
 
 class HostPace(msgspec.Struct, frozen=True):
-    """The stored data about a host's pace. `mean` is in seconds, 0 if the host never answered."""
+    """The stored data about a host's pace. `mean`: the average response time in seconds, 0 if the host has
+    never answered."""
 
     mean: float = 0.0
     doublings: int = 0
     good: int = 0
-    """Good responses since the last change."""
+    """Number of good responses since `doublings` last changed."""
 
     def text(self) -> str:
         """Encodes the pace for the frontier."""
@@ -31,7 +33,7 @@ class HostPace(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> HostPace:
-    """Decodes a stored pace. An empty or unknown text is a new pace.
+    """Decodes a stored pace. An empty or unknown text is decoded to a new pace.
 
     >>> parse("0.200,1,3").doublings
     1
@@ -74,8 +76,8 @@ def delay(pace: HostPace, fixed: Delay | None) -> float:
 
 
 def why_delay(delay: float, pace: str, fixed: float | None, floor: float) -> str:
-    """Returns why the starts of a host's requests are `delay` seconds apart. `pace`: the stored pace.
-    `fixed`: the delay that an operator fixed. `floor`: the delay that robots.txt asks for, or 0.
+    """Returns the reason why the requests to a host start `delay` seconds apart. `pace`: the stored pace.
+    `fixed`: the delay that an operator fixed. `floor`: the delay that robots.txt requires, or 0.
 
     >>> why_delay(0.25, "0.100,0,0", None, 0.0), why_delay(0.1, "0.100,0,0", None, 0.0)
     ('learned from its response times', 'set by --delay or site')

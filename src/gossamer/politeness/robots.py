@@ -1,5 +1,5 @@
-"""Parses robots.txt (RFC 9309) from bytes, and answers questions about URLs. A path is matched by sections
-2.2.2 and 2.2.3.
+"""Parses robots.txt (RFC 9309) from bytes, and decides which URLs may be requested. A path is matched as in
+sections 2.2.2 and 2.2.3.
 
 Like other parsers, it also accepts forms beyond the RFC: common misspellings (`Disalow`, `useragent`,
 `Disallowed`), a space instead of a missing colon, a path without its leading `/`, `Crawl-delay` and
@@ -18,8 +18,8 @@ from gossamer.model.late_pattern import late_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
-"""Octets that mean the same literally and as %XX. `/ ? & = #` separate parts and `* $` are special, so these
-are left as they are."""
+"""Octets that mean the same literally and as %XX. It does not contain `/ ? & = #`, which separate parts, and
+`* $`, which are special: these are left as they are."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = late_pattern("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = late_pattern(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
@@ -67,14 +67,14 @@ class RobotsGroup:
         self.closed = False
         """Whether a rule was read. The next User-agent line then begins another group."""
         self.lines: list[tuple[bool, int, str]] = []
-        """The rules, each as whether it is Allow, line number from 1, and pattern as written."""
+        """The rules as (whether it is Allow, line number from 1, pattern as written)."""
         self.delays: list[tuple[int, float]] = []
-        """The delays, each as seconds and the number of agents before the line. The number is needed because
-        a Crawl-delay may be between two User-agent lines."""
+        """The delays as (seconds, number of agents before the line). The number is needed because a
+        Crawl-delay may be between two User-agent lines."""
 
 
 class AgentRules:
-    """All rules for one agent, arranged so that a check reads few of them."""
+    """All rules for one agent, arranged so that a check has to read only a few of them."""
 
     __slots__ = ("_exact", "_lengths", "_prefixes", "_wild", "delay")
 
@@ -97,8 +97,8 @@ class AgentRules:
         self._wild = tuple(sorted(wild, key=lambda rule: rule.rank, reverse=True))
 
     def find(self, path: str) -> RobotsRule | None:
-        """Returns the deciding rule for a path from `path_of`: the longest match, and Allow if two are
-        equally long."""
+        """Returns the rule that decides about a path (from `path_of`). This is the longest match, or the
+        Allow rule if two are equally long."""
         found = self._longest(path)
         if "?" not in path:
             return found
@@ -130,8 +130,8 @@ class AgentRules:
 
 
 def _follows(path: str, rule: RobotsRule) -> bool:
-    """Returns whether the parts of the rule follow the prefix in the path. The earliest match of each part is
-    the best one, so this takes linear time without backtracking."""
+    """Returns whether the parts of a rule follow its prefix in the path. The earliest match of each part is
+    always the best one, so the search takes linear time without backtracking."""
     at, last = len(rule.prefix), rule.last or ""
     for part in rule.inner:
         at = path.find(part, at)
@@ -144,7 +144,7 @@ def _follows(path: str, rule: RobotsRule) -> bool:
 
 
 def path_of(url: str) -> str:
-    """Returns the path and query of an absolute URL, or of a path, encoded by `normal`."""
+    """Returns the path and query of an absolute URL, or of a path, encoded by `normalize_path`."""
     if (usual := _USUAL.match(url)) is not None:
         return usual[1]
     if (start := _AUTHORITY.match(url)) is not None:
@@ -157,7 +157,8 @@ def path_of(url: str) -> str:
 
 
 def normalize_path(text: str) -> str:
-    """Normalizes percent-encoding, so that paths that RFC 9309 section 2.2.2 calls equal are equal.
+    """Normalizes percent-encoding, so that two paths become equal if they are equal according to RFC 9309,
+    section 2.2.2.
 
     >>> normalize_path("/%62az/%7ejoe"), normalize_path("/Käse"), normalize_path("/%c3%a4%2f")
     ('/baz/~joe', '/K%C3%A4se', '/%C3%A4%2F')
@@ -226,8 +227,8 @@ class Robots:
         self._named: dict[str, list[tuple[RobotsGroup, int]]] = {}
         self._groups: dict[str, AgentRules | None] = {}
         self.sitemaps: list[str] = []
-        """URLs of the Sitemap lines in order, each once, as written. Relative URLs must be resolved by the
-        caller."""
+        """The URLs of the Sitemap lines, in order, each once and as written. The caller must resolve relative
+        URLs."""
         self._read()
 
     def allows(self, agent: str, url: str) -> bool:
@@ -237,8 +238,8 @@ class Robots:
         return rule is None or rule.allow
 
     def rule(self, agent: str, url: str) -> str | None:
-        """Returns the deciding line with its number, `line 3: Disallow: /x`. None if no rule matches the
-        URL."""
+        """Returns the deciding line with its number, for example `line 3: Disallow: /x`, or None if no rule
+        matches the URL."""
         found = self.deciding_line(agent, url)
         return None if found is None else f"line {found[0]}: {found[1]}"
 
@@ -265,9 +266,9 @@ class Robots:
 
     @staticmethod
     def for_agents(body: bytes, agents: Iterable[str]) -> bytes:
-        """Returns a shorter file that gives the same results for these agents. It contains the groups of
-        these agents and `*`, and the Sitemap lines. Removed lines are replaced by empty ones, so that
-        `rule` returns the original line number."""
+        """Returns a shorter file that gives the same results for these agents. It contains only the groups of
+        these agents and of `*`, and the Sitemap lines. Other lines are replaced by empty ones, so that `rule`
+        returns the original line number."""
         keep = {"*"}.union(*map(_tokens, agents))
         lines = _text(body).split("\n")
         kept = [""] * len(lines)
@@ -300,7 +301,7 @@ class Robots:
                 sitemaps[_printable(value)] = None
             elif kind in (_ALLOW, _DISALLOW):
                 block.closed = True
-                if value and value != "$":  # in no path would the end come before the beginning
+                if value and value != "$":  # a bare `$` matches no path
                     block.lines.append((kind == _ALLOW, number, value))
             elif (seconds := _delay(value) if kind == _DELAY else _interval(value)) is not None:
                 block.delays.append((block.agents, seconds))
@@ -328,10 +329,10 @@ class Robots:
 
 
 def _text(body: bytes) -> str:
-    """Decodes the part that is read, as UTF-8 (invalid octets survive a round trip) or UTF-16. Line ends
-    become LF."""
+    """Decodes the first MAX_BYTES as UTF-8 (invalid octets survive a round trip) or UTF-16. Line ends become
+    LF."""
     if len(body) > MAX_BYTES:
-        # Half a line would be a rule that the host did not write.
+        # An incomplete last line is dropped, because it could be a rule that the host did not write.
         end = max(body.rfind(b"\n", 0, MAX_BYTES), body.rfind(b"\r", 0, MAX_BYTES))
         body = body[: end if end >= 0 else MAX_BYTES]
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -348,7 +349,7 @@ def _printable(text: str) -> str:
 
 
 def _records(lines: list[str]) -> Iterator[tuple[int, int, str]]:
-    """Yields the known lines, each as its number from 1, its kind and its value."""
+    """Yields the lines of known kinds as (number from 1, kind, value)."""
     for number, line in enumerate(lines, 1):
         if not line:
             continue
@@ -373,8 +374,8 @@ def _token(value: str) -> str:
 
 
 def _tokens(agent: str) -> list[str]:
-    """Returns the names to look for in the groups, best first. `agent` is a product token or a complete
-    User-Agent value."""
+    """Returns the names by which an agent's group is searched, the best first. `agent` is a product token or
+    a complete User-Agent value."""
     text = agent.strip().lower()
     if "/" not in text:
         return [text.replace("*", "") or "*"] if text else []
@@ -383,8 +384,8 @@ def _tokens(agent: str) -> list[str]:
 
 
 def _delay(value: str) -> float | None:
-    """Parses the seconds of a Crawl-delay: `2`, `0.5`, `10s`. None for other values, including negative, inf
-    and nan."""
+    """Parses the seconds of a Crawl-delay: `2`, `0.5`, `10s`. Returns None for other values, including
+    negative ones, inf and nan."""
     found = _SECONDS.fullmatch(value)
     return min(float(found[1].replace(",", ".")), MAX_DELAY_S) if found else None
 

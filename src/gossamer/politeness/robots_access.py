@@ -13,7 +13,7 @@ from gossamer.politeness.robots import Robots
 MAX_AGE_S = 86_400.0
 """Seconds for which rules are valid."""
 PARK_DELAY_S = 300.0
-"""A Crawl-delay in seconds above which the host is parked."""
+"""If the Crawl-delay is longer than this many seconds, the host is parked."""
 MAX_BYTES = 500 * 1024
 OPEN = 1
 """The version that means "everything is allowed" and needs no rules."""
@@ -30,14 +30,14 @@ CLOSED = {
 
 class Access(msgspec.Struct, frozen=True):
     """The result of fetching a robots.txt. `version`: the version of the rules, negative if the host is
-    closed (CLOSED). `holds`: seconds for which the result is valid; 0 means that the result is not known
-    yet and is retried after `wait`."""
+    closed (CLOSED). `holds`: seconds for which the result is valid. 0 means that there is no result yet, and
+    that robots.txt is requested again after `wait` seconds."""
 
     version: int = OPEN
     holds: float = MAX_AGE_S
     crawl_delay: float = 0.0
     rules: bytes = b""
-    """The groups of our agent and `*`, compressed, as the frontier stores them."""
+    """The groups of gossamer's agent and `*`, compressed, in the form that the frontier stores."""
     sitemaps: tuple[str, ...] = ()
     wait: float = 0.0
     parsed: Robots | None = None
@@ -45,8 +45,9 @@ class Access(msgspec.Struct, frozen=True):
 
 
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:
-    """Returns the result of a robots.txt request after its redirects. `wait`: seconds before the next try,
-    None if no retry is left. `stale`: the version of old rules that may still be used, otherwise 0."""
+    """Returns the result for the response to a robots.txt request, after its redirects. `wait`: seconds
+    before the next try, None if no retry is left. `stale`: the version of old rules that may still be used,
+    or 0."""
     if isinstance(result, Page):
         if 200 <= result.status < 300:
             return read(result.body, agent)
@@ -66,7 +67,7 @@ def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -
 
 
 def read(body: bytes, agent: str) -> Access:
-    """Returns the rules of a robots.txt body for our agent."""
+    """Returns the access rules in the body of a robots.txt for gossamer's agent."""
     body = body[:MAX_BYTES]
     trimmed = Robots.for_agents(body, [agent])
     robots = Robots(trimmed)

@@ -1,17 +1,21 @@
-"""How well a worker performs, and what follows: who visits hard hosts, and when a worker stops taking claims.
+"""Scores how well a worker performs. The scores decide which workers visit hard hosts, and when a worker
+stops taking claims.
 
 A worker keeps moving averages of its visits, separately for easy and hard hosts: the success rate, the
-latency, the rate. Its score is the squared success rate divided by the root of the latency (latencies up to
-50 ms count as 50 ms): failing half of the visits weighs as much as being sixteen times as slow. A worker that
-has seen few hard hosts is judged by its easy ones, reduced by what hard hosts cost all workers.
+latency, and the number of visits per second. Its score is the square of the success rate divided by the
+square root of the latency (latencies up to 50 ms count as 50 ms). Therefore a worker that fails half of its
+visits scores as low as one that is sixteen times as slow. If a worker has visited few hard hosts, its results
+for easy hosts are used, reduced by the factor by which visits of hard hosts succeed less often for all
+workers (`hardness`).
 
-| a worker | asks for hard hosts |
+| a worker | claims hard hosts |
 | --- | --- |
-| whose score is at least nine tenths of the best live one that takes claims and has capacity | always |
+| with at least 90% of the best score of the live workers that take claims and have capacity | always |
 | any other | when they have waited for 15 s |
 
-A worker whose score for easy hosts is less than half of such a best one's leaves those to it for 0.3 s,
-unless almost all its visits fail: such a worker should find out soon that it is cut off.
+If a worker's score for easy hosts is less than half of the best one, it leaves easy hosts to the others for
+0.3 s. Only live workers that take claims and have capacity are compared. The exception is a worker whose
+visits almost all fail, because it should find out soon that it is cut off.
 
 | the last 20 visits, to 3 or more hosts, all failed by the network (dns, connect, timeout) or were blocked | the worker |
 | --- | --- |
@@ -20,7 +24,7 @@ unless almost all its visits fail: such a worker should find out soon that it is
 | there is no other worker, and 3 of these hosts have answered it before | takes no claims |
 | there is no other worker, and they have not | continues |
 
-While it takes no claims, it makes one visit every 30 s, and resumes when one succeeds.
+A worker that takes no claims makes one test visit every 30 s, and resumes when a test visit succeeds.
 """
 
 from __future__ import annotations
@@ -32,27 +36,27 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 FORMAT = 1
-"""The version of the records' format."""
+"""The version of the format of the records."""
 NETWORK = ("dns", "connect", "timeout")
 LAST_VISITS = 20
 HOSTS = 3
 PROBE_INTERVAL_S = 30.0
-"""Seconds between the visits of a worker that takes no claims."""
+"""Seconds between the test visits of a worker that takes no claims."""
 FRESH_S = 12.0
 """Seconds for which a worker's record is current."""
 MARGIN = 0.9
 PRIOR = 5
-"""Maximum weight, in visits, that the results for easy hosts have in the score for hard hosts."""
+"""In the score for hard hosts, the results for easy hosts count like at most this many visits."""
 FLOOR = 0.05
 POOR, HOPELESS = 0.5, 0.2
 HARD_WAIT_MS, EASY_WAIT_MS = 15_000, 300
-"""Milliseconds for which hard and easy hosts are left to better workers."""
+"""Milliseconds for which a worker leaves hard hosts, and easy hosts, to better workers."""
 WEIGHT = 0.02
 MAX_HOSTS = 2_000
 
 
 class MovingMeans(msgspec.Struct):
-    """Moving averages of one kind of visits. Latency in seconds, rate in visits per second."""
+    """Moving averages of one kind of visits. `latency` is in seconds, `rate` in visits per second."""
 
     n: int = 0
     success: float = 0.0
@@ -73,7 +77,8 @@ class MovingMeans(msgspec.Struct):
 
 
 class WorkerScore(msgspec.Struct):
-    """The record of a worker that other workers see. `at`: seconds of the store's clock."""
+    """The record of a worker that the other workers can read. `at`: when it was written, in seconds of the
+    store's clock."""
 
     name: str
     serves: str = ""
@@ -82,7 +87,7 @@ class WorkerScore(msgspec.Struct):
     room: bool = True
     """Whether the worker could take more claims."""
     out: str = ""
-    """Why the worker takes no claims, or ''."""
+    """The reason why the worker takes no claims, or ''."""
     easy: MovingMeans = msgspec.field(default_factory=MovingMeans)
     hard: MovingMeans = msgspec.field(default_factory=MovingMeans)
     good_at: float = 0.0
@@ -100,8 +105,8 @@ def read(raws: Iterable[bytes]) -> list[WorkerScore]:
 
 
 def score(record: WorkerScore, hardness: float = 1.0) -> float:
-    """Returns how good a worker is for hard hosts, 1 if nothing is known about it. `hardness`: the result of
-    `hardness`.
+    """Returns a worker's score for hard hosts, or 1 if it has made no visits. `hardness`: the result of the
+    function `hardness`.
 
     >>> round(score(WorkerScore("w", easy=MovingMeans(100, 1.0, 0.2), hard=MovingMeans(100, 0.5, 0.2))), 2)
     0.61
@@ -117,19 +122,19 @@ def score(record: WorkerScore, hardness: float = 1.0) -> float:
 
 
 def easy_score(record: WorkerScore) -> float:
-    """Returns how good a worker is for easy hosts."""
+    """Returns a worker's score for easy hosts."""
     return float(record.easy.success**2 / max(record.easy.latency, FLOOR) ** 0.5) if record.easy.n else 1.0
 
 
 def wait_times(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
-    """Returns the milliseconds for which easy and hard hosts must have waited before this worker claims them."""
+    """Returns how long easy hosts and hard hosts must have waited before this worker claims them, in ms."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT_MS if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
     return easy, 0 if among_best(mine, others, now) else HARD_WAIT_MS
 
 
 def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> bool:
-    """Returns whether a worker should claim hard hosts as soon as they are ready."""
+    """Returns whether a worker is good enough to claim hard hosts as soon as they are ready."""
     rivals = _rivals(mine, others, now)
     factor = hardness([mine, *rivals])
     best = max((score(one, factor) for one in rivals), default=0.0)
@@ -137,8 +142,8 @@ def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> 
 
 
 def hardness(records: Iterable[WorkerScore]) -> float:
-    """Returns the factor by which visits of hard hosts succeed less often than visits of easy hosts, over all
-    workers. Returns 1 if nothing is known.
+    """Returns the success rate of visits of hard hosts, relative to that of visits of easy hosts, over all
+    workers. Returns 1 if there are no such visits.
 
     >>> hardness([WorkerScore("w", easy=MovingMeans(10, 0.8), hard=MovingMeans(100, 0.4)), WorkerScore("v", easy=MovingMeans(10, 1.0))])
     0.5
@@ -165,8 +170,8 @@ def alive(record: WorkerScore, now: float) -> bool:
 
 
 def merit(worker: str, records: Iterable[WorkerScore], now: float) -> dict[str, float | str | None]:
-    """Returns the summary of the records of a worker's processes: the mean score weighted by visits (None: no
-    recent visits), and the reason why the worker takes no claims.
+    """Summarizes the records of a worker's processes. `score`: the mean score, weighted by visits, or None if
+    there are no recent visits. `out`: the reason why the worker takes no claims, or ''.
 
     >>> ours = [WorkerScore("w.1", at=99.0, easy=MovingMeans(30, 1.0, 0.04)), WorkerScore("w.2", at=99.0, out="its last 20 visits failed")]
     >>> found = merit("w", ours, 100.0)
@@ -198,7 +203,7 @@ class LastVisits:
         self._last.append((host, failed))
 
     def out(self, others: Iterable[WorkerScore], now: float) -> str:
-        """Returns why the worker should take no claims, or ''."""
+        """Returns the reason why the worker should take no claims, or ''."""
         hosts = {host for host, _ in self._last}
         if len(self._last) < LAST_VISITS or len(hosts) < HOSTS:
             return ""

@@ -1,5 +1,5 @@
-"""A worker's background work for its proxies: it exchanges observations with the other workers, and checks
-proxies that are due."""
+"""A worker's background work for its proxies. It exchanges observations with the other workers, and checks
+the health of proxies that are due for a check."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ after which a proxy is checked again."""
 
 
 class Shared(Protocol):
-    """Access to what all workers know (`state.proxy_stats`)."""
+    """Access to the data about proxies that all workers share (`state.proxy_stats`)."""
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]: ...
     async def bind(self, session: str, wanted: str, old: str, length: float) -> str: ...
@@ -29,7 +29,7 @@ class Shared(Protocol):
 
 
 class ChecksProxies(Protocol):
-    """Checks the health of a proxy by its index. Returns the seconds that the check took, or None if it
+    """Checks the health of a proxy, given its index. Returns the seconds that the check took, or None if it
     failed."""
 
     async def seconds(self, place: int) -> float | None: ...
@@ -37,7 +37,7 @@ class ChecksProxies(Protocol):
 
 
 class ProxyUpkeep:
-    """The background work for one pool. `freed` is set when a proxy may have become usable again."""
+    """The background work for one proxy pool. `freed` is set when a proxy may have become usable again."""
 
     def __init__(self, pool: ProxyPool, shared: Shared, check: ChecksProxies) -> None:
         self.pool, self.shared, self._check = pool, shared, check
@@ -60,7 +60,7 @@ class ProxyUpkeep:
                     self._task = asyncio.create_task(self._keep())
 
     async def close(self) -> None:
-        """Writes the last observations and ends the background work."""
+        """Stops the background work and writes the last observations."""
         await self._check.close()
         if self._task is not None:
             self._task.cancel()
@@ -106,8 +106,8 @@ class ProxyUpkeep:
         self.freed.set()
 
     async def _checks(self) -> None:
-        """Runs the health checks that are due. Without a URL to fetch, it only checks whether proxies whose
-        quarantine is over accept connections again."""
+        """Runs the health checks that are due. If no URL for health checks is configured, only checks whether
+        proxies whose quarantine is over accept connections again."""
         book, now, gate = self.pool.book, self.now(), asyncio.Semaphore(MAX_CONCURRENT_CHECKS)
         due = book.due(now, RECHECK_AFTER_MS)
         if not self.pool.checked:

@@ -1,9 +1,10 @@
 """The proxy pool, which chooses the proxy for a request. It has no side effects. `now` is in milliseconds of
 the store's clock.
 
-A choice is the best of a few proxies drawn at random. Its cost therefore does not grow with the pool, and no
-proxy gets all the work. A proxy that has never succeeded, or has just failed, may have as many open requests
-as the number of faults that quarantine it.
+The pool draws a few proxies at random and chooses the best of them. Therefore the cost of a choice does not
+grow with the pool, and no proxy gets all the work. A proxy that has never succeeded, or that has just failed,
+gets only a few requests at once: its open requests and its faults in a row together stay within the number of
+faults that puts it in quarantine.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from gossamer.proxies.proxy_table import MAX_DOMAINS, ProxyTable
 
 DRAWS = 6
 SMALL_POOL = 64
-"""Maximum size of a pool in which all proxies are checked if drawing found no proxy. In a larger pool, the
-free proxies are listed once per second."""
+"""If no usable proxy was drawn, and the pool has at most this many proxies, all of them are checked. In a
+larger pool, the usable proxies are listed once per second."""
 OLD = 1000
 
 
@@ -31,14 +32,14 @@ class ProxyPool:
     ) -> None:
         self.proxies, self.checked, self.book = proxies, checked, ProxyTable(proxies)
         self.busy = [0] * len(proxies)
-        """Open requests through each proxy."""
+        """The number of open requests through each proxy."""
         self._draw = (draw or random.Random()).random
         self._lists: dict[Wanted, list[int]] = {}
         self._named: dict[Wanted, frozenset[str]] = {}
         self._free: dict[tuple[Wanted, str], tuple[int, list[int]]] = {}
 
     def suitable(self, wanted: Wanted) -> list[int]:
-        """Returns the indexes of the suitable proxies. Their health does not matter here."""
+        """Returns the indexes of the proxies that meet the requirements, whatever their health is."""
         found = self._lists.get(wanted)
         if found is None:
             if len(self._lists) >= MAX_DOMAINS:
@@ -52,7 +53,7 @@ class ProxyPool:
 
     def choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int] = ()) -> int | None:
         """Returns the index of the proxy to use, or None if no proxy can be used now. `avoid`: the proxies
-        that were already tried. If other providers are left, a proxy of another provider is chosen."""
+        that were already tried. If there are other providers, a proxy of another provider is preferred."""
         if avoid:
             self.suitable(wanted)
             others = self._named[wanted] - {self.proxies[place].provider for place in avoid}
@@ -84,8 +85,8 @@ class ProxyPool:
         return True
 
     def score(self, place: int, domain: str, now: int) -> float:
-        """Returns how good a proxy is for a registered domain. A proxy has one score, and a second one for
-        each domain that blocks."""
+        """Returns the score of a proxy for a registered domain. For a domain that blocks, the proxy's general
+        score is multiplied by its score at that domain."""
         book = self.book
         own = book.own[place]
         found = 0.35 if own is None else own.score(now)
@@ -97,7 +98,7 @@ class ProxyPool:
         return found
 
     def left(self, wanted: Wanted, now: int) -> int:
-        """Returns how many suitable proxies are not in quarantine. A proxy that cools down at a domain is
+        """Returns how many suitable proxies are not in quarantine. Proxies in cooldown at a domain are
         included."""
         return sum(1 for place in self.suitable(wanted) if not self.book.out(place, now))
 

@@ -1,5 +1,5 @@
-"""The health of a proxy: its recent results and what follows. The same for a provider, and for a proxy at a
-domain that blocks.
+"""The health of a proxy: its recent results, and whether it may be used. The same data is kept for a
+provider, and for a proxy at a domain that blocks.
 
 | what | faults | opens after | shortest, longest time |
 | --- | --- | --- | --- |
@@ -8,9 +8,9 @@ domain that blocks.
 | a provider | those of its proxies | 10 in a row | 1 min, 10 min |
 | a proxy at a registered domain (cooldown) | it was blocked there | 1; for a gateway 10 in a row | 1 min, 1 h |
 
-Each time in a row is twice as long as the one before. After the time, one request is tried: a fault starts
-the next time, a success resets everything. Counts decay by half in ten minutes. `frontier/lua/proxy_health.lua` is the
-same table, and tests compare the two.
+Each time in a row is twice as long as the one before. When the time is over, one request is tried: a fault
+starts the next time, and a success resets everything. Counts decay by half in ten minutes.
+`frontier/lua/proxy_health.lua` implements the same table, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import msgspec
 HALF_LIFE_S = 600.0
 """Seconds in which a count decays by half."""
 MIN_LATENCY_S, UNKNOWN_LATENCY_S = 0.05, 0.5
-"""Latencies in seconds. Smaller latencies count as the first value. A proxy that was never used counts with
-the second value."""
+"""Latencies in seconds. A smaller latency than MIN_LATENCY_S counts as MIN_LATENCY_S. A proxy that was never
+used counts with UNKNOWN_LATENCY_S."""
 
 
 class BreakerRule(NamedTuple):
-    """The number of faults in a row that opens the breaker, and the shortest and longest open time in
-    milliseconds."""
+    """`most`: the number of faults in a row that opens the breaker. `first`, `longest`: the shortest and the
+    longest time for which it stays open, in ms."""
 
     most: int
     first: int = 60_000
@@ -44,8 +44,8 @@ PROXY, GATEWAY, PROVIDER, HOST = (
 
 
 class ProxyReport(msgspec.Struct):
-    """Observations since the last exchange: successes, faults, seconds of the successes, faults since the
-    last success."""
+    """The observations of a worker since the last exchange with the others: the number of successes and of
+    faults, the total seconds of the successes, and the faults since the last success (`tail`)."""
 
     good: int = 0
     bad: int = 0
@@ -61,8 +61,8 @@ class ProxyReport(msgspec.Struct):
 
 
 class ProxyHealth(msgspec.Struct):
-    """The health of a proxy, of a provider, or of a proxy at a domain. Times in milliseconds of the store's
-    clock, latency in seconds."""
+    """The health of a proxy, of a provider, or of a proxy at a domain. Times are in milliseconds of the
+    store's clock. The latency is in seconds."""
 
     good: float = 0.0
     bad: float = 0.0
@@ -87,8 +87,8 @@ class ProxyHealth(msgspec.Struct):
                 self.row = rule.most - 1
 
     def score(self, now: int) -> float:
-        """Returns how good the proxy is: the squared success rate divided by the root of the latency. The
-        result drifts to the middle with age."""
+        """Returns the score: the square of the success rate divided by the square root of the latency. As
+        observations age, the success rate drifts to one half."""
         fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF_LIFE_S) if self.at else 1.0
         success = (self.good * fade + 1) / ((self.good + self.bad) * fade + 2)
         return float(success * success / max(self.latency or UNKNOWN_LATENCY_S, MIN_LATENCY_S) ** 0.5)

@@ -1,4 +1,4 @@
-"""Parses lists of proxies: lines in the forms that providers use. Malformed lines are rejected with the
+"""Parses lists of proxies, with lines in the forms that providers use. Malformed lines are rejected with a
 reason.
 
 | form | read as |
@@ -8,7 +8,7 @@ reason.
 | `{"url": ..., "type": ...}` | a JSON object with the same fields |
 
 After it, `type=residential country=de,fr provider=NAME scheme=socks5h` may follow in any order. A line that
-can be read in two ways is rejected. The form with a scheme is unambiguous.
+can be parsed in two ways is rejected. The form with a scheme is unambiguous.
 """
 
 from __future__ import annotations
@@ -159,7 +159,8 @@ def _with_colons(text: str) -> list[Way]:
 
 
 def _likely(ways: list[Way]) -> list[Way]:
-    """If there are two ways to read a line, returns the one whose host contains a dot."""
+    """If there are two ways to parse a line, returns those in which the host contains a dot or is
+    `localhost`. If there are none, returns both."""
     if len(ways) == 2 and ways[0] != ways[1]:
         return [way for way in ways if "." in way[0] or way[0] == "localhost"] or ways
     return ways[:1]

@@ -1,4 +1,5 @@
-"""Assigns proxies to requests: which one, another after a failure, and what a result says about the proxy.
+"""Assigns proxies to requests: chooses a proxy, changes to another one after a failure, and decides what a
+result shows about the proxy.
 
 | result of a try | the proxy | the request |
 | --- | --- | --- |
@@ -6,8 +7,8 @@
 | unclear: timeout, reset, TLS, 502, 504; or 403, 429, 451 | is suspected | goes through another proxy after the host's delay |
 | success | is good; the suspected ones have a fault, or are blocked at this host | ends |
 
-Three suspicions of one kind show that the host is the cause, and no proxy is blamed. Nothing is sent without
-a proxy.
+After three suspicions of one kind, the host counts as the cause, and no proxy is blamed. No request is sent
+without a proxy.
 """
 
 from __future__ import annotations
@@ -29,20 +30,21 @@ from gossamer.proxies.proxy_checks import ProxyUpkeep
 from gossamer.proxies.proxy_choice import ProxyPool
 
 MAX_TRIES, MORE_TRIES_S, MAX_SUSPICIONS = 10, 30.0, 3
-"""Limits on the tries of a visit: the maximum number of tries that do not reach the host, the seconds within
-which more are allowed, and the maximum number of tries that may have reached the host."""
+"""Limits on the tries of a visit. At most MAX_TRIES tries are made, but within the first MORE_TRIES_S seconds
+more are allowed. At most MAX_SUSPICIONS tries may have reached the host."""
 FREE_PROXY_TIMEOUT_S = 20.0
-"""Seconds for which a request waits for a free proxy."""
+"""Maximum time in seconds for which a request waits for a free proxy."""
 BLOCKING_STATUSES = (403, 429, 451)
 REPEATABLE = ("GET", "HEAD", "OPTIONS")
 
 Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
-"""Makes the request through a proxy's URL. The second argument is called afterwards and returns whether
-the proxy's session continues."""
+"""Makes the request through the proxy with the given URL. The second argument is a function that is called
+afterwards, and returns whether the session with this proxy continues."""
 
 
 class Lease(NamedTuple):
-    """A proxy for one try: its index, its URL, its session ('' if none), and what the session is bound to."""
+    """A proxy for one try. `place`: its index. `session`: the name of the session, '' if there is none.
+    `bound`: the proxy (and the session word of a gateway) to which the session is bound."""
 
     place: int
     url: str
@@ -51,8 +53,8 @@ class Lease(NamedTuple):
 
 
 class ProxyTries(NamedTuple):
-    """The tries of a visit so far: the indexes of the proxies, the failures, the suspected proxies and
-    whether they were blocked."""
+    """The tries of a visit so far: the indexes of the proxies, the failures, and the suspected proxies, each
+    with whether it was blocked."""
 
     tried: list[int]
     before: list[Failure]
@@ -118,8 +120,8 @@ class Proxies:
         return result or _none(f"none of {len(self.pool.suitable(wanted))} proxies is free for {host}")
 
     async def hold(self, host: str, bound: str = "") -> StickyProxy | None:
-        """Returns a proxy for a whole session. With `bound`, returns that proxy, or None if it is in
-        quarantine or no longer listed. Otherwise waits for another one, and returns None if none becomes
+        """Returns a proxy for a whole session. If `bound` is given, returns that proxy, or None if it is in
+        quarantine or no longer listed. Otherwise waits for a free proxy, and returns None if none becomes
         free. Raises NoProxyLeft."""
         await self.upkeep.begin()
         wanted, domain = self._wants(host), self._domain(host)
@@ -136,7 +138,7 @@ class Proxies:
 
     async def once(self, lease: Lease, request: Request, go: Go, apart: float) -> Page | Failure:
         """Makes a request through this proxy only, and once more if the connection broke. A failure that may
-        not be the proxy's fault does not count against it."""
+        have another cause does not count against the proxy."""
         book, began, name = self.pool.book, time.perf_counter(), self.pool.book.ids[lease.place]
         result = msgspec.structs.replace(await self._try(lease, go), proxy=name)
         if isinstance(result, Failure) and result.reason == "reset" and request.method in REPEATABLE:
@@ -162,12 +164,12 @@ class Proxies:
             self.pool.book.saw(place, self._domain(host), self.upkeep.now(), blocked=True)
 
     def _ends(self, said: str, lease: Lease, host: str, result: Page | Failure, trip: ProxyTries) -> bool:
-        """Records the result of a try. Returns whether it was the last."""
+        """Records the result of a try. Returns whether it was the last try."""
         book, now, domain = self.pool.book, self.upkeep.now(), self._domain(host)
         if said == "good":
             for place, blocked in trip.doubts:
                 book.saw(place, domain, now, fault=not blocked, blocked=blocked)
-            # a cached response says nothing about the proxy
+            # a cached response shows nothing about the proxy
             if result.requests if isinstance(result, Page) else result.sent:
                 book.saw(lease.place, domain, now, seconds=result.elapsed)
             return True
@@ -196,7 +198,7 @@ class Proxies:
             self.upkeep.freed.set()
 
     async def _take(self, wanted: Wanted, host: str, tried: list[int]) -> Lease | None:
-        """Waits for a proxy. Returns None if none is free in time."""
+        """Waits for a free proxy. Returns None if none becomes free in time."""
         ends = time.monotonic() + FREE_PROXY_TIMEOUT_S
         while True:
             lease = await self._lease(wanted, host, tried)
@@ -242,7 +244,7 @@ class Proxies:
 
     def _gone(self, place: int, wanted: Wanted, domain: str, now: int) -> bool:
         """Returns whether a session must continue through another proxy. This is the case only if its proxy
-        is in quarantine or no longer wanted."""
+        is in quarantine or cooldown, or no longer meets the requirements."""
         book = self.pool.book
         there = book.standings.get(f"{book.ids[place]}\t{domain}") if domain in book.domains else None
         return (
@@ -252,8 +254,8 @@ class Proxies:
         )
 
     def _end(self, lease: Lease, host: str) -> None:
-        """Ends a session after a failure. Its next request uses another proxy, without the cookies of this
-        one."""
+        """Ends a session after a failure. The next request uses another proxy, and does not send the cookies
+        of this session."""
         if lease.session and self._bound.get(lease.session, ("",))[0] == lease.bound:
             self._bound[lease.session] = lease.bound, 0.0
             self._forget(self._domain(host))
@@ -277,7 +279,7 @@ class StickyProxy(NamedTuple):
 
     @property
     def bound(self) -> str:
-        """The proxy's id, and the session name if the proxy is a gateway."""
+        """The proxy's id, and a random session word, which is used if the proxy is a gateway."""
         return self.lease.bound
 
     async def through(self, request: Request, go: Go, apart: float) -> Page | Failure:
@@ -294,8 +296,8 @@ class StickyProxy(NamedTuple):
 
 
 def judge_result(result: Page | Failure) -> str:
-    """Returns what a result shows about the proxy: good, fault (of the proxy), doubt (of the proxy or the
-    host), blocked."""
+    """Returns what a result shows about the proxy: `good`, `fault` (of the proxy), `doubt` (either the proxy
+    or the host is at fault), or `blocked`."""
     if isinstance(result, Failure):
         return {"proxy": "fault", "path": "doubt"}.get(result.blame, "good")
     if result.status == 407:
@@ -310,7 +312,8 @@ def judge_result(result: Page | Failure) -> str:
 
 
 def _short(result: Page | Failure, said: str) -> Failure:
-    """Returns a shortened copy of a try, for the log and for the result of the visit."""
+    """Returns the result of a try as a failure without the body, for the log and for the result of the
+    visit."""
     if isinstance(result, Failure):
         return result
     reason = {"fault": "proxy", "doubt": "http-5xx"}.get(

@@ -1,4 +1,4 @@
-"""The health of all proxies: what this worker observed, and what the other workers reported."""
+"""The health of all proxies, from the observations of this worker and of the other workers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MAX_DOMAINS = 2000
 
 
 class ProxyTable:
-    """Health by key: a proxy's id, `@provider`, or `ID TAB DOMAIN` for a proxy at a registered domain that
-    blocks. Times in milliseconds."""
+    """The health by key. A key is a proxy's id, `@provider`, or `ID TAB DOMAIN` for a proxy at a registered
+    domain that blocks. Times are in milliseconds."""
 
     def __init__(self, proxies: Sequence[Proxy]) -> None:
         self.ids = [proxy.id for proxy in proxies]
@@ -31,7 +31,7 @@ class ProxyTable:
         self.standings: dict[str, ProxyHealth] = {}
         self.domains: dict[str, None] = {}
         self.seen: dict[str, ProxyReport] = {}
-        """Observations that the other workers do not have yet."""
+        """Observations that were not shared with the other workers yet."""
         self._places = {one: place for place, one in enumerate(self.ids)}
 
     def saw(
@@ -55,8 +55,8 @@ class ProxyTable:
             self._note(key, not blocked, seconds, now, self.rule(key))
 
     def checked(self, place: int, now: int, seconds: float | None) -> None:
-        """Records a health check. `seconds`: how long the check took. None means that it failed; the proxy is
-        then in quarantine at once."""
+        """Records a health check. `seconds`: how long the check took. None means that it failed, which puts
+        the proxy in quarantine at once."""
         for _ in range(1 if seconds is not None else self.rules[place].most):
             self._note(self.ids[place], seconds is not None, seconds or 0.0, now, self.rules[place])
 
@@ -98,7 +98,7 @@ class ProxyTable:
         return (own is not None and own.until > now) or (theirs is not None and theirs.until > now)
 
     def taken(self) -> dict[str, ProxyReport]:
-        """Returns the observations that the other workers do not have yet, and clears them."""
+        """Returns the observations that were not shared with the other workers yet, and clears them."""
         seen, self.seen = self.seen, {}
         return seen
 

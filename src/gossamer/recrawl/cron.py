@@ -1,9 +1,9 @@
 """Cron expressions: five fields and a time zone, which define points in time.
 
-If the hour field of a line is `*`, the line is evaluated on elapsed time: every hour counts, including the
-hour that occurs twice in autumn. All other lines are evaluated on local clock time. A time that is skipped in
-spring is due at the first moment after the gap. A time that occurs twice in autumn is due the first time.
-Several times that map to the same moment are due once.
+If the hour field of a line is `*`, the line is evaluated on elapsed time. It then applies to every hour,
+including both hours that have the same clock time in autumn. All other lines are evaluated on local clock
+time. A time that is skipped in spring is due at the first moment after the gap. A time that occurs twice in
+autumn is due the first time. Several times that map to the same moment are due once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _START = datetime(2000, 1, 1)
 
 
 class Cron:
-    """A cron line in a time zone. Raises ValueError with the faulty field and the values that it allows.
+    """A cron line in a time zone. Raises ValueError, which names the faulty field and the values that it
+    allows.
 
     >>> cron = Cron("30 2 * * *", "Europe/Berlin")
     >>> datetime.fromtimestamp(cron.after(datetime(2026, 3, 28, 12, tzinfo=UTC).timestamp()), UTC).isoformat()
@@ -112,8 +113,8 @@ def _checked(line: str) -> str:
 
 
 def _wrong(number: int, field: str) -> str | None:
-    """Returns the end of a message about a faulty field and the values that it allows, or None if the field
-    is valid."""
+    """Returns the second part of the message about a faulty field, which names the allowed values. Returns
+    None if the field is valid."""
     allowed = f"is not valid; allowed: {_ALLOWED[number]}; {_COMMON}"
     if len(field) > _MAX_CHARS or not field.isascii():
         return allowed
@@ -146,7 +147,7 @@ def _wrong(number: int, field: str) -> str | None:
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:
-    """Returns a time zone by its IANA name. Raises ValueError with the most similar name."""
+    """Returns a time zone by its IANA name. Raises ValueError, which names the most similar time zone."""
     if name not in _zones():
         known = {one.lower(): one for one in _zones()}
         ends = {one.rpartition("/")[2]: one for one in known}

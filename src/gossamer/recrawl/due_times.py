@@ -1,5 +1,4 @@
-"""Decides for the due times of a cron line whether they are run, run late or missed, and when each run
-starts."""
+"""Decides for each due time of a cron line whether it is run, run late or missed, and when the run starts."""
 
 from __future__ import annotations
 
@@ -12,7 +11,8 @@ from gossamer.recrawl.cron import Cron
 MISSED = ("run", "skip", "all")
 OVERLAP = ("skip", "queue")
 MISSED_AFTER_S = 60.0
-"""Seconds after which a due time counts as missed. Taking over from another scheduler needs a few seconds."""
+"""A due time counts as missed if it is more than this many seconds ago. It is not shorter because a scheduler
+needs a few seconds to take over from another one."""
 MAX_DUE_TIMES = 10_000
 """Maximum number of due times that are decided in one call."""
 
@@ -21,7 +21,7 @@ class Due(NamedTuple):
     """The decision about due times. All times are in seconds since the epoch."""
 
     mark: float
-    """All due times up to this time are decided."""
+    """All due times up to this time have been decided."""
     made_up: list[float]
     """Missed due times that are run now."""
     on_time: list[float]
@@ -30,8 +30,8 @@ class Due(NamedTuple):
 
 
 def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int = 10) -> Due:
-    """Decides the due times after `mark`, up to `now`. `missed` is one of MISSED. `most`: how many missed
-    times `all` runs.
+    """Decides the due times after `mark`, up to `now`. `missed`: which of the missed due times are run, one
+    of MISSED. `most`: how many of them are run at most with `all`.
 
     >>> decide(Cron("0 * * * *"), 0, 4 * 3600 + 5)
     Due(mark=14400.0, made_up=[], on_time=[14400.0], missed=[3600.0, 7200.0, 10800.0])

@@ -1,8 +1,7 @@
-"""The log of known pages: one line per visit.
-
-A later recrawl reads the log to revisit the pages. Like the lines of the attempts log, the lines are written
-before the claims are settled, so each is written at least once. The last line of a URL counts. On a fleet
-each process writes its own part into a shared folder, and the parts are merged when a recrawl starts.
+"""The log of known pages, which contains one line per visit. A later recrawl reads the log to revisit the
+pages. Like the lines of the attempts log, the lines are written before the claims are settled, so each is
+written at least once. If a URL has several lines, only the last one is used. On a fleet, each process writes
+its own part into a shared folder, and the parts are merged when a recrawl starts.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ from gossamer.model.visit import KnownLine
 
 NAME = "known.jsonl"
 FILE_MODE = 0o600
-"""File mode. The log contains request headers, which may include secrets."""
+"""Permission bits of the file. Only its owner may read it, because request headers in the log may include
+secrets."""
 BATCH_PAGES = 5000
 _decode = msgspec.json.Decoder(KnownLine).decode
 
@@ -44,8 +44,8 @@ def _logs(folder: Path) -> list[Path]:
 
 def merge_logs(folder: Path) -> int:
     """Merges the log and its parts into one log that has only the last line of each URL. Returns the number
-    of lines. A kill during the merge loses no line. Memory is limited to SQLite's cache, however long the
-    log is.
+    of lines. A kill during the merge loses no line. However long the log is, the merge needs no more memory
+    than SQLite's cache.
 
     Raises OSError.
     """

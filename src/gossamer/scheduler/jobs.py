@@ -1,4 +1,5 @@
-"""Turns a schedule into the jobs of its runs: names, parts, and placeholders in outputs."""
+"""Turns a schedule into the jobs of its runs: names the crawls, splits a run into parts, and fills in the
+placeholders of outputs."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ _PLACES = re.compile(r"\{([^{}]*)\}")
 
 
 def check(schedule: Schedule) -> Cron:
-    """Validates a schedule and returns its cron line. Raises UsageError or ConfigError for anything that
-    would make a run of the schedule fail."""
+    """Validates a schedule and returns its cron line. Raises UsageError or ConfigError if a run of the
+    schedule would fail."""
     check_name(schedule.name)
     if repeats_crawl(schedule.task):
         check_crawl_name(schedule.name)
@@ -81,8 +82,9 @@ def _check_output(spec: str, several: bool) -> None:
 
 
 def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[ScheduledRun]:
-    """Returns the run of a due time, or one run per target if the schedule spreads its targets. `late`: the
-    due time was missed, so the run starts at `now` instead. Times are in seconds since the epoch."""
+    """Returns the run of a due time, or one run per target if the schedule spreads its targets. `late`:
+    whether the due time was missed, so that the run starts at `now` instead. Times are in seconds since the
+    epoch."""
     task = schedule.task
     parts = len(task.targets) if schedule.spread > 0 else 1
     times = start_times(schedule.name, due, parts, schedule.jitter, schedule.spread)
@@ -96,8 +98,8 @@ def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[Sche
 
 
 def by_hand(schedule: Schedule, now: float, at: float) -> ScheduledRun:
-    """Returns the run that a user starts by hand: all targets in one crawl. The scheduler does not touch the
-    run before the time `at`."""
+    """Returns a run that a user starts by hand, with all targets in one crawl. The scheduler leaves the run
+    alone until the time `at`."""
     run = made(schedule, schedule.task, float(int(now)), at, 0, seconds=True)
     return msgspec.structs.replace(run, by_hand=True, state="launched", begun=now)
 

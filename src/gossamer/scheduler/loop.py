@@ -1,7 +1,6 @@
 """The scheduler's loop: elects the leader, reads changed schedules, decides due times and starts runs.
-Several schedulers may run, and one of them leads.
-
-All decisions use the store's clock, so a machine with a wrong clock does no harm.
+Several schedulers may run, and one of them leads. All decisions use the store's clock, so it does no harm if
+a machine's clock is wrong.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 
 BEAT_INTERVAL_S, LEAD_TIMEOUT_S = 1.0, 7.0
-"""Seconds between two beats, and seconds after which a leader that no longer renews its lead loses it.
-Another scheduler takes over within the sum of both."""
+"""Seconds between two rounds of the loop (beats), and seconds after which a leader loses its lead if it does
+not renew it. Another scheduler takes over within the sum of both."""
 STOP_TIMEOUT_S = 9.0
-"""Seconds that crawls get to stop gracefully."""
+"""How many seconds crawls may take to stop gracefully."""
 MAX_QUEUED_RUNS = 100
 """Maximum number of runs of one schedule that may wait for the previous run to end."""
 
@@ -49,7 +48,7 @@ class Plan(NamedTuple):
 class Scheduler:
     """One scheduler process.
 
-    - `embedded`: the embedded store; None for a shared store.
+    - `embedded`: the embedded store, or None if the store is shared.
     - `crawler`: runs the crawls, in this process or on a fleet.
     - `say`: logs an event. `judge`: returns the gates that a finished crawl does not meet.
     - `stop`: when set, `run` stops the crawls and returns.
@@ -82,7 +81,7 @@ class Scheduler:
         self._side: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Beats until `stop` is set. Then stops the crawls and gives up the lead."""
+        """Makes one beat after another until `stop` is set. Then stops the crawls and gives up the lead."""
         while not self._stop.is_set():
             try:
                 await self._beat()
@@ -113,7 +112,7 @@ class Scheduler:
             self._side = asyncio.create_task(self._chored(self._chore, lead.now))
 
     def _hear(self, lead: Lead) -> None:
-        """Logs a change of the leader. A new leader starts by reading all schedules."""
+        """Logs when another scheduler becomes the leader. If this one does, makes it read all schedules."""
         if lead.token != self._lead.token or lead.leader != self._lead.leader:
             if lead.token:
                 self._say("leads", scheduler=self.owner)
@@ -157,7 +156,7 @@ class Scheduler:
             self._say("removed", schedule=name)
 
     async def _decide(self, plan: Plan, lead: Lead) -> None:
-        """Turns the due times of a schedule into runs, skips and misses, in one atomic step of the store."""
+        """Stores which due times of a schedule are run, skipped or missed, in one atomic step."""
         entry, schedule = plan.entry, plan.entry.schedule
         due = decide(plan.cron, entry.mark, lead.now, schedule.missed, schedule.most)
         going = [run for (name, _), run in self._conductor.open.items() if name == schedule.name]
@@ -196,8 +195,8 @@ class Scheduler:
             self._say(run.state, schedule=schedule.name, due=run.due, times=run.times, reason=run.reason)
 
     def _begin(self, now: float) -> None:
-        """Starts runs that are due. Only the earliest run of each schedule is started, and in total at most
-        as many runs as the crawler allows."""
+        """Starts runs that are due. Of each schedule, only the earliest due time is started. In total, at
+        most as many runs are active as the crawler allows."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
         for (name, _), run in self._conductor.open.items():
@@ -217,8 +216,8 @@ class Scheduler:
             self._say("not cleaned", reason=str(error))
 
     async def _store_away(self, error: GossamerError) -> None:
-        """Logs an outage of the store once. An embedded store is restarted; a shared one is retried at the
-        next beat."""
+        """Logs an outage of the store once. An embedded store is restarted. A shared store is tried again at
+        the next beat."""
         if not self._away:
             self._away = True
             self._say("store is away", reason=str(error))
@@ -248,7 +247,7 @@ class Scheduler:
 
 
 def planned(entry: StoredSchedule, cron: Cron | None = None) -> Plan:
-    """Returns the plan of a schedule. Raises ValueError for a cron line or a time zone that is not valid."""
+    """Returns the plan of a schedule. Raises ValueError if the cron line or the time zone is invalid."""
     cron = cron or Cron(entry.schedule.cron, entry.schedule.zone)
     return Plan(entry, cron, None if entry.schedule.paused else cron.after(entry.mark))
 

@@ -1,5 +1,5 @@
-"""Follows one run of a schedule through its states: launching, launched, watched, ended. Each step is a
-compare-and-set in the store.
+"""Follows one run of a schedule through its states: waiting, launching, launched, and the final state (that
+of its crawl, or `gate`). Each step is a compare-and-set in the store.
 
 If a launch was not confirmed, the scheduler that leads at that time repeats it. This is safe because the
 crawl of a run has a fixed name, and launching an existing crawl continues it.
@@ -33,13 +33,13 @@ CHECK_INTERVAL_S, RETRY_INTERVAL_S = 1.0, 5.0
 again."""
 
 Say = Callable[..., None]
-"""Logs an event: its name, then its facts as keyword arguments."""
+"""Logs an event. Called with the name of the event, and with its facts as keyword arguments."""
 Judge = Callable[[list[str], Summary], list[str]]
-"""Returns the gates of `--fail-on` that a summary does not meet."""
+"""Called with gates (`--fail-on`) and a summary. Returns the gates that the summary does not meet."""
 
 
 class RunOutcome(NamedTuple):
-    """The outcome of a crawl: its final state, the reason, and its summary if it has one."""
+    """The outcome of a crawl: its final state, the reason for it, and the summary if there is one."""
 
     state: str
     reason: str = ""
@@ -117,8 +117,8 @@ class Fleet:
         return None
 
     async def _put(self, job: Job) -> None:
-        """Launches the crawl, and returns when all its seeds are in the frontier or the scheduler is
-        stopping. In the latter case the next scheduler continues."""
+        """Launches the crawl, and returns when all its seeds are in the frontier. Also returns if the
+        scheduler is stopping: the next scheduler then continues."""
         work, end = asyncio.ensure_future(self._launch(job)), asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((work, end), return_when=asyncio.FIRST_COMPLETED)
@@ -167,7 +167,7 @@ class RunSupervisor:
         self._heard = (0.0, 0.0)
 
     def set_clock(self, now: float) -> None:
-        """Sets the store's clock to a time that was just read."""
+        """Sets this process's copy of the store's clock to a time that was just read."""
         self._heard = (now, time.monotonic())
 
     def now(self) -> float:
@@ -236,15 +236,15 @@ class RunSupervisor:
         return None
 
     async def _turn(self, name: str, was: ScheduledRun, **facts: object) -> ScheduledRun | None:
-        """Makes one step: replaces the stored run `was` by a copy with these facts. Waits if the store cannot
-        be reached. Returns None if another scheduler changed the run, the lead was lost, or the scheduler
-        is stopping."""
+        """Makes one step: replaces the stored run `was` by a copy in which the fields `facts` are changed.
+        Waits if the store cannot be reached. Returns None if another scheduler changed the run, the lead was
+        lost, or the scheduler is stopping."""
         now = msgspec.structs.replace(was, **facts)
         while True:
             try:
                 done = await self.schedules.turn(self.token, name, was, now)
                 break
-            except GossamerError:  # the store cannot be reached or its disk is full; the loop logs this
+            except GossamerError:  # the store cannot be reached or its disk is full, which the loop logs
                 if self.stop.is_set():
                     return None
                 await pause_before_retry(self.stop, CHECK_INTERVAL_S)

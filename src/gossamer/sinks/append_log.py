@@ -1,9 +1,9 @@
-"""The log of all appends to a crawl's plain files. It proves which bytes of an output this crawl wrote.
+"""The log of all appends to a crawl's plain files, which proves which bytes of an output this crawl wrote.
 
 The store keeps the committed length of each file. Bytes beyond that length may be cut only if this crawl
-wrote them. Therefore each append is logged before it is made: path, first and last byte, checksums. The log
-is in the crawl's folder and is not synced, so it survives a kill but not a power failure. The log also
-recognizes an output that was moved, and an output whose crawl the store has forgotten. See
+wrote them. Therefore each append is logged before it is made, with its path, its first and last byte, and
+checksums. The log is in the crawl's folder and is not synced, so it survives a kill but not a power failure.
+The log also recognizes an output that was moved, and an output whose crawl the store has forgotten. See
 docs/decisions/0036.
 """
 
@@ -24,28 +24,30 @@ from gossamer.errors import ConfigError, SinkError, of_data
 PAGE_BYTES = 4096
 """The page size in bytes. A write that was interrupted by a kill ends at a multiple of this size."""
 MAX_SUMS = 64
-"""The maximum number of page checksums of one append. A larger append has one checksum for several pages."""
+"""The maximum number of page checksums of one append. In a larger append, each checksum covers several
+pages."""
 MAX_BYTES = 4 << 20
 """The size in bytes above which the log is shortened."""
 KEPT_BYTES = 1 << 20
-"""How many bytes of its newest entries a shortened log keeps."""
+"""The size in bytes of the newest entries that a shortened log keeps."""
 MAX_LOST_S = 60.0
-"""The longest time span of appends, in seconds, that a kill or an outage can leave uncommitted. A longer span
-means that the store was restored from a copy or damaged."""
+"""A kill or an outage can leave appends of at most this many seconds uncommitted. If they span a longer time,
+the store was restored from a copy or damaged."""
 REPAIR = "gossamer doctor --repair"
 
 
 MAX_LINES = 1000
-"""The maximum number of lines in an append for which a checksum per line is logged."""
+"""Appends of up to this many lines are logged with one checksum per line."""
 
 
 class LogEntry(msgspec.Struct, omit_defaults=True):
     """One line of the log.
 
-    It is an append (has `sums`), the first use of an output by a crawl or a process resuming an output (has
-    `owner`), or a move (has `was`). `start` and `end` are byte offsets in the file. `step` is the number of
-    bytes per checksum. `at` is the time in seconds since the epoch. `boot` identifies the machine and its
-    boot. `begun` is set for a crawl's first use.
+    An entry describes one of three events: an append (`sums` is set), the moment when a crawl or process
+    begins or resumes to write an output (`owner` is set), or the move of an output (`was` is set). `start`
+    and `end` are byte offsets in the file. `step` is the number of bytes per checksum. `at` is the time in
+    seconds since the epoch. `boot` identifies the machine and its boot. `begun` is set if the crawl writes
+    the output for the first time.
     """
 
     path: str
@@ -53,11 +55,11 @@ class LogEntry(msgspec.Struct, omit_defaults=True):
     end: int = 0
     step: int = PAGE_BYTES
     sums: list[int] = []
-    """The CRC-32 of each `step` bytes. The steps are aligned to multiples of `step` in the file, because an
+    """One CRC-32 for every `step` bytes. These blocks begin at multiples of `step` in the file, because an
     interrupted write ends at a page boundary."""
     rows: list[int] = []
-    """One CRC-32 for each line, if the append consists of lines: the CRC-32 of all bytes from the start of
-    the append to the end of that line. It is needed because a write may also be cut off between two lines."""
+    """If the append consists of lines: for each line, the CRC-32 of all bytes from the start of the append to
+    the end of that line. These are needed because a write may also be cut off between two lines."""
     at: float = 0.0
     owner: str = ""
     store: str = ""
@@ -73,8 +75,8 @@ _decode = msgspec.json.Decoder(LogEntry).decode
 class AppendLog:
     """The log of one crawl in one data folder.
 
-    `store` is the identity of the crawl's store. `fresh`: the user asked to discard earlier state
-    (`--fresh`). `finished` returns whether the crawl has finished; it is called when an output is closed.
+    `store` is the identity of the crawl's store. `fresh`: whether the user asked to discard earlier state
+    (`--fresh`). `finished` is called when an output is closed, and returns whether the crawl has finished.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class AppendLog:
         )
 
     def resume(self, path: str) -> None:
-        """Logs that a process resumes an output, if the machine was rebooted since the last entry."""
+        """If the machine was rebooted since the last entry, logs that a process resumes an output."""
         if self._boot_of(path) != _boot():
             self._write(LogEntry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot()))
 
@@ -138,9 +140,9 @@ class AppendLog:
         """Returns the owner under which this crawl wrote an output with another store that is gone or was
         emptied.
 
-        Returns "" if there is none. The result is also "" if a store dropped the crawl on request, because
-        that store still has its identity. `rows`: returns an owner only if the log contains appends to the
-        output.
+        Returns "" if there is no such owner. If a store dropped the crawl on request, the result is also "",
+        because that store still has its identity. `rows`: whether an owner is returned only if the log
+        contains appends to the output.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))
@@ -177,13 +179,13 @@ class AppendLog:
         return any(_matches(fd, one, committed) for one in found) if found else None
 
     def former_path(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
-        """Returns the path in `lengths` that the file now at `path` had before, according to the log. Returns
-        None if it is another file.
+        """Returns the earlier path of the file that is now at `path`, according to the log. It is one of the
+        paths in `lengths`. Returns None if the file is not one of these outputs.
 
         `lengths` maps paths to committed lengths. Raises SinkError if the file is an older or a changed copy.
         """
         if path not in lengths and path in self.paths() and self._begins_as(fd, path, size):
-            return None  # an output of this crawl that was not moved
+            return None  # the file is an output of this crawl that was not moved
         for was, committed in lengths.items():
             if not self._begins_as(fd, was, size):
                 continue
@@ -205,8 +207,8 @@ class AppendLog:
         )
 
     def keep_aside(self, fd: int, path: str, start: int, size: int) -> Path:
-        """Copies bytes to a file in the crawl's folder, and returns its path. Called before bytes are cut if
-        the log does not prove that this crawl wrote them."""
+        """Copies the bytes from `start` to `size` to a file in the crawl's folder, and returns the path of
+        this file. Called before bytes are cut if the log does not prove that this crawl wrote them."""
         day = time.strftime("%Y%m%dT%H%M%S")
         to = self.path.parent / f"cut-{os.path.basename(path)}-{start}-{day}"
         with open(to, "xb") as file:
@@ -226,8 +228,8 @@ class AppendLog:
         return next((one.boot for one in reversed(self._of(path)) if one.boot), "")
 
     def _of(self, path: str) -> list[LogEntry]:
-        """Returns the entries of an output since a crawl began to write it, including those under its earlier
-        paths."""
+        """Returns the entries of an output since a crawl last began to write it, including the entries under
+        its earlier paths."""
         found: list[LogEntry] = []
         names = {path}
         for one in reversed(self._entries()):
@@ -271,8 +273,8 @@ class AppendLog:
             raise of_data(self.path.parent, error) from error
 
     def _shorten(self) -> None:
-        """Rewrites the log with the entries about owners and moves, the first append of each output, and the
-        newest entries."""
+        """Rewrites the log so that it keeps only the entries about owners and moves, the first append of each
+        output, and the newest entries."""
         lines = self._entries()
         size, newest = 0, len(lines)
         while newest and size < KEPT_BYTES:
@@ -296,7 +298,8 @@ class AppendLog:
 
 
 def log_path(folder: str | os.PathLike[str], segment: str = "") -> Path:
-    """Returns the path of the log of a crawl's folder, or of one process of a fleet (`segment`)."""
+    """Returns the path of the log in a crawl's folder. `segment`: the process of a fleet that writes the
+    log."""
     return Path(folder) / (f"appends-{segment}.jsonl" if segment else "appends.jsonl")
 
 
@@ -329,13 +332,13 @@ def _sums(data: bytes | memoryview, start: int, step: int) -> Iterator[int]:
 
 
 def _page_after(entry: LogEntry) -> int:
-    """Returns the end offset of the first bytes that have a checksum of their own."""
+    """Returns the end offset of the first block of bytes that has its own checksum."""
     return entry.start + entry.step - entry.start % entry.step
 
 
 def _matches(fd: int, entry: LogEntry, size: int) -> bool:
-    """Returns whether the part of the append that lies within a file of `size` bytes matches the file. The
-    last partial page has no checksum of its own and is not compared."""
+    """Returns whether an append matches the file, as far as it lies within the first `size` bytes. If these
+    end within a page, that page has no checksum of its own and is not compared."""
     upto = min(entry.end, size)
     if upto <= entry.start:
         return False
@@ -347,7 +350,7 @@ def _matches(fd: int, entry: LogEntry, size: int) -> bool:
         return sums == entry.sums
     if upto % entry.step == 0:
         return sums == entry.sums[: len(sums)]
-    # The write was cut off within a page. If the data ends with a complete row, that row must also match,
+    # The write was cut off within a page. If the data ends with a complete row, that row must match, too,
     # because another program may have written it.
     if sums[:-1] != entry.sums[: len(sums) - 1]:
         return False

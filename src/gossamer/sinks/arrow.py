@@ -1,5 +1,5 @@
-"""Conversion of rows to Arrow batches, and of a Parquet journal (lines and batches) to a Parquet file. The
-only file that imports pyarrow."""
+"""Converts rows to Arrow batches, and a Parquet journal (lines and batches) to a Parquet file. Only this
+module imports pyarrow."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TYPES = {
     "uuid": pa.string(),
 }
 _MADE = ("date", "clock", "bytes")
-"""Column types whose values are text in the journal and are converted when a part is written."""
+"""Column types whose values are stored as text in the journal, and are converted when a part is written."""
 
 
 def encode_batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
@@ -76,11 +76,11 @@ def encode_batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
 def write_part(
     journal: str, length: int, part: str, columns: Sequence[Column], *, foreign: bool = False
 ) -> None:
-    """Writes the first `length` bytes of `journal` as the Parquet file `part`, synced. Uses a few times 4 MiB
-    of memory. Raises SinkError, DiskFull.
+    """Writes the first `length` bytes of `journal` as the Parquet file `part`, and syncs it. Uses a few times
+    4 MiB of memory. Raises SinkError, DiskFull.
 
-    `foreign`: the journal may have been written with other columns. Fields without a current column go to
-    `_extra`.
+    `foreign`: whether the journal may have been written with other columns. Fields that no longer have a
+    column go to `_extra`.
     """
     schema = _schema(columns)
     try:
@@ -105,8 +105,8 @@ def write_part(
 
 
 def type_conflict(part: str, columns: Sequence[Column]) -> str:
-    """Returns how the column types of a part differ from `columns`, in words, or "" if they do not. A folder
-    of parts with different types cannot be read as one table."""
+    """Returns a text about how the column types of a part differ from `columns`, or "" if they do not differ.
+    A folder of parts with different types cannot be read as one table."""
     try:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid) as error:
@@ -120,8 +120,8 @@ def type_conflict(part: str, columns: Sequence[Column]) -> str:
 
 
 def with_part_types(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Returns the columns with the types of an existing part. If an earlier version of gossamer wrote a
-    column as text, it stays text. A decimal keeps its precision and scale."""
+    """Returns the columns with the types that they have in an existing part. If an earlier version of
+    gossamer wrote a column as text, the column stays text. A decimal keeps its precision and scale."""
     try:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid):
@@ -167,7 +167,7 @@ def _of_shape(shape: FieldType) -> Any:
 
 
 def _wire(columns: Sequence[Column]) -> Any:
-    """Returns the schema of the journal's lines, in which rich columns are text."""
+    """Returns the schema of the journal's lines. In it, columns with a richer type (`_rich`) are text."""
     return pa.schema([(one.name, pa.string() if _rich(one) else _type(one)) for one in columns])
 
 
@@ -202,8 +202,8 @@ def _array(values: Sequence[Any] | None, kind: Any, optional: bool, rows: int) -
 
 
 def _blocks(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool]]:
-    """Yields the first `length` bytes of a journal in order, in pairs of the data and whether it is an Arrow
-    batch. Lines are joined to blocks of about 256 KiB."""
+    """Yields the first `length` bytes of a journal in order, as pairs of some data and whether that data is
+    an Arrow batch. Lines are joined to blocks of about 256 KiB."""
     lines: list[bytes] = []
     size = 0
     for data, packed, took in read_frames(source, length):
@@ -239,7 +239,7 @@ def _table(data: bytes, columns: Sequence[Column], foreign: bool) -> Any:
     if not foreign:
         try:
             return _read(data, columns)
-        except pa.ArrowInvalid:  # some value does not fit: convert line by line below
+        except pa.ArrowInvalid:  # a value does not fit, so the batch is converted line by line below
             pass
     return _read(b"".join(refit_line(columns, line) for line in data.splitlines()), columns)
 

@@ -1,5 +1,5 @@
-"""Attempts as rows of an output (`--attempts`). Each row is a line of the attempt log. A table contains each
-line once, by its key."""
+"""Attempts as rows of an output (`--attempts`). Each row is a line of the attempts log. In a table each line
+occurs only once, because of its key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORDS = ("page", TABLE, LINK)
 
 
 def files(form: str) -> bool:
-    """Returns whether this format has a separate file for each kind of rows."""
+    """Returns whether an output in this format has a separate file for each kind of row."""
     return form in ("jsonl", "csv", "parquet", "stdout")
 
 

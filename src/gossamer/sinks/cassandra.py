@@ -1,11 +1,12 @@
 """Cassandra and databases with its protocol: one table per kind, keyed by `_key`. Needs the extra
 `cassandra`.
 
-Rows are single upserts at LOCAL_QUORUM, many in parallel. There are no transactions: the history is written
-before the row, and writing a batch twice changes nothing. If a single node with `commitlog_sync: periodic` is
-killed, its last seconds are lost; a warning on stderr points this out. `batch`, `group` or several replicas
-prevent the loss. `?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Items are
-not marked as deleted here, because that needs a search by page, which is slow in Cassandra.
+Rows are single upserts at LOCAL_QUORUM, many in parallel. There are no transactions. Instead, the history is
+written before the row, and writing a batch a second time changes nothing. If a single node with
+`commitlog_sync: periodic` is killed, it loses the writes of its last seconds, so a warning is printed on
+stderr. The values `batch` and `group` of this setting, or several replicas, prevent the loss. `?table=NAME`
+sets the name of the table, in which `{kind}` stands for the kind. Items are not marked as deleted in
+Cassandra, because that needs a search by page, which would be slow.
 """
 
 from __future__ import annotations
@@ -57,11 +58,12 @@ _TYPES = {
     "uuid": "uuid",
 }
 _FITS = FITS | {"decimal": number_within(10_000, 10_000), "time": time_in_milliseconds, "bytes": binary}
-"""Converters that fit values to Cassandra's types. A Cassandra decimal could have more digits, but
+"""Converters that fit values to Cassandra's types. A decimal in Cassandra could have more digits, but
 Cassandra's own tools cannot show them."""
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 MAX_ROW_BYTES = 15 << 20
-"""The maximum size of a row in bytes: a little less than half of a commit log segment of the default size."""
+"""The maximum size of a row in bytes. It is a little less than half of a commit log segment of the default
+size."""
 _MAX_CONCURRENT = 64
 
 
@@ -84,16 +86,16 @@ class Cassandra:
         self._cluster: Any = None
         self._session: Any = None
         self._tables: dict[str, tuple[TableColumns, Any, Any, int]] = {}
-        """For each kind: the columns, the prepared INSERT and SELECT, and the number of former columns, that
-        is, columns that are in the table but no longer in the item class."""
+        """For each kind: the columns, the prepared INSERT, the prepared SELECT, and the number of former
+        columns. A former column is in the table, but no longer in the item class."""
         self._there: set[Name] = set()
         """The items of the current batch that have a row."""
         self._past: Any = None
         logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # this module reports the errors itself
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`. With overwrite, the tables of these kinds are dropped first. Their history
-        stays."""
+        """See `upsert_sink.Driver`. If `overwrite` is set, the tables of these kinds are dropped first, but
+        their history stays."""
         with self.begin():
             self._warn()
             for kind in kinds:
@@ -132,7 +134,7 @@ class Cassandra:
             raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         _, _, select, _ = self._table(kind)
         found = {}
         for key, rows in zip(keys, self._all(select, [(storable_text(key),) for key in keys]), strict=True):
@@ -142,7 +144,7 @@ class Cassandra:
         return found
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         self._table(kind)
         given = []
         for one in past:
@@ -158,7 +160,7 @@ class Cassandra:
         self._all(self._past, given)
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         from cassandra.query import UNSET_VALUE
 
         table, insert, _, former = self._table(kind)
@@ -180,7 +182,7 @@ class Cassandra:
         self._all(insert, given)
 
     def drop(self) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         cluster, self._cluster, self._session = self._cluster, None, None
         self._tables.clear()
         if cluster is not None:
@@ -268,8 +270,8 @@ class Cassandra:
         return self._tables[kind]
 
     def _as_made(self, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-        """Returns the columns of a table. If an earlier version of gossamer created a column as text for lack
-        of a better type, the column stays text."""
+        """Returns the columns with the types that they have in an existing table. If an earlier version of
+        gossamer created a column as text for lack of a better type, the column stays text."""
         there = self._there_are(called)
         earlier = ("date", "bytes", "uuid")
         return tuple(
@@ -288,8 +290,8 @@ class Cassandra:
         )
 
     def _make(self, called: str, columns: Sequence[Column], key: str) -> list[str]:
-        """Creates a table, or adds the columns that it lacks. Returns the names of its other columns. Raises
-        SinkError if the table or a column does not fit."""
+        """Creates a table, or adds the columns that it lacks. Returns the names of the columns that are only
+        in the table. Raises SinkError if the table or a column does not fit."""
         known = self._there_are(called)
         if not known:
             body = ", ".join(f'"{column.name}" {_TYPES[column.type]}' for column in columns)
@@ -319,8 +321,8 @@ class Cassandra:
             self._session.execute(f'DELETE FROM "{COLUMNS}" WHERE "_table" = %s', (called,))
 
     def _lost(self, called: str, names: Sequence[str], others: Sequence[str]) -> list[str]:
-        """Records in the table COLUMNS that gossamer created these columns of a table. Returns which of the
-        other columns gossamer also created, or [] if the user may not access COLUMNS."""
+        """Records in the table COLUMNS that gossamer created the columns `names` of a table. Returns those of
+        the columns `others` that gossamer created earlier, or [] if the user may not access COLUMNS."""
         import cassandra as words
 
         try:
@@ -335,7 +337,7 @@ class Cassandra:
         return [column for column in others if column in ours]
 
     def _name(self, kind: str) -> str:
-        """Returns the quoted table name of a kind: letters, digits and _, at most 48 characters."""
+        """Returns the quoted table name of a kind, which has at most 48 letters, digits and _."""
         called = table_name(self._place.given.get("table"), kind, next(iter(self._columns), kind))
         safe = re.sub(r"\W", "_", called, flags=re.ASCII)
         if safe != called or len(safe) > 48:

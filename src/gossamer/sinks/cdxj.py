@@ -1,10 +1,10 @@
 """The CDXJ index of a WARC file: one sorted line per record, `com,example)/path 20260102030405 {"url": ...,
 "offset": ...}`.
 
-While a part grows, its index lines are in the journal `.NAME.index`, in the order of writing. A line `@N`
-means that the records of the following lines begin at byte N or later. A reader then drops earlier lines that
-describe bytes from N on, because these bytes were cut. A line `=M C` means that the C lines before it
-describe all records up to byte M.
+While a part of the WARC file grows, its index lines are in the journal `.NAME.index`, in the order in which
+they were written. Two other kinds of lines are between them. `@N` means that the records of the following
+lines begin at byte N or later. A reader then drops all earlier lines for bytes from N on, because these bytes
+were cut. `=M C` means that the C lines before it describe all records up to byte M.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gossamer.sinks.crash_safe_file import sink_error, sync, sync_folder
 _encode = msgspec.json.Encoder().encode
 _asked = msgspec.json.Decoder(RequestContext).decode
 _BEGIN, _END = re.compile(rb"@(\d+)\n"), re.compile(rb"=(\d+) (\d+)\n")
-_TORN = cast(type[Exception], isal_zlib.error)  # the type stub wrongly declares it as an instance
+_TORN = cast(type[Exception], isal_zlib.error)  # the type stub wrongly declares this class as an instance
 ENDING = ".warc.gz"
 HEAD_BYTES = 256 << 10
 """The number of decompressed bytes of a record that are searched for its header and the head of its
@@ -58,7 +58,7 @@ class IndexLine(NamedTuple):
 
 
 def surt(url: str) -> str:
-    """Returns the form of a URL that sorts by site (SURT).
+    """Returns a URL in the form that sorts by site (SURT).
 
     >>> surt("https://www.Example.com:443/A?b=2&a=1"), surt("http://example.com:8080/")
     ('com,example)/a?a=1&b=2', 'com,example:8080)/')
@@ -81,7 +81,7 @@ def _site(scheme: str, host: str) -> str:
 
 
 def index_line(key: str, moment: str, place: IndexPosition) -> IndexLine:
-    """Returns the index line of a record. `key` is the URL's SURT, `moment` the record's date as 14
+    """Returns the index line of a record. `key`: the URL as a SURT. `moment`: the record's date as 14
     digits."""
     return IndexLine(
         int(place.offset), b"%b %b %b\n" % (key.encode("utf-8", "replace"), moment.encode(), _encode(place))
@@ -100,14 +100,14 @@ def index_path(path: str) -> str:
 
 
 def note_lines(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> None:
-    """Adds index lines to the journal, for records that are about to be written to a part from byte `begin`
-    to `end`.
+    """Adds index lines to the journal. They are for records that are about to be written to a part, from byte
+    `begin` to `end`.
 
     Only the creation of the journal and its first lines are synced. If a power failure loses other lines,
-    `finish` restores them.
+    `finish_index` restores them.
     """
     where = journal_path(path)
-    # The data starts with a line feed, because the last line of the file may be torn.
+    # The data starts with a line feed, because the last line of the file may be incomplete.
     data = b"\n@%d\n" % begin + _counted(lines, end)
     try:
         fd = os.open(where, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -158,7 +158,7 @@ def finish_index(path: str, end: int) -> None:
 
 def check_members(path: str, size: int) -> None:
     """Checks that the part consists of whole gzip members. Reads only bytes that no index covers. The check
-    is needed because nothing after a torn record could be read later. Raises SinkError."""
+    is needed because a reader cannot get past an incomplete record. Raises SinkError."""
     end = size if os.path.exists(index_path(path)) else min(size, read_lines(journal_path(path))[1])
     try:
         with open(path, "rb") as file:
@@ -186,8 +186,8 @@ def remove_index(path: str) -> None:
 
 
 def read_lines(path: str) -> tuple[list[IndexLine], int]:
-    """Returns the lines of an index or a journal, and the offset up to which a journal is complete. Lines
-    that point to bytes which were cut are left out. Returns ([], 0) if there is no file."""
+    """Returns the lines of an index or a journal, and the offset up to which the journal is complete. Lines
+    for bytes that were cut are left out. Returns ([], 0) if there is no file."""
     found: list[IndexLine] = []
     whole = begin = since = 0
     try:

@@ -1,7 +1,7 @@
 """The choice of columns of an output: `books.csv?columns=title,price`.
 
-`*` stands for the item's own fields, so `columns=*` leaves out the columns that begin with `_`, and
-`columns=*,_url` leaves out all of these but one.
+`*` stands for the item's own fields. Therefore `columns=*` leaves out all columns that begin with `_`, and
+`columns=*,_url` leaves out all of these except `_url`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ColumnChoice(NamedTuple):
         return tuple(found.values())
 
     def project(self, rows: Sequence[Row]) -> list[Row]:
-        """Returns the rows with the chosen fields only. A field that a row lacks is null."""
+        """Returns the rows with only the chosen fields. A field that a row lacks is null."""
         return [Row(row.kind, row.key, self._chosen(_mapping(row))) for row in rows]
 
     def _chosen(self, data: Mapping[str, object]) -> dict[str, object]:
@@ -72,7 +72,7 @@ def parse_choice(text: str, where: str) -> ColumnChoice:
 
 
 def check_choice(choice: ColumnChoice, columns: Columns, where: str) -> None:
-    """Raises UsageError for a name that no kind has and that looks like a misspelt one."""
+    """Raises UsageError for a name that no kind has, if the name is similar to that of a column."""
     known = {column.name for some in columns.values() for column in some}
     for name in choice.names:
         close = difflib.get_close_matches(name, known, 1, 0.75) if known and name != OWN else []

@@ -1,5 +1,5 @@
-"""The columns of each kind of row: names and types, known before the first row, so that a header is fixed
-from the start."""
+"""The names and types of the columns of each kind of row. They are known before the first row, so that a
+header never has to change."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gossamer.sinks.field_types import FieldType, hints_of, shape_of
 from gossamer.sinks.jsonl import text
 
 EXTRA = "_extra"
-"""The name of the last column of tables. The column contains, as one JSON object, the fields without a
-declared column and the values that do not fit their column."""
+"""The name of the last column of tables. It contains one JSON object, with the fields that have no declared
+column and the values that do not fit their column."""
 
 
 MAX_COLUMNS = 100
@@ -33,8 +33,8 @@ _NAME = re.compile(r"[^\W\d][\w .-]{0,59}")
 
 
 class Column(NamedTuple):
-    """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json;
-    columns of untyped dicts have the type any.
+    """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json.
+    Columns of untyped dicts have the type any.
 
     `shape` is the exact type if `type` does not express it: the digits of a decimal, or the types of the
     elements of a value whose `type` is json.
@@ -46,8 +46,8 @@ class Column(NamedTuple):
 
 
 Columns = Mapping[str, Sequence[Column]]
-"""Columns by kind. A kind that is missing here contains untyped dicts. Their columns are found in the rows
-(`loose_names`)."""
+"""Columns by kind. A kind that is missing here contains untyped dicts, whose columns are determined from the
+rows (`loose_names`)."""
 
 OURS = (
     Column("_url"),
@@ -178,8 +178,8 @@ def column_type(annotation: Any) -> str:
 
 
 def cell_value(value: Any) -> Any:
-    """Converts a value to the content of one cell. None, text, numbers and bools stay. Other values become
-    text; lists and dicts become JSON text.
+    """Converts a value to the content of one cell. None, text, numbers and bools stay unchanged. Lists and
+    dicts become JSON text, and other values become plain text.
 
     NaN and infinity become None, because they are null in JSON.
     """

@@ -1,11 +1,12 @@
-"""A plain file that is exact after any kill: bytes beyond the committed length never count.
+"""A plain file that has each row exactly once, even after a kill, because bytes beyond the committed length
+are cut.
 
 The store keeps the committed length, and the file is cut to this length before each append. Each append is
 first logged (`append_log`), so that no cut removes the data of other programs. Bytes that this crawl did not
-write, according to the log, are kept and cause a SinkError. The file also carries a mark (an extended
-attribute, if the file system supports them). The mark contains the crawl that writes the file, the length
-before the crawl, and the length when the crawl ended. A SinkError is raised if another crawl has written to
-the file, or if the file grew after the end, shrank, vanished or was replaced.
+write, according to the log, are kept and cause a SinkError. The file also has a mark, an extended attribute,
+if the file system supports these. The mark contains the crawl that writes the file, the length before the
+crawl, and the length when the crawl ended. A SinkError is raised if another crawl has written to the file, if
+the file grew after the crawl ended, or if it shrank, vanished or was replaced.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ _MARK = "user.gossamer"
 _CUT = "user.gossamer.cut"
 _STORE = "user.gossamer.store"
 TAIL_BYTES = 64
-"""The number of bytes at the end of the written data that are compared to check that the data is unchanged.
+"""This many bytes at the end of the written data are compared to check that the data is unchanged.
 """
 
 
 def sink_error(path: str, error: OSError) -> GossamerError:
-    """Converts an OSError on an output to an error with advice for the user."""
+    """Converts an OSError on an output to an error whose message contains advice for the user."""
     if error.errno in _FULL:
         return DiskFull(f"no space left for {path}: free some, then run the same command again")
     if short := own_limit(error):
@@ -48,7 +49,7 @@ def sync(fd: int) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Makes the names in a folder durable."""
+    """Makes the file names in a folder durable."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -65,11 +66,11 @@ def write_at(fd: int, offset: int, data: bytes) -> None:
 
 
 class Mark(NamedTuple):
-    """The mark of an output, which identifies its crawl.
+    """The mark of an output, which identifies the crawl that writes it.
 
     `owner` is the crawl. `base` is the length of the output before the crawl. `end` is its length when the
-    last run ended, None while a run writes. `more` is set if that run was stopped before the crawl finished.
-    Lengths are in bytes.
+    last run ended, or None while a run writes. `more` is set if that run was stopped before the crawl
+    finished. Lengths are in bytes.
     """
 
     owner: str
@@ -79,8 +80,8 @@ class Mark(NamedTuple):
 
 
 def read_mark(fd: int) -> Mark | None:
-    """Returns the mark of a file or folder, with the owner "" if it has none. Returns None if the file system
-    does not support marks."""
+    """Returns the mark of a file or folder. If it has no mark, the owner is "". Returns None if the file
+    system does not support marks."""
     try:
         words = os.getxattr(fd, _MARK).decode("utf-8", "replace").split(" ")
         return Mark(
@@ -90,23 +91,23 @@ def read_mark(fd: int) -> Mark | None:
         return Mark("")
     except OSError as error:
         return Mark("") if error.errno == errno.ENODATA else None
-    except AttributeError:  # Python on macOS lacks this call
+    except AttributeError:  # Python on macOS lacks getxattr
         return None
 
 
 def write_mark(fd: int, mark: Mark) -> None:
-    """Sets the mark if the file system supports it."""
+    """Stores the mark as an extended attribute of the file, if the file system supports that."""
     try:
         os.setxattr(fd, _MARK, " ".join(str(part) for part in mark if part is not None).encode())
-    # Best effort: without a mark, the data of others cannot be distinguished from an uncommitted tail.
+    # Best effort: if there is no mark, data of another program cannot be told from an uncommitted tail.
     except (OSError, AttributeError):
         return
     os.fsync(fd)
 
 
 def _cut(fd: int) -> bytes:
-    """Returns the random token of the last cut of the file, which any process of the crawl may have made. A
-    new token shows that the file was cut because the store lost a commit."""
+    """Returns the random token of the last cut, which any process of the crawl may have stored in the file.
+    If the token has changed, the file was cut because the store lost a commit."""
     try:
         return os.getxattr(fd, _CUT)
     except (OSError, AttributeError):
@@ -114,8 +115,8 @@ def _cut(fd: int) -> bytes:
 
 
 def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> None:
-    """Checks that this crawl may cut the bytes beyond `committed`, and marks the output as being written by
-    this crawl.
+    """Checks that this crawl may cut the bytes beyond `committed`, and marks the output as written by this
+    crawl.
 
     Raises SinkError if another crawl wrote to the output, if the output grew after the crawl's end, or if
     bytes from before the crawl would be cut.
@@ -139,8 +140,8 @@ def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> No
 
 
 def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
-    """Checks with the log that this crawl wrote the bytes beyond `committed`, so that they may be cut. If the
-    crawl did not write them, changes nothing and raises SinkError.
+    """Checks in the log that this crawl wrote the bytes beyond `committed`, so that they may be cut. If it
+    did not, raises SinkError and changes nothing.
 
     If the machine was rebooted, the log may be incomplete. In that case no error is raised, and the bytes are
     copied to the crawl's folder.
@@ -167,7 +168,7 @@ def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int)
 
 
 def changed_error(path: str, committed: int) -> SinkError:
-    """Returns the error for a file whose rows before the committed length were changed by another program."""
+    """Returns the error for a file in which another program changed rows before the committed length."""
     return SinkError(
         f"{path} was changed by somebody else before byte {committed}: put back what was there, "
         f"run {REPAIR}, or give another -o"
@@ -175,8 +176,8 @@ def changed_error(path: str, committed: int) -> SinkError:
 
 
 def forgotten_owner(fd: int, owner: str, log: AppendLog) -> str:
-    """Returns the owner in a file's mark if it is an unfinished crawl of the same name that another store
-    knew. Otherwise returns ""."""
+    """Returns the owner in a file's mark if it is an unfinished crawl of the same name in another store.
+    Otherwise returns ""."""
     mark = read_mark(fd)
     if mark is None or not mark.owner or mark.owner == owner or (mark.end is not None and not mark.more):
         return ""
@@ -188,15 +189,15 @@ def forgotten_owner(fd: int, owner: str, log: AppendLog) -> str:
 
 
 def mark_store(fd: int, log: AppendLog | None) -> None:
-    """Records in an attribute of the file which store has the file's crawl."""
+    """Records, in an extended attribute of the file, which store contains the file's crawl."""
     if log is not None and log.store:
         with contextlib.suppress(OSError, AttributeError):
             os.setxattr(fd, _STORE, log.store.encode())
 
 
 def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None:
-    """Records in the file's mark the length at which the run ended, and whether the crawl finished. Any
-    growth after that is caused by another program."""
+    """Records in the file's mark the length at which the run ended, and whether the crawl finished. If the
+    file grows after that, another program wrote to it."""
     mark = read_mark(fd) if owner else None
     if mark is not None:
         write_mark(
@@ -226,7 +227,7 @@ class ExactFile:
         self._ends = ends
         self._fd, self._inode = -1, (0, 0)
         self._last, self._cut = (0, b""), b""
-        """The length after this process's last append, the bytes before that length, and the token of the
+        """The length after this process's last append with the bytes before that length, and the token of the
         last cut."""
 
     def __del__(self) -> None:
@@ -238,8 +239,9 @@ class ExactFile:
         return self.path
 
     def prepare(self) -> int:
-        """Creates the file, empties it (overwrite) or terminates its torn last line. Returns its length in
-        bytes, which is the first committed length. Raises UsageError, SinkError, DiskFull."""
+        """Creates the file. If it exists, empties it (if `overwrite` is set) or ends its incomplete last
+        line. Returns its length in bytes, which is the first committed length. Raises UsageError, SinkError,
+        DiskFull."""
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
             raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
@@ -271,15 +273,15 @@ class ExactFile:
                     self._known(fd, self._log)
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Returns the output of `lengths` (path, committed length) that this file was before it was moved
-        here. Returns None if it was none of them. Raises SinkError for an older copy."""
+        """Returns which output of `lengths` (path -> committed length) this file was before it was moved
+        here, or None if it was none of them. Raises SinkError if the file is an older copy."""
         if self._log is None or self._overwrite or not os.path.isfile(self.path):
             return None
         with self._locked(create=False) as fd:
             return self._log.former_path(fd, self.path, os.fstat(fd).st_size, lengths)
 
     def adopt(self, was: str) -> None:
-        """Takes over the file as the output that was at `was`."""
+        """Continues the file as the output that was at path `was`."""
         assert self._log is not None
         self._log.moved(self.path, was)
 
@@ -295,7 +297,7 @@ class ExactFile:
             return os.pread(fd, size, 0)
 
     def close(self, committed: int) -> None:
-        """Cuts an uncommitted tail, marks the end of the run, and closes the file."""
+        """Cuts an uncommitted tail, records the end of the run in the mark, and closes the file."""
         if self._fd < 0 and not os.path.exists(self.path) and not committed:
             return
         with self._locked(create=False) as fd:
@@ -336,7 +338,7 @@ class ExactFile:
             raise sink_error(self.path, error) from error
 
     def _made_anew(self, create: bool) -> bool:
-        """Returns whether another process of the crawl removed the file, and perhaps created it again. That
+        """Returns whether another process of the crawl removed the file, and perhaps created it again. This
         happens if the store lost a commit of this process."""
         try:
             there = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -374,8 +376,8 @@ class ExactFile:
         return size
 
     def _by_log(self, fd: int, log: AppendLog, committed: int, size: int) -> None:
-        """Checks the file against the log of appends. The committed part is checked once per process, the
-        bytes beyond it each time. Raises SinkError."""
+        """Checks the file against the log of appends. The committed part is checked once per process, and the
+        bytes beyond it are checked each time. Raises SinkError."""
         if self._looked and size == committed:
             return
         if log.knows(self.path):

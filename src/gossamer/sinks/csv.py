@@ -1,7 +1,7 @@
 """CSV files: one file per kind, UTF-8, RFC 4180, one header line.
 
-Text that a spreadsheet would run as a formula is prefixed with `'`. Numbers and telephone numbers (`-5`, `+49
-30 123`, `+1 (555) 123`) are not prefixed, because they contain nothing that a formula could call.
+A `'` is put before text that a spreadsheet would run as a formula. Numbers and telephone numbers (`-5`, `+49
+30 123`, `+1 (555) 123`) stay unchanged, because they contain nothing that a formula could call.
 `FILE.csv?guard=no` writes all text unchanged.
 """
 
@@ -48,8 +48,8 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
 def guarded_field(value: Any) -> Any:
-    """Converts a value to a CSV field. Numbers stay, text is guarded against formulas, lists and dicts become
-    JSON, None stays None (an empty field).
+    """Converts a value to a CSV field. Numbers stay unchanged, text is guarded against formulas, and lists
+    and dicts become JSON. None stays None (an empty field).
 
     >>> guarded_field("=1+2"), guarded_field("+49 30"), guarded_field(-5), guarded_field(True), guarded_field(["a"])
     ("'=1+2", '+49 30', -5, 'true', '["a"]')
@@ -94,8 +94,8 @@ class Csv:
         chosen: Sequence[str] | None = None,
         log: AppendLog | None = None,
     ) -> None:
-        """`extra`: items have a column for the fields without a column. `chosen`: the columns of untyped dicts
-        besides their own fields, None for the usual ones."""
+        """`extra`: whether there is a column `_extra` for fields that have no column. `chosen`: the columns
+        of untyped dicts besides their own fields, or None for the usual ones."""
         self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
         own = tuple(column.name for column in columns or ())
         if columns is None:
@@ -122,14 +122,14 @@ class Csv:
         """See `interfaces.FileSink`."""
         if not committed:
             self._order = self._loose_order(rows) if self._loose else self._names
-        # another process may have created the file again, with its own columns
+        # another process may have created the file again, with other columns
         elif self._loose or not self._order:
             self._order = self._header()
         head = [self._order] if rows and not committed else []
         return self._file.append(committed, records([*head, *self._fields(rows)]))
 
     def _loose_order(self, rows: Sequence[Row]) -> tuple[str, ...]:
-        """Returns the columns of untyped dicts."""
+        """Returns the columns for rows of untyped dicts."""
         return tuple(dict.fromkeys((*(loose_names(rows) if self._own_fields else ()), *self._names)))
 
     def _fields(self, rows: Sequence[Row]) -> list[list[Any]]:
@@ -161,7 +161,7 @@ class Csv:
 
 class CsvStdout(Stdout):
     """Writes rows to the standard output as CSV, with one header. The columns are those of all declared
-    kinds. Without declared kinds, the first rows determine them."""
+    kinds. If no kind is declared, the first rows determine them."""
 
     def __init__(self, columns: Columns, choice: ColumnChoice | None = None, fd: int = 1) -> None:
         super().__init__(fd, choice=choice)
@@ -189,7 +189,7 @@ class CsvStdout(Stdout):
 
 
 def unguarded(field: str) -> str:
-    """Returns a field as it was before `field` guarded it.
+    """Returns a field as it was before `guarded_field` guarded it.
 
     >>> unguarded("'=1+2"), unguarded("'s"), unguarded(guarded_field("'=1"))
     ('=1+2', "'s", "'=1")
@@ -198,7 +198,8 @@ def unguarded(field: str) -> str:
 
 
 def _runs(text: str) -> bool:
-    """Returns whether a spreadsheet would run the text, or the text looks as if it had been guarded."""
+    """Returns whether a spreadsheet would run the text as a formula, or would do so without the `'` before
+    it."""
     return text.lstrip("'")[:1] in FORMULA
 
 

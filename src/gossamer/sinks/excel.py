@@ -1,7 +1,7 @@
 """Excel files: `FILE.xlsx`, one sheet per kind (extra `excel`).
 
-A workbook cannot grow, so the rows go to a journal in the crawl's folder, which is exact after any kill. At
-the end of each run the workbook is written anew from the journal.
+A workbook cannot grow, so the rows go to a journal in the crawl's folder. The journal has each row exactly
+once, even after a kill. At the end of each run, the workbook is written anew from the journal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gossamer.sinks.crash_safe_file import ExactFile, sink_error
 from gossamer.sinks.jsonl import decode, encode
 
 MAX_ROWS, MAX_CHARS, MAX_DIGITS = 1_048_576, 32_767, 15
-"""What Excel can hold: rows of a sheet, characters of a cell, digits of a number."""
+"""Excel's limits: the rows of a sheet, the characters in a cell, the digits of a number."""
 _LAST = tuple(column.name for column in OURS)
 
 
@@ -119,7 +119,8 @@ class Excel:
 
 
 def _new_sheet(book: Any, kind: str, part: int, names: Sequence[str], bold: Any) -> Any:
-    """Returns a new sheet with a header. Excel permits 31 characters in its name, and not all."""
+    """Returns a new sheet with a header. Excel allows at most 31 characters in the name of a sheet, and
+    forbids some characters."""
     taken = {sheet.get_name().lower() for sheet in book.worksheets()}
     plain = "".join("_" if one in "[]:*?/\\'" else one for one in kind) or "_"
     ending = "" if part == 1 else f" {part}"
@@ -134,7 +135,8 @@ def _new_sheet(book: Any, kind: str, part: int, names: Sequence[str], bold: Any)
 
 
 def _put(sheet: Any, row: int, column: int, value: Any) -> int:
-    """Writes one cell. Returns 1 if its text is cut, else 0. A number that Excel cannot represent is text."""
+    """Writes one cell. Returns 1 if its text had to be cut, otherwise 0. A number that Excel cannot represent
+    is written as text."""
     if isinstance(value, bool):
         sheet.write_boolean(row, column, value)
         return 0

@@ -1,5 +1,5 @@
-"""The shapes of item fields: the exact type of an annotation, and the conversion of JSON-ready values to that
-type.
+"""The shapes of item fields. A shape is the exact type that a field's annotation declares. Also converts
+JSON-ready values to values of that type.
 
 Rows contain JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types
 uses the shape of a column to convert each value to the Python value that its driver writes.
@@ -34,8 +34,9 @@ class FieldType(NamedTuple):
     """The exact type of a field. `kind` is one of: str int float bool decimal time date clock span bytes uuid
     json list map struct.
 
-    `parts`: the element of a list ("item"), the value of a map ("value"), or the fields of a struct.
-    `digits`: the precision and scale of a decimal. Precision 0 means that the annotation specifies none.
+    `parts`: names and types of the parts, which are the element of a list ("item"), the value of a map
+    ("value"), or the fields of a struct. `digits`: the precision and scale of a decimal. Precision 0 means
+    that the annotation does not specify them.
     """
 
     kind: str
@@ -44,7 +45,7 @@ class FieldType(NamedTuple):
 
 
 JSON = FieldType("json")
-"""The shape of values that have no single type. They are written as JSON text."""
+"""The shape of fields whose values have no single type. They are written as JSON text."""
 _LEAVES: dict[Any, str] = {
     int: "int",
     float: "float",
@@ -62,8 +63,8 @@ _LEAVES: dict[Any, str] = {
 
 
 def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> FieldType:
-    """Returns the shape of a field's annotation. `inside`: the classes around the field. A class that
-    contains itself is JSON.
+    """Returns the shape of a field's annotation. `inside`: the classes that contain the field. For a class
+    that contains itself, returns JSON.
 
     >>> shape_of(list[int] | None)
     FieldType(kind='list', parts=(('item', FieldType(kind='int', parts=(), digits=(0, 0))),), digits=(0, 0))
@@ -146,8 +147,8 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 
 def _pydantic_digits(cls: type, hints: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the annotations of the fields of a pydantic model that have metadata, such as
-    `Field(max_digits=, decimal_places=)`. The metadata are included."""
+    """Returns annotations of the fields of a pydantic model, for the fields that have metadata such as
+    `Field(max_digits=, decimal_places=)`. The annotations include this metadata."""
     if not is_pydantic(cls):
         return {}
     fields: Any = getattr(cls, "model_fields", {})
@@ -195,7 +196,7 @@ def of_value(value: Any) -> FieldType | None:
 
 
 def common_shape(one: FieldType, other: FieldType) -> FieldType:
-    """Returns the common shape, which the values of both shapes fit."""
+    """Returns a shape that the values of both shapes fit."""
     if one == other:
         return one
     kinds = {one.kind, other.kind}
@@ -221,7 +222,7 @@ def common_shape(one: FieldType, other: FieldType) -> FieldType:
 
 def to_python(shape: FieldType, value: Any) -> Any:
     """Converts a JSON-ready value to the Python value of its shape. A map becomes a list of pairs, JSON stays
-    text, NaN and infinity become None. Raises ValueError for a value that does not have the shape.
+    text, and NaN and infinity become None. Raises ValueError for a value that does not fit the shape.
 
     >>> to_python(FieldType("date"), "2026-01-31"), to_python(FieldType("list", (("item", FieldType("int")),)), [1, None])
     (datetime.date(2026, 1, 31), [1, None])
@@ -236,7 +237,7 @@ def to_python(shape: FieldType, value: Any) -> Any:
 
 def decode_cell(shape: FieldType, told: str) -> Any:
     """Converts a cell of the journal to its Python value. The journal contains JSON text for lists, maps,
-    structs, numbers and bools, and plain text for others."""
+    structs, numbers and bools, and plain text for other values."""
     if shape.kind in ("list", "map", "struct", "int", "float", "bool"):
         return to_python(shape, decode(told))
     return to_python(shape, told)
@@ -271,7 +272,7 @@ def parse_day(value: Any) -> date:
 
 
 def parse_bytes(value: Any) -> bytes:
-    """Decodes base64 text. Bytes stay. Raises ValueError."""
+    """Decodes base64 text. Bytes stay unchanged. Raises ValueError."""
     return bytes(value) if isinstance(value, bytes | bytearray) else b64decode(value, validate=True)
 
 
