@@ -29,7 +29,8 @@ class Rates:
         self._permits = (resources.files("gossamer.frontier") / "lua" / "rate_permits.lua").read_text()
 
     async def all(self) -> dict[str, float]:
-        """Returns the caps in requests per second, by lane. The key `fleet` is the cap of the whole fleet."""
+        """Returns the caps in requests per second, by lane. The cap of the whole fleet has the key
+        `fleet`."""
         found = await self._store.guard(cast(Any, self._store.client.hgetall(KEY)))
         return {name.decode(): float(rate) for name, rate in found.items() if not name.startswith(b"tat:")}
 
@@ -42,19 +43,21 @@ class Rates:
             await self._store.guard(cast(Any, client.hset(KEY, name, repr(rate))))
 
     async def permits(self, n: int, names: Sequence[str]) -> tuple[int, float]:
-        """Takes up to `n` permits, or gives permits back if `n` is negative. Returns the number taken, and
-        the seconds until there are more. Raises Away immediately."""
+        """Takes up to `n` permits, or gives permits back if `n` is negative. Returns the number of permits
+        taken, and the seconds until more are available. Raises Away without waiting if the store is
+        unreachable."""
         got, wait = await self._store.once("EVAL", self._permits, 1, KEY, n, *names)
         return int(got), int(wait) / 1000
 
     async def known(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Returns the names that have a cap. Raises Away immediately."""
+        """Returns those of the names that have a cap. Raises Away without waiting if the store is
+        unreachable."""
         found = await self._store.once("HMGET", KEY, *names)
         return tuple(name for name, rate in zip(names, found, strict=True) if rate is not None)
 
 
 class Caps:
-    """The caps that apply to one worker because of its lanes. No permits are granted during an outage. The
+    """The caps that apply to one worker, because of its lanes. No permits are needed during an outage: the
     claim that follows reports the outage."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
