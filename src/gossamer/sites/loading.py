@@ -146,8 +146,8 @@ def version(path: Path) -> str:
 
 
 def of_script(site: Site) -> LoadedSite:
-    """Prepares a site that a Python program made for one crawl. The crawl gets its own copy, so that the
-    program can still add page functions later. Raises ConfigError."""
+    """Prepares a site that a Python program made, for use in one crawl. The crawl gets its own copy, so that
+    the program can still add page functions later. Raises ConfigError."""
     file = next(
         (one.call.__code__.co_filename for one in site.functions if hasattr(one.call, "__code__")), ""
     )

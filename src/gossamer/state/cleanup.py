@@ -1,8 +1,8 @@
-"""Removes data that is no longer needed, by age. It works in small steps with pauses, so that the store stays
-responsive.
+"""Removes data that is no longer needed, once it is old enough. The cleanup works in small steps with pauses,
+so that the store stays responsive.
 
-A crawl that can still continue keeps all its data: one that is unfinished, paused, or ended with URLs in its
-queue.
+A crawl that can still continue keeps all its data. Such a crawl is unfinished, paused, or ended with URLs in
+its queue.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Credits of an unlocker service, shared by all workers, and the circuit breaker of the service. Credits are
-reserved before a call and settled after it.
+"""The credits of an unlocker service, which all workers share, and the circuit breaker of the service.
+Credits are reserved before a call, and the reservation is settled after it.
 
-Credits that nobody settles count as spent. A worker that dies during a call therefore wastes credits, but
-never exceeds a limit.
+A reservation that nobody settles counts as spent. A worker that dies during a call therefore wastes credits,
+but never exceeds a limit.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class MetricDomains:
     async def keep(self) -> None:
         """Exchanges the set every INTERVAL_S seconds. Runs until it is cancelled."""
         while True:
-            with contextlib.suppress(GossamerError):  # the store is unreachable: the next round sends the domains
+            with contextlib.suppress(GossamerError):  # the next round sends the domains
                 await self.exchange()
             await asyncio.sleep(INTERVAL_S)
 

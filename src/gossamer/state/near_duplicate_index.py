@@ -1,13 +1,14 @@
 """The index of exact and near duplicates in one crawl. All processes of the crawl look up texts in the index
 and add new texts to it.
 
-Duplicates form a group, and only the first text of a group is stored: a hash of the text (14 bytes), eight
-bands of its sketch (10 bytes each), and the sketch itself (70 bytes), spread over the buckets.
+Texts that duplicate each other form a group. Only the first text of a group is stored, as a hash of the text
+(14 bytes), eight bands of its sketch (10 bytes each), and the sketch itself (70 bytes). These entries are
+spread over the buckets.
 
-The lookup of a batch takes one round trip, and one more if texts may be similar. A new text takes two more
-round trips, because its sketch is first stored as provisional and then as final. If a process finds a
-provisional sketch that is similar to its own text, it waits until that sketch is final. Therefore, if several
-processes begin a group at once, exactly one text becomes the first.
+The lookup of a batch takes one round trip, and a second one if some texts may be similar. A new text takes
+two more round trips, because its sketch is first stored as provisional and then as final. If a process finds
+a provisional sketch that is similar to its own text, it waits until that sketch is final. Therefore, if
+several processes begin a group at once, exactly one text becomes the first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Caps on the total request rate of all crawls: for the whole fleet, and for the workers of a lane. They are
-stored in the store and can change at any time.
+"""Caps on the total request rate of all crawls. A cap applies to the whole fleet or to the workers of a lane.
+Caps are kept in the store and can change at any time.
 
-A worker checks every CHECK_INTERVAL_S seconds whether a cap exists. If so, it takes permits before it claims,
-and gives unused permits back. The total rate therefore stays within the cap, however many workers there are.
+A worker checks every CHECK_INTERVAL_S seconds whether a cap applies to it. If so, it takes permits before it
+claims URLs, and gives unused permits back. The total rate therefore stays within the cap, however many
+workers there are.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Rates:
 
 
 class Caps:
-    """The caps that apply to one worker, because of its lanes. No permits are needed during an outage: the
-    claim that follows reports the outage."""
+    """The caps that apply to one worker, because of its lanes. During an outage, no permits are granted. The
+    next claim then reports the outage."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store, self._rates, self._mine = store, Rates(store), (FLEET, *lanes)

@@ -1,9 +1,10 @@
 """Slots limit how many slices of work a fleet runs at once. A lane has as many slots as its living workers
 have processes.
 
-A slot is free, queued (a message for it is on its way) or taken. Its key expires, so the slot of a dead
-worker becomes free. A token fences the slot: a process that lost its slot stops. A task that only one process
-may do is guarded by a lead, which also expires.
+A slot is free, queued (a message for it is on its way) or taken. The key of a slot expires, so the slot of a
+dead worker becomes free. The holder of a slot has a fencing token: if the slot has another token, the process
+has lost the slot and stops. A task that only one process may do at a time is protected by a lead, which also
+expires.
 """
 
 from __future__ import annotations

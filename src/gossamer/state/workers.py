@@ -207,9 +207,10 @@ def _order(found: bytes | None) -> str:
 
 
 async def take_name(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[str, str]:
-    """Takes a name that no other living worker has. Returns the name and the token that renews it.
+    """Reserves a name that no other living worker has. Returns the name and the token for renewing the
+    reservation.
 
-    `wanted` is `NAME@HOST`. If that name is taken, tries `NAME-2@HOST`, and so on. With `fixed`, raises
+    `wanted` is `NAME@HOST`. If that name is taken, tries `NAME-2@HOST`, and so on. If `fixed` is true, raises
     ConfigError instead.
     """
     token = secrets.token_hex(8)

@@ -1,16 +1,17 @@
-r"""The keys of the store: the type of each, its contents, which code writes it, and how long it lives. A test
-fails on a key that is not listed here.
+r"""Lists the keys of the store: the type of each key, its contents, the code that writes it, and its
+lifetime. A test fails if the store contains a key that is not listed here.
 
-A bucket is a shard of the frontier. Its hash tag, such as `{b:0a3}`, puts all its keys into one cluster slot.
-All hosts of a registered domain are in one bucket. The state of a host is shared by all crawls. A key that
-belongs to one crawl has the crawl's name after the tag. Scripts receive the tag (and the crawl) and derive the
-other keys, so the store must allow derived keys within a slot.
+A bucket is a shard of the frontier. All keys of a bucket contain its hash tag, such as `{b:0a3}`, so they are
+in one cluster slot. All hosts of a registered domain are in one bucket. The state of a host is shared by all
+crawls. In a key that belongs to one crawl, the crawl's name follows the tag. Scripts receive only the tag
+(and the crawl) and compute the other keys. So the store must allow scripts to access undeclared keys of the
+same slot.
 
 | key | type | contents | written by | lifetime |
 | --- | --- | --- | --- | --- |
-| `gossamer` | hash | version, buckets, seed, psl: must equal those of every client; `id`: the store's identity (`store`) | store | forever |
+| `gossamer` | hash | `version`, `buckets`, `seed`, `psl`: every client must have the same values. `id`: the store's identity (`store`) | store | forever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
-| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must be equal on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds of work, `idle` seconds without work since the start, `door` (JSON: pid, host, folder, files of the process that runs it), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1: a pass of `--refresh`); for a fleet's crawl also `job` (the submitted job), `revision` (how many times it was submitted), `weight`, `ends_as`, `reach:SITE` (JSON, `sites.remote_sites`: data for workers without the site's file), `apart` (groups `SITE+SITE` whose hosts wait for workers with all these files) | crawls | until removed |
+| `gossamer:crawl:NAME` | hash | `spec` (JSON: the settings that must not change on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds of work, `idle` seconds without work since the start, `door` (JSON: pid, host, folder, files of the process that runs it), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1 during a pass of `--refresh`); for a fleet's crawl also `job` (the submitted job), `revision` (how many times it was submitted), `weight`, `ends_as`, `reach:SITE` (JSON, `sites.remote_sites`: data for workers that lack the site's file), `apart` (groups `SITE+SITE` whose hosts wait for workers that have all these files) | crawls | until removed |
 | `gossamer:workers` | hash | worker's name -> its record (JSON, `state.workers`) | the worker | a day after its last heartbeat |
 | `gossamer:orders` | hash | worker's name -> `drain` or `stop` | workers | until the worker is gone |
 | `gossamer:refused` | hash | `WORKER TAB CRAWL`, or `WORKER TAB SITE TAB CRAWL` -> why the worker does no work for the crawl or site | workers | until the worker works for it, or the crawl ends |
@@ -18,37 +19,37 @@ other keys, so the store must allow derived keys within a slot.
 | `gossamer:malformed:count` | string | total number of malformed messages | malformed_messages | 30 days after the last one |
 | `gossamer:name:WORKER` | string | token of the process that uses this worker name | the worker | 15 s |
 | `gossamer:slot:LANE:I` | string | token of the process that holds the slot, or `queued ...` | slots | 6 s |
-| `gossamer:lead:WHAT` | string | token of the one process that does this task: `slots`, `end CRAWL` | slots | 6 s |
+| `gossamer:lead:WHAT` | string | token of the process that currently does the task WHAT, which is `slots` or `end CRAWL` | slots | 6 s |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
 | `gossamer:quality:SITE` | list | last good runs of a site, at most 10, newest first (JSON, `model.quality.GoodRun`) | quality | 400 days after the last one |
-| `gossamer:lately:CRAWL` | stream | recent pages of a crawl whose gates are checked while it runs: `w` the process that saw them, `p` their number, `n` (JSON) their counts; at most 100 entries | quality | a day after the last one |
-| `gossamer:told:CRAWL` | set | gates about which a warning was given | quality | an hour after the last one |
-| `gossamer:rates` | hash | caps in requests per second: `fleet` or a lane -> cap, and `tat:` before these names -> ms of the next permit | rates | until removed |
+| `gossamer:lately:CRAWL` | stream | recent pages of a crawl whose gates are checked while it runs, at most 100 entries. Each entry: `w` the process that saw the pages, `p` the number of pages, `n` their counts (JSON) | quality | a day after the last one |
+| `gossamer:told:CRAWL` | set | gates for which a warning was already given | quality | an hour after the last one |
+| `gossamer:rates` | hash | caps: `fleet` or a lane -> requests per second; `tat:fleet` or `tat:LANE` -> time of the next permit in ms | rates | until removed |
 | `gossamer:domains` | set | registered domains with metrics of their own, at most 50 | metric_domains | forever |
 | `{attempts:CRAWL}l` | list | the crawl's attempts, oldest first: batches of 4 bytes (number of lines) and compressed JSON lines (`state.attempts_table`) | workers of a shared store | the crawl; bounded by `keep_attempts` |
-| `{attempts:CRAWL}n` | hash | `lines` written, `dropped` of them, `bytes` now | workers of a shared store | the crawl |
+| `{attempts:CRAWL}n` | hash | `lines`: number of lines written, `dropped`: how many of them were dropped, `bytes`: current size | workers of a shared store | the crawl |
 | `gossamer:scores` | hash | `CRAWL TAB WORKER` -> recent success of the worker's visits (JSON, `state.scores`) | the worker | a minute after its last record |
 | `{proxies}s` | hash | proxy's id, `@PROVIDER` or `ID TAB DOMAIN` -> statistics (`proxy_health.lua`) | proxy_health | a week after its last use |
-| `{proxies}v` | zset | the same names -> number of their last change | proxy_health | as `{proxies}s` |
+| `{proxies}v` | zset | the fields of `{proxies}s` -> number of the last change | proxy_health | as `{proxies}s` |
 | `{proxies}c:POOL` | string | worker that does the health checks of a pool | proxy_stats | 5 s |
-| `gossamer:session:CRAWL:NAME` | string | proxy of a sticky session: the proxy's id, and the session word of the gateway | session_proxy | the session |
+| `gossamer:session:CRAWL:NAME` | string | proxy of a sticky session: the proxy's id, and the session id for the gateway | session_proxy | the session |
 | `gossamer:logins` | hash | sites with accounts -> their hosts (JSON) | logins | until forgotten |
 | `gossamer:login:SITE` | hash | a site's accounts, for all crawls. For each NAME: `v:` version of its log-in, `j:` cookies and identity (encrypted if there is a key), `c:` their revision, `d:` fingerprint of its credentials, `t:` ms of the log-in, `l:` `TOKEN MS`: the worker that logs in, `u:` ms of the last use, `o:` number of that use (counted in `turn`), `n:` ms of the next use, `w:` ms until which it waits after `f:` failures, `r:` `MS FINGERPRINT REASON`: rejected credentials, `x:` log-ins that had no effect | login_account login_result login_cookies login_lost | 90 days after the last change |
-| `{ip:ADDRESS}`, `{domain:NAME}` | hash | shared by the hosts of a group with `--polite-by`: `n` ms of the next start, `r` ms of the last start that a waiting worker was given, `w` the worker that started last, `tTOKEN` a turn -> ms until which it is held | host_group_enter host_group_leave | a minute or two |
+| `{ip:ADDRESS}`, `{domain:NAME}` | hash | shared by the hosts of a group with `--polite-by`: `n` ms of the next start, `r` ms of the last start that a waiting worker was given, `w` the worker that started last, `tTOKEN` ms until which the turn with this TOKEN is held | host_group_enter host_group_leave | a minute or two |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
-| `{b:N}e` | string | `RUN MS`: run id of the server process that gave the last claims, and when it was first asked (0: it was the first server) | claim | forever |
-| `{b:N}@totals` | hash | totals of all crawls, which never fall: counts of settled visits, and the `|` names of `worker.visit_totals` | settle add requeue_expired | forever |
-| `{b:N}@opened` | list | circuit breakers of hosts that opened and were not logged yet, newest first, at most 100: `HOST TAB ERROR TAB MS TAB REASON`: open until MS; the reason for which the host was given up, if it was | settle free_slots store_robots | an hour |
-| `{b:N}w` | string | nothing. A replica that confirms this write also has all earlier writes | client | 1 s |
-| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` maximum in flight, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `F` the delay that applies without it, `cd` crawl-delay ms, `rb` token of the open robots claim, `z` 1 if the gate is wide, `k` claims modulo 8; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms because robots.txt could not be read; `b` for hosts that fail: breaker and failing share (`breaker.lua`) | claim settle store_robots host_control requeue_expired free_slots | 48 h after the last claim; ten years while an operator's `D` or `m` holds |
+| `{b:N}e` | string | `RUN MS`: run id of the server process that granted the last claims, and the time of its first claim (0 for the first server) | claim | forever |
+| `{b:N}@totals` | hash | totals over all crawls, which never decrease: counts of settled visits, and the names with `|` in `worker.visit_totals` | settle add requeue_expired | forever |
+| `{b:N}@opened` | list | opened circuit breakers of hosts that were not logged yet, newest first, at most 100: `HOST TAB ERROR TAB MS TAB REASON`. The breaker is open until MS. REASON is why the host was given up, if it was | settle free_slots store_robots | an hour |
+| `{b:N}w` | string | empty. A replica that confirms this write also has all earlier writes | client | 1 s |
+| `{b:N}h:HOST` | hash | state of a host: `i` number of claims in flight, `m` their maximum, `n` ms of the next start, `d` delay in ms, `c` pace, `p` ms until which the host is paused, `D` the operator's delay in ms, `F` the delay that applies without `D`, `cd` crawl-delay in ms, `rb` token of the open robots claim, `z` 1 if the gate is wide, `k` number of claims modulo 8; for each scheme X (h or s): `vX` robots version, `eX` ms at which robots.txt expires, `aX` attempts to get robots.txt; `w` ms until which the host is closed because robots.txt could not be read; `b` for hosts that fail: breaker and failing share (`breaker.lua`) | claim settle store_robots host_control requeue_expired free_slots | 48 h after the last claim; ten years while an operator's `D` or `m` holds |
 | `{b:N}@rung:HOST` | string | rung that gets the host's pages (JSON, `politeness.ladder`) | learned_rung | 30 days after the last change |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | store_robots | 48 h |
-| `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Names of heaps are `LANE` or `LANE@REGION`; `LANE+SITE+SITE` for hosts that wait for workers with the files of all these sites; `LANE!` or `LANE!@REGION` for hard hosts | all verbs | while hosts wait |
-| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap if that is not `http` (with `?` at the end if requests need regions), `Y` the heap that it is in if that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` 1 if a seed was redirected to it; if hosts have limits (`host_limits.lua`): `B` bytes, `F` ms of its first claim in the crawl's working time | add claim settle | the crawl |
+| `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. HEAP is `LANE` or `LANE@REGION`. For hosts that wait for workers that have the files of certain sites, it is `LANE+SITE+SITE`. For hard hosts, it is `LANE!` or `LANE!@REGION` | all verbs | while hosts wait |
+| `{b:N}CRAWL:h:HOST` | hash | a host in this crawl: `q` number of queued URLs, `L` the levels that contain URLs, `y` the heap assigned to the host, absent if that is `http` (with `?` at the end if requests need regions), `Y` the heap that currently contains the host, present only if it may differ from `y`, `u` number of accepted URLs, `v` number of vouchers, `o` number of parked URLs, `k` number of URLs in the cold store, `s` 1 if a seed was redirected to the host; if hosts have limits (`host_limits.lua`): `B` bytes received, `F` time of the first claim in ms of the crawl's working time | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
-| `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> their number, `cLEVEL` -> number of the last entry brought back | add settle cold_refill | while there are some |
-| `{b:N}CRAWL:o` | list | outbox to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle cold_written | while not empty |
-| `{b:N}CRAWL:rf` | set | hosts with cold URLs whose queue runs low | add claim cold_refill | while there are some |
+| `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: LEVEL -> number of URLs, `cLEVEL` -> number of the last entry that was brought back | add settle cold_refill | while there are some |
+| `{b:N}CRAWL:o` | list | entries on their way to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle cold_written | while not empty |
+| `{b:N}CRAWL:rf` | set | hosts with URLs in the cold store whose queue is almost empty | add claim cold_refill | while there are some |
 | `{b:000}CRAWL:turn:NAME` | string | the worker that does a task for the whole crawl: `spill` | cold | 5 s |
 | `{b:000}CRAWL:pl` | zset | producers that may add URLs: name -> ms of their lease's expiry | producers | while they work |
 | `{b:000}CRAWL:po` | hash | producer -> its position (JSON) | producers | the crawl |
@@ -60,32 +61,32 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}CRAWL:l` | zset | leases: token -> expiry ms | claim settle renew_leases requeue_expired | while claims are open |
 | `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle requeue_expired | while claims are open |
 | `{b:N}CRAWL:d:X` | hash | with a depth limit: part of the fingerprint -> minimum depth at which the URL was found, plus 100 once it was visited | add settle | the crawl |
-| `{b:N}CRAWL:a:HOST` | list | `LEVEL TAB LANE TAB HI TAB LO TAB entry`: links to a host outside the scope, kept in case a seed is redirected to it; at most 1,000 | add settle admit_held_links | the crawl |
-| `{b:N}CRAWL:g` | hash | generations of the seen set: `n` their number, `sI` sets (bloom: pages), `cI` URLs in the generation. Cold store: `hot` maximum URLs of a host and level outside it (0: no maximum), `out` URLs in it, `seq` the last number given. `lost`: expected new URLs wrongly taken for known ones so far, in 10^-12 URLs | add settle | the crawl |
+| `{b:N}CRAWL:a:HOST` | list | `LEVEL TAB LANE TAB HI TAB LO TAB entry`: links to a host outside the scope, kept in case a seed is redirected to that host; at most 1,000 | add settle admit_held_links | the crawl |
+| `{b:N}CRAWL:g` | hash | generations of the seen set: `n` number of generations, `sI` number of sets in generation I (bloom: pages), `cI` number of its URLs. Cold store: `hot` maximum number of URLs of a host and level that stay outside the cold store (0: no maximum), `out` number of URLs in it, `seq` the last entry number assigned. `lost`: the expected number of new URLs that were wrongly taken for known URLs so far, in 10^-12 URLs | add settle | the crawl |
 | `{b:N}CRAWL:s:GEN:X` | set | seen set: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
 | `{b:N}CRAWL:b:NODE` | string | seen set: a page of a filter (`filter_pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
-| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `own:NAME` (`page.count`) `q|SITE|...` (`gossamer.model.quality`), `seeds` without a response yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
+| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `own:NAME` (`page.count`) `q|SITE|...` (`gossamer.model.quality`), `seeds` (without a response so far), `strangers` and `singles` (pages used by hosts with no voucher or one voucher), `token`, `letter` | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | file -> committed length in bytes; fill\|file -> offset in the kept rows up to which a new output is filled | settle | the crawl |
-| `{b:000}CRAWL:hd` | list | item rows that lack usual values, until the run is judged (`frontier.quality.HeldRows`) | quality | the run |
-| `{b:N}CRAWL:y` | hash | near-duplicate index: for the maps `e` (same), `b` (bands) and `s` (sketches) the number of keys, and in `ep` `bp` `sp` the number of parts | near_duplicates | the crawl |
+| `{b:000}CRAWL:hd` | list | item rows that lack usual values, held back until the gates have judged the run (`frontier.quality.HeldRows`) | quality | the run |
+| `{b:N}CRAWL:y` | hash | near-duplicate index: `e`, `b` and `s` are the number of keys in the maps `e` (same), `b` (bands) and `s` (sketches); `ep`, `bp` and `sp` are the number of parts of each map | near_duplicates | the crawl |
 | `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | near_duplicates | the crawl |
 | `{b:000}CRAWL:turn` | string | the worker whose turn it is to claim under limits, if there are many buckets | multi_bucket | 5 s |
 | `{b:N}CRAWL:rp` | hash | recent periods of 10 s: number modulo 64 -> `NUMBER,PAGES,REQUESTS`; `at` ms of the last page | settle | the crawl |
-| `{b:N}CRAWL:rl` | hash | the same by the lanes and the region of the worker: `LANES\|REGION\|NUMBER modulo 64` -> `NUMBER,PAGES`; workers of lane `http` without a region are left out | settle | the crawl |
+| `{b:N}CRAWL:rl` | hash | the same, by the lanes and the region of the worker: `LANES\|REGION\|NUMBER modulo 64` -> `NUMBER,PAGES`; workers of lane `http` without a region are left out | settle | the crawl |
 | `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |
 | `{b:000}@schedules` | set | names of all schedules | edit_schedule | forever |
-| `{b:000}@schedule:NAME` | hash | `spec` (JSON), `rev` the number of its last change, `mark` ms up to which due times are decided, counts `runs failed skipped missed` | edit_schedule due_runs scheduled_run | until removed |
+| `{b:000}@schedule:NAME` | hash | `spec` (JSON), `rev` number of the last change, `mark` ms up to which due times were handled, and the counts `runs failed skipped missed` | edit_schedule due_runs scheduled_run | until removed |
 | `{b:000}@open:NAME` | hash | `DUE-MS:PART` -> run (JSON) that has not ended | due_runs scheduled_run | until the run ends |
 | `{b:000}@runs:NAME` | list | runs (JSON) that ended, latest first, at most 1,000 | due_runs scheduled_run | until cleaned by age, except the latest |
 | `{b:000}@leader` | string | `TOKEN OWNER`: the scheduler that leads | elect_scheduler | 7 s after its last heartbeat |
-| `{b:000}@fence`, `{b:000}@changes` | string | the last token of a lead; the number of the last change of a schedule | elect_scheduler edit_schedule scheduled_run | forever |
-| `{b:000}@credits` | hash | credits of unlockers, spent and reserved: `day:UNLOCKER:N` (days since the epoch, UTC), `crawl:CRAWL` | unlocker_reserve unlocker_settle | two days; the crawl |
+| `{b:000}@fence`, `{b:000}@changes` | string | the last token given to a leader; the number of the last change to a schedule | elect_scheduler edit_schedule scheduled_run | forever |
+| `{b:000}@credits` | hash | spent and reserved credits of unlockers: `day:UNLOCKER:N` (days since the epoch, UTC), `crawl:CRAWL` | unlocker_reserve unlocker_settle | two days; the crawl |
 | `{b:000}@calls:UNLOCKER` | hash | calls in progress: token -> `ENDS-MS CREDITS DAY CRAWL` | unlocker_reserve unlocker_settle | until settled or expired |
 | `{b:000}@unlocker:UNLOCKER` | string | circuit breaker of the unlocker (`breaker.lua`) | unlocker_settle | a day after the last fault |
 | `{b:000}@alerts` | hash | `RULE{label=value,...}` -> an alert (JSON, `observability.alert_states`) | alerts | a day after it is resolved |
 | `{b:000}@mutes` | hash | pattern of alerts -> time until which they are muted, in seconds since the epoch | alerts | until set again |
-| `{b:000}@cleaned` | string | ms of the last cleanup | cleanup | forever |
+| `{b:000}@cleaned` | string | time of the last cleanup in ms | cleanup | forever |
 """
 
 from __future__ import annotations
@@ -107,22 +108,22 @@ def record(crawl: str) -> str:
 
 
 def turn(crawl: str, name: str) -> str:
-    """Returns the key of the lease of a task that one worker does for the whole crawl."""
+    """Returns the key of the lease on a task that only one worker does for the whole crawl."""
     return f"{tag(0)}{crawl}:turn:{name}"
 
 
 def totals(bucket: int) -> str:
-    """Returns the key of a bucket's totals of all crawls."""
+    """Returns the key of a bucket's totals over all crawls."""
     return f"{tag(bucket)}@totals"
 
 
 def attempts(crawl: str) -> tuple[str, str]:
-    """Returns the keys of a crawl's attempts: the list, and its size."""
+    """Returns the keys of a crawl's attempts table: the list of batches, and its size."""
     return f"{{attempts:{crawl}}}l", f"{{attempts:{crawl}}}n"
 
 
 def opened(bucket: int) -> str:
-    """Returns the key of the circuit breakers that opened and were not logged yet."""
+    """Returns the key of the list of opened circuit breakers that were not logged yet."""
     return f"{tag(bucket)}@opened"
 
 
@@ -143,12 +144,12 @@ def quality(site: str) -> str:
 
 
 def lately(crawl: str) -> str:
-    """Returns the key of the recent pages of a crawl, as its processes saw them."""
+    """Returns the key of the recent pages that a crawl's processes saw."""
     return f"gossamer:lately:{crawl}"
 
 
 def told(crawl: str) -> str:
-    """Returns the key of the gate warnings that were given for a crawl."""
+    """Returns the key of the set of gate warnings that were given for a crawl."""
     return f"gossamer:told:{crawl}"
 
 
@@ -200,5 +201,5 @@ def bucket_of(host: str, buckets: int) -> int:
 
 
 def known(key: str) -> bool:
-    """Returns whether a key is one of those listed above."""
+    """Returns whether a key is in the list above."""
     return KNOWN.match(key) is not None

@@ -1,7 +1,7 @@
-"""One Valkey server: its connections, and what INFO reports about it.
+"""One Valkey server: its connections, and its replicas according to INFO.
 
-A connection stores the run id of the server process to which it is connected. A claim sends the run id that
-it expects. If the id has changed, the script delays the hosts of the bucket (`failover.lua`).
+A connection stores the run id of the server process to which it is connected. Each claim sends this run id.
+If the id has changed since the last claim, the script delays the hosts of the bucket (`failover.lua`).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ INFO_TIMEOUT_S = 2.0
 MAX_REPLICA_LAG_S = 10
 """Seconds without an acknowledgment after which a replica no longer counts."""
 RUN = "run id of the server"
-"""A placeholder for the last argument of a command. The connection replaces it with the run id of its server
-process."""
+"""A placeholder that may be the last argument of a command. The connection replaces it with the run id of its
+server process."""
 _RUN_ID = re.compile(rb"run_id:(\w+)")
 
 
 class _Packing:
-    """A connection mixin that packs commands in C. redis-py's own packer takes 1 us per argument, and a page
-    has a hundred arguments."""
+    """A connection mixin that packs commands in C. redis-py's own packer takes 1 us per argument, and the
+    commands for one page have a hundred arguments."""
 
     run_id = b""
 
     def pack_command(self, *args: Any) -> list[bytes]:
-        """Returns a command as one buffer. A name such as `SCRIPT LOAD` is sent as two words."""
+        """Packs a command into one buffer. A command name such as `SCRIPT LOAD` is sent as two words."""
         if args[-1] is RUN:
             args = (*args[:-1], self.run_id)
         return [hiredis.pack_command((*str(args[0]).split(), *args[1:]))]
@@ -54,7 +54,7 @@ async def _greet(connection: Any) -> None:
 
 
 class Server:
-    """One server process that takes writes, and the connections to it."""
+    """One server process that accepts writes, and the connections to it."""
 
     def __init__(self, place: HostPort, address: Address, timeout: float, *, plain: bool = False) -> None:
         self.place = place
@@ -86,12 +86,13 @@ class Server:
 
     @property
     def mode(self) -> str:
-        """standalone, sentinel or cluster."""
+        """The mode of the server: standalone, sentinel or cluster."""
         return str(self.info.get("redis_mode") or self.info.get("server_mode") or "standalone")
 
     @property
     def role(self) -> str:
-        """master or slave. The value is also master if the user may not call INFO."""
+        """The role of the server: master or slave. It is also master if the database user may not call
+        INFO."""
         return str(self.info.get("role", "master"))
 
     async def look(self) -> None:
@@ -106,7 +107,8 @@ class Server:
         self.told(self.info)
 
     def told(self, info: Any) -> None:
-        """Updates the number of replicas from a reply of INFO. The number is 0 if the user may not call INFO."""
+        """Updates the numbers of replicas from a reply to INFO. They are 0 if the database user may not call
+        INFO."""
         told = info if isinstance(info, dict) else {}
         followers = [v for k, v in told.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
         online = [one for one in followers if one.get("state") == "online"]

@@ -1,5 +1,5 @@
-"""Decides which buckets a worker polls for claims, and when. One call per server returns the buckets in which
-a host is due.
+"""Decides when a worker polls which buckets for claims. One call per server returns the buckets in which a
+host is due.
 
 All workers see the same buckets, so each worker visits them in a different order. URLs that other workers add
 become visible at the next poll of all buckets. Changes by this worker's own settles are visible at once.
@@ -19,9 +19,9 @@ POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
 """POLL_ALL_INTERVAL_S: seconds between two polls of all buckets. QUIET_S: seconds until the next poll if a
 poll found no host that is due."""
 TICK_S = 0.2
-"""Maximum seconds between two polls of a store that has only one bucket."""
+"""Maximum seconds between two polls if the store has only one bucket."""
 CAPPED_RETRY_S = 0.02
-"""Seconds until the next try when a fleet-wide cap allows no claim."""
+"""Seconds until the next try if a fleet-wide cap currently allows no claims."""
 
 MIN_CLAIMS_PER_BUCKET = 4
 """Minimum number of claims requested from each of several buckets. A call for one claim costs as much as a
@@ -29,7 +29,7 @@ call for several."""
 
 
 class ClaimPoller:
-    """The buckets of one crawl as seen by one worker."""
+    """Polls the buckets of one crawl for one worker."""
 
     def __init__(self, frontier: FrontierVerbs, buckets: int, caps: FleetCaps | None = None) -> None:
         self._frontier, self._buckets, self._caps = frontier, buckets, caps
@@ -41,10 +41,10 @@ class ClaimPoller:
         self._turn = random.sample(range(buckets), buckets)
         self._next = 0
         self.waiting = True
-        """Whether a host is known to wait for its next start."""
+        """Whether at least one host is known to be waiting for its next start."""
         self.dry = True
-        """Whether the last round returned no claim. Then every host waits until it is due, or until its
-        unsettled visits free their slots."""
+        """Whether the last round returned no claims. If so, every host is waiting until it is due, or until
+        its unsettled visits free their slots."""
 
     def touch(self, bucket: int) -> None:
         """Marks a bucket as changed, because its hosts may now be due at another time."""
@@ -62,7 +62,7 @@ class ClaimPoller:
         return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
-        """Makes one round and returns about `want` claims from the buckets that are due, within the caps.
+        """Makes one round through the buckets that are due, and returns about `want` claims, within the caps.
         Returns an empty list if no bucket is due."""
         got = await self._round(want)
         self.dry = not any(one.claims for one in got)
