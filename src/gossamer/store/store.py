@@ -139,7 +139,7 @@ class Store:
     async def run_all(
         self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False
     ) -> list[Any]:
-        """Calls a script on many buckets at once, each call once. `calls` has (bucket, arguments).
+        """Calls a script on many buckets at once, each call once. `calls` contains (bucket, arguments).
 
         Returns one element per call: the reply or a gossamer error. If `confirm` is true, a reply whose
         writes no replica has confirmed is returned as `UnconfirmedReply`.

@@ -13,9 +13,9 @@ MAX_LABELS = 8  # the maximum number of labels in a rule; labels further left do
 @lru_cache(maxsize=65_536)
 def registered_domain(host: str) -> str:
     """Returns the registered domain of a host, which is its public suffix and one more label. A port is
-    ignored. Cookies and rate limit buckets belong to the registered domain.
+    ignored. Cookies and buckets belong to a registered domain.
 
-    The ICANN rules and the private rules of the list both apply. IP addresses, single labels and public
+    Both the ICANN rules and the private rules of the list apply. IP addresses, single labels and public
     suffixes are their own registered domain.
 
     >>> registered_domain("www.example.co.uk:8080"), registered_domain("127.0.0.1:80")

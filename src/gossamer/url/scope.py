@@ -155,10 +155,10 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return not port or port in self.ports
 
     def explain(self, url: str, depth: int) -> list[tuple[str, str, str]]:
-        """Returns (filter, verdict, rule) of each filter, in the order in which they apply.
+        """Returns (filter, verdict, rule) for each filter, in the order in which they apply.
 
-        The verdict is `pass` or a reason for skipping the URL. The first such reason is the result of
-        `refuse`. The rule names the pattern, limit or word that decided.
+        The verdict is `pass` or the reason for skipping the URL. `refuse` returns the first such reason. The
+        rule names the pattern, limit or word that was decisive.
 
         >>> Scope.of(["https://example.com/"], depth=3).explain("https://example.com/a", 4)[5]
         ('depth', 'depth', '4 links from a seed, --depth is 3')

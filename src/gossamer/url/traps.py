@@ -1,7 +1,7 @@
-"""Detects crawler traps (endless URL spaces) from the URL alone. Pure, and takes less than a microsecond for
-an ordinary URL.
+"""Detects crawler traps (endless URL spaces) from the URL alone. The functions are pure, and take less than a
+microsecond for an ordinary URL.
 
-A wrong rule loses real pages, but a missing rule costs only some requests. Each rule therefore requires
+A wrong rule loses real pages, but a missing rule costs only a few requests. Each rule therefore requires
 strong evidence: the paths of documentation, shops, source trees and dated archives must pass. Traps that URLs
 alone do not reveal are limited by budgets and by depth.
 """
@@ -198,10 +198,10 @@ def _in_query(query: str) -> tuple[int, int, int] | None:
 def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
     """Returns whether a calendar view is far from today. Views of days are near from yesterday to two weeks
     ahead. Views of months are near from last month to three months ahead. Views of years are near for this
-    year and the next. With these limits an endless calendar costs about twenty requests.
+    year and the next. With these limits, an endless calendar costs about twenty requests.
 
-    In an `archive` of events, views of years from 1970 to two years ahead are near, because there are few of
-    them.
+    In an `archive` of events, the years from 1970 to two years ahead all count as near, because there are few
+    of them.
     """
     year, month, day = when
     months = (year - today.year) * 12 + month - today.month

@@ -1,8 +1,9 @@
-"""Decides when a worker polls which buckets for claims. One call per server returns the buckets in which a
-host is due.
+"""Decides when a worker polls which buckets for claims. For each server, one call returns the buckets in
+which a host is due.
 
-All workers see the same buckets, so each worker visits them in a different order. URLs that other workers add
-become visible at the next poll of all buckets. Changes by this worker's own settles are visible at once.
+All workers get the same buckets, so each worker goes through them in a different order. URLs that other
+workers add are found by the next poll of all buckets. Changes that this worker's own settles make are known
+at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Step 7 of a URL's path: reads a page into links, a record and items. Each page is parsed once."""
+"""Reads a page: extracts its links, its record and its items. This is step 7 of a URL's path. Each page is
+parsed once."""
 
 from __future__ import annotations
 
@@ -37,13 +38,14 @@ from gossamer.worker.near_duplicates import mark_row
 from gossamer.worker.records import failed_record, format_time, page_record, page_row
 
 MAX_LINKS = 5000
-"""Maximum number of different requests from one page. Further requests are counted as `trap`."""
+"""Maximum number of distinct requests from one page. Further requests are counted as `trap`."""
 MAX_SITEMAP_BYTES = 100_000
-"""Maximum bytes of a sitemap that is read in the crawling process."""
+"""Maximum size in bytes of a sitemap that is read in the crawling process."""
 MAX_HREFS = 50_000
-"""Maximum number of different hrefs of a page that are resolved. Further hrefs are counted as `trap`."""
+"""Maximum number of distinct hrefs of a page that are resolved. Further hrefs are counted as `trap`."""
 MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
-"""Maximum number of links in a page record, and of their characters. The record's `links` counts all of them.
+"""Maximum number of links that a page record lists, and maximum total length of these links in characters.
+The number `links` in the record counts all links.
 """
 
 
@@ -58,7 +60,7 @@ class ReadsApart(Protocol):
 
 
 class ReadSettings(msgspec.Struct, frozen=True):
-    """What a crawl takes from its pages."""
+    """Settings that determine what a crawl extracts from its pages."""
 
     pages: bool
     """Whether page records are written."""
@@ -67,32 +69,31 @@ class ReadSettings(msgspec.Struct, frozen=True):
     links: bool = False
     """Whether page records include the page's links."""
     duplicates: str = "off"
-    """The setting that decides which duplicates are marked."""
+    """The setting that determines which duplicates are marked."""
     run: str = ""
-    """The name of the run, for items of sites that each run visits completely."""
+    """The name of the run, which is recorded for items of sites that each run visits completely."""
     beside: str = ""
-    """`*` if the scope treats entries of sitemaps like seeds, else ''."""
+    """`*` if the scope treats entries of sitemaps like seeds, otherwise ''."""
     watched: frozenset[str] = frozenset()
-    """Fields with a coverage gate. Pages whose items lack one of them are stored for replay."""
+    """The fields that have a coverage gate. Pages whose items lack such a field are stored for replay."""
     fetches: bool = True
     """Whether the files that items refer to are requested."""
 
 
 def keep_nothing(page: Page, request: Request, why: str) -> None:
-    """Stores no page."""
+    """Does nothing. Used where failed pages are not stored."""
 
 
 class Reader:
     """Reads the pages of one crawl.
 
-    - `taker`: adds links to the frontier.
+    - `taker`: takes links for the frontier.
     - `key`: returns the canonical form of a URL.
     - `keep(page, request, why)`: stores a page that could not be parsed, with the reason, for replay.
-    - `tap(claim, page)`: called with each page before it is read.
-    - `graph(page, request, document)`: returns the rows of a page's links. It is None if links are not stored
-      as rows.
-    - `apart`: reads costly pages in another process. If it is None, they are read in this process.
-    - `is_apart`: whether this process is that other process, which leaves the files of items to the worker.
+    - `tap(claim, page)`: a function that is called with each page before it is read.
+    - `graph(page, request, document)`: returns a page's links as rows. None if links are not stored as rows.
+    - `apart`: reads costly pages in another process. If None, they are read in this process.
+    - `is_apart`: whether this process is that other process. If so, the worker requests the files of items.
     """
 
     def __init__(
@@ -115,7 +116,8 @@ class Reader:
         self.keep, self.graph, self.apart, self.is_apart = keep, graph, apart, is_apart
         self._tap = tap
         self.usual: Usual = {}
-        """Fields that nearly all items of the last good runs have. Empty if no sink keeps an item history."""
+        """The fields that nearly all items of the last good runs had. Empty if no sink keeps an item
+        history."""
         self.functions = any(one.site.functions for one in sites)
         """Whether any site file has page functions."""
         self.builders = ItemBuilders(sites, key)
@@ -128,28 +130,28 @@ class Reader:
         )
         self._counting = {site.name: SiteCounts(site.name) for site in sites}
         self.attaches_pages = False
-        """Whether each row gets its page, for a receiver in this process."""
+        """Whether the page is attached to each row, for a receiver in this process."""
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
         """The page that `lacks` or `shows` parsed last, with its tree."""
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
-        """The page whose cost was estimated last, with that cost."""
+        """The page whose cost was estimated last, and that cost."""
         self._reading = CrashMarker()
-        """Marks the claim whose page is being read, in case the page ends the process."""
+        """Marks the claim whose page is being read, in case the page kills the process."""
 
     def open(self, crawl: str, folder: Path, crashes: Path | None, usual: Usual) -> None:
         """Begins a run: opens the steps of the sites. `folder`: the crawl's folder. `crashes`: the folder for
-        the mark of the claim whose page is being read, None for no mark. `usual`: the fields that nearly all
-        items of the last good runs have. Raises ConfigError."""
+        the mark of the claim whose page is being read (`crash_marker`), or None for no mark. `usual`: the
+        fields that nearly all items of the last good runs had. Raises ConfigError."""
         self.builders.open(crawl, folder)
         self._reading, self.usual = CrashMarker(crashes), usual
 
     def close(self) -> None:
-        """Closes the steps of the sites, and releases the mark of the claim whose page is being read."""
+        """Closes the steps of the sites, and removes the mark of the claim whose page is being read."""
         self.builders.close()
         self._reading.close()
 
     def forget(self) -> None:
-        """Drops the page that was parsed last."""
+        """Drops the cached tree of the page that was parsed last."""
         self._parsed, self._costs = (None, None), (None, Cost(False))
 
     def is_costly(self, page: Page) -> bool:
@@ -171,8 +173,8 @@ class Reader:
         return html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
 
     async def reads(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page like `read`. A costly page is read in another process, which is killed if the page
-        takes too much."""
+        """Reads a page as `read` does. A costly page is read in another process, which is killed if the page
+        takes too much time or memory."""
         sitemap = claim.request.use == "@sitemap"
         if self.apart is None or not (
             decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)
@@ -188,14 +190,14 @@ class Reader:
         return read
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """Returns the selector of the content that the page's site requires and the page lacks, or ''."""
+        """Returns the selector for content that the page's site requires and the page lacks, or ''."""
         if self.apart is not None and self.sites and self.is_costly(page):
             site = match(self.sites, page.url)
             return "" if site is None or not site.site.must_have else await self.apart.lacks(claim, page)
         return self.lacks_here(claim, page)
 
     def lacks_here(self, claim: Claim, page: Page) -> str:
-        """Does the same as `lacks`, always in this process."""
+        """Does the same as `lacks`, but always in this process."""
         site = match(self.sites, page.url) if self.sites else None
         if site is None or not site.site.must_have or _too_deep(claim, page):
             return ""
@@ -203,7 +205,7 @@ class Reader:
         try:
             self._parsed = page, self._document(page)
             return missing_selector(site, PageView(page, self._parsed[1]))
-        except ValueError:  # reported when the page is read
+        except ValueError:  # the error is reported when the page is read
             return ""
         finally:
             self._reading.ends()
@@ -213,7 +215,7 @@ class Reader:
         if _too_deep(claim, page) or self.is_costly(page):
             return len(
                 page.body
-            )  # a costly page is not read here, so its size is used in place of its amount of text
+            )  # a costly page is not parsed here, so its size is used instead of its amount of text
         self._reading.begins(claim.bucket, claim.token)
         try:
             document = self._document(page)
@@ -223,8 +225,8 @@ class Reader:
             self._reading.ends()
 
     def read(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page. `error`: the error that its status implies (http-4xx), or None. The links of a page
-        with an error are not followed."""
+        """Reads a page. `error`: the error that the page's status implies (http-4xx), or None. If there is an
+        error, the page's links are not followed."""
         self._reading.begins(claim.bucket, claim.token)
         try:
             return self._read(claim, page, error)
@@ -279,8 +281,7 @@ class Reader:
         return ReadResult(rows, taken)
 
     def again(self, claim: Claim, page: Page) -> ReadResult | None:
-        """Returns the items of a stored page as `read` does, without its links. Returns None if no site reads
-        the page."""
+        """Reads a stored page again, for its items only. Returns None if no site reads the page."""
         site = match(self.sites, page.url)
         if site is None or not site.site.functions:
             return None
@@ -297,12 +298,11 @@ class Reader:
         marks: bool = True,
         error: str | None = None,
     ) -> ReadResult:
-        """Reads a page with its site's functions. After an error of a function the page is stored for replay.
-        `error`: the error of the page itself (http-4xx). The links of a page with an error are not
-        followed.
+        """Reads a page with its site's functions. If a function fails, the page is stored for replay.
+        `error`: the error of the page itself (http-4xx). If there is one, the page's links are not followed.
 
-        `marks`: whether duplicates among the items may be dropped before the rows are written
-        (`near_duplicates`). If so, the files of such items are requested only after that.
+        `marks`: whether duplicate items may be dropped before the rows are written (`near_duplicates`). If
+        so, the files of items that may be dropped are requested only after that.
         """
         view = PageView(page, document, claim.request)
         parsed = run(site, view)
@@ -370,7 +370,8 @@ class Reader:
             read.rows[count:count] = name(read.rows[:count], read.taken)
 
     def _take(self, requests: list[Request], claim: Claim, taken: TakenLinks) -> None:
-        """Takes the distinct requests of a page, at most MAX_LINKS. Further requests are counted as a trap."""
+        """Takes the distinct requests of a page, at most MAX_LINKS of them. Further requests are counted as
+        `trap`."""
         voucher = self.taker.voucher(claim)
         wanted = {(one.method, one.url, one.body, one.key): one for one in requests}
         for request in list(wanted.values())[:MAX_LINKS]:
@@ -386,8 +387,8 @@ class Reader:
         links: tuple[list[str], int],
         taken: TakenLinks,
     ) -> None:
-        """Adds the links that `follow=` selects. Without `follow=`, all links of a page are added if no
-        function reads it."""
+        """Adds the links that `follow=` selects. If `follow=` is not given, adds all links of a page that no
+        function reads."""
         follow, (found, shut) = site.site.follow, links
         if follow is False or (follow is None and parsed.function):
             return
@@ -414,8 +415,8 @@ class Reader:
     def _item(
         self, site: LoadedSite, claim: Claim, page: Page, made: BuiltItem, counts: dict[str, int]
     ) -> Row:
-        """Returns an item as a row: its fields, then where and when it was seen. An invalid item becomes a
-        row of rejected items, and its page is stored for replay."""
+        """Returns an item as a row, which contains its fields, followed by where and when it was seen. For an
+        invalid item, returns a row for rejected items, and stores the page for replay."""
         expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
         lacks = values_lacking(made.fields, expected) if expected else ()
         if lacks and (reason := not_an_item(lacks, expected)):
@@ -445,8 +446,8 @@ class Reader:
         return Row(made.kind, made.key, {**made.fields, **seen}, run, made.sketch, made.once, lacks)
 
     def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> ReadResult:
-        """Returns the result for a downloaded file (`asset_download`): the file's row, and a page record as
-        for any other URL."""
+        """Returns the result for a downloaded file (`asset_download`). It contains the file's row, and a page
+        record as for any other URL."""
         rows = [row] if row is not None else []
         if self.pages:
             record = page_record(claim.request, page, error=error)
@@ -456,8 +457,9 @@ class Reader:
         )
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str, detail: str = "") -> ReadResult:
-        """Returns the record of a URL that failed permanently, with what its site's `@site.failed` yields. A
-        page on which the browser waited in vain for required content is stored for replay."""
+        """Returns the result for a URL that failed permanently: its record, and what its site's
+        `@site.failed` yields. A page on which the browser waited in vain for required content is stored for
+        replay."""
         if isinstance(result, Page) and result.late:
             self.keep(result, claim.request, result.late)
         if (claim.request.use or "").startswith("@"):  # a sitemap or a file
@@ -487,8 +489,8 @@ class Reader:
         *,
         read: bool = True,
     ) -> ReadResult:
-        """Returns the items and requests that `@site.failed` yields. An error of the function is logged.
-        `read`: whether the function may read the page."""
+        """Returns the items and requests that `@site.failed` yields. If the function raises an error, the
+        error is logged. `read`: whether the function may read the page."""
         from gossamer.sites.failed_visit import call_failed  # most sites have no such function
 
         view, parsed = call_failed(site, claim.request, result, error, detail, read=read)
@@ -539,8 +541,8 @@ class Reader:
         return row
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a sitemap or feed. Its entries are added like seeds. Sitemaps of a sitemap index are followed
-        up to depth 3."""
+        """Reads a sitemap or feed. Its entries are added like seeds. A sitemap index is followed up to depth
+        3."""
         from gossamer.parsing.sitemaps import entries
 
         taken = TakenLinks()
@@ -558,8 +560,8 @@ class Reader:
 
 
 def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple[list[str], int]:
-    """Returns the links that match a pattern of `follow=`, and the number of links on which a pattern took
-    too long."""
+    """Returns the links that match a pattern in `follow`, and the number of links on which a pattern took too
+    long."""
     found, undecided = [], 0
     for href in hrefs:
         url = base.resolve(href) or ""
@@ -572,14 +574,14 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:
-    """Returns whether a page is nested too deeply to be parsed again. This applies only after two processes
-    died, because the first death may have another cause."""
+    """Returns whether a page is nested too deeply to be parsed again. This is checked only after two
+    processes died, because a single death may have another cause."""
     return claim.crashes > 1 and html.is_deep(page.body, page.content_type)
 
 
 def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
-    """Returns the hrefs to resolve and the number of others. If the base is too long, hrefs relative to its
-    path are left out."""
+    """Returns the hrefs to resolve, and how many were left out. If the base URL is too long, hrefs relative
+    to its path are left out."""
     wanted = hrefs
     if base.is_long:
         wanted = [href for href in hrefs if not base.is_too_long(href) or base.resolve(href) is not None]
@@ -587,7 +589,7 @@ def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
 
 
 def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
-    """Returns the distinct URLs of hrefs, at most as many as a record may list."""
+    """Returns the distinct URLs of hrefs, up to the number that a record may list."""
     found, size = dict[str, None](), 0
     for href in hrefs:
         url = base.resolve(href)
@@ -600,8 +602,8 @@ def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
 
 
 def _reads(site: LoadedSite, status: int, error: str | None) -> bool:
-    """Returns whether a site file defines how a page with this status and error is read. Otherwise the page
-    is read like a page without a site."""
+    """Returns whether a site's functions read a page with this status and error. Otherwise the page is read
+    like a page without a site."""
     own = site.site
     if error is not None:
         return error == "http-4xx" and any(status in function.statuses for function in own.functions)
