@@ -1,10 +1,10 @@
 """Reads costly pages in separate processes (`page_process`), which are killed when a page takes too much time
 or memory.
 
-A process starts at the first costly page and reads many pages. Meanwhile the event loop serves other hosts. A
-page costs the event loop only the time to take its links, CHUNK of them at a time. The process exits together
-with its worker, because its pipe is closed. On Linux, the kernel also kills the process when the thread that
-started it ends.
+A process starts at the first costly page and reads many pages. Meanwhile the event loop serves other hosts.
+For such a page, the event loop only has to take the links, CHUNK of them at a time. The process exits
+together with its worker, because its pipe is closed. On Linux, the kernel also kills the process when the
+thread that started it ends.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class ReaderProcess:
             elif transport is None and file is not None:
                 file.close()
         code = await asyncio.to_thread(self._popen.wait)
-        await asyncio.sleep(0)  # the transports close their pipes only in the next iteration of the event loop
+        await asyncio.sleep(0)  # the transports close their pipes in the event loop's next iteration
         return code
 
 
@@ -272,7 +272,7 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
                     _take(reader, claim, read.taken, one, voucher, met)
             await asyncio.sleep(0)
     except BaseException:
-        reader.taker.forget()  # the links that were taken so far will not be committed, so they must be taken again
+        reader.taker.forget()  # the links taken so far are never committed, so they must be taken again
         raise
     for reason, n in end.skips.items():
         read.taken.skip(reason, n)

@@ -105,11 +105,11 @@ class RobotsGate:
     async def refuse_url(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
     ) -> Drop | None:
-        """Returns why a claim may not request a URL that it needs besides its own (to log in), or None if it
-        may.
+        """Returns the reason why a claim may not request an additional URL that it needs for a log-in, or
+        None if it may.
 
-        For a URL of another origin, that origin's robots.txt is fetched here and cached. `note` is called
-        with the result of that request and with its URL.
+        If the URL has another origin, this method fetches and caches the robots.txt of that origin. `note` is
+        called with the result of that request and its URL.
         """
         scheme, host, _ = split(url)
         if "@" in host or not self._opens(host):
@@ -183,11 +183,11 @@ class RobotsGate:
         await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
 
     async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
-        """Fetches a robots.txt and follows at least five redirects, also across hosts (RFC 9309 section
-        2.3.1.2). Each target passes the egress guard.
+        """Fetches a robots.txt and follows at least five redirects, even to other hosts (RFC 9309 section
+        2.3.1.2). The egress guard checks each target.
 
-        All redirects belong to one robots claim, which holds the host's slot. Their requests keep the host's
-        delay. Returns the last result and the monotonic time at which its request was sent.
+        All redirects belong to one robots claim, which holds the host's slot. Their requests respect the
+        host's delay. Returns the last result and the monotonic time at which its request was sent.
         """
         result, began = await self._got(claim, claim.request, time.monotonic())
         for _ in range(MAX_REDIRECTS):

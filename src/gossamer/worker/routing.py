@@ -45,9 +45,10 @@ class LaneRouter:
 def lanes_of(
     frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]
 ) -> LaneRouter | None:
-    """Returns the lanes of a crawl. `lane` and `ladder` are the crawl's defaults for sites that set none.
+    """Returns the LaneRouter of a crawl. `lane` and `ladder` are the crawl's defaults for sites that set
+    none.
 
-    Returns None if a site that needs a browser names its own lane, because the workers of that lane must then
+    Returns None if a site that needs a browser names its own lane, because then the workers of that lane must
     have a browser.
     """
     for one in sites:

@@ -53,9 +53,10 @@ class TotalsOfVisits:
     """Counts visits of one process.
 
     - `lane`, `region`: of this worker.
-    - `domains`: the registered domains with metrics of their own; others are counted as OTHER. The set may
+    - `domains`: the registered domains that have their own metrics. Others are counted as OTHER. The set may
       grow while the process runs.
-    - `ask`: called with a domain that many requests of this process went to. It may join `domains` later.
+    - `ask`: a function that is called with a domain to which this process made many requests. The domain may
+      be added to `domains` later.
     """
 
     def __init__(

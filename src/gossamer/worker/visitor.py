@@ -193,7 +193,7 @@ class Visitor:
             claim.request.use != FILE
             and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
         ):
-            await self.scope.refresh()  # another worker may have recorded a seed's redirect that widens the scope
+            await self.scope.refresh()  # another worker may have recorded a redirect that widens the scope
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
         visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
@@ -404,7 +404,7 @@ class Visitor:
         if fixed is None or slow or before.doublings:
             before = pace.after(before, result.elapsed, slow)
             visit.settle.pace = before.text()
-        elif claim.host not in self._fixed:  # called only once, so that the stored delay is the one that applies
+        elif claim.host not in self._fixed:  # only once, so that the stored delay is the one that applies
             if len(self._fixed) >= MAX_FIXED_HOSTS:
                 self._fixed.clear()
             self._fixed.add(claim.host)

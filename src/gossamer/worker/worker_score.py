@@ -46,7 +46,7 @@ class ScoreKeeper:
 
     - `patience`: called with the milliseconds that easy and hard hosts must have waited before this worker
       may claim them.
-    - `tell`: called with a message for the operator.
+    - `tell`: a function that is called with a message for the operator.
     - `serves`: the queues from which this worker claims. Only workers with the same queues are compared.
     - `probe`: the seconds between the test visits of a worker that excluded itself. `turn`: the seconds
       between exchanges of scores.
@@ -125,7 +125,7 @@ class ScoreKeeper:
         """Exchanges scores with the other workers until cancelled. `room` returns whether this worker could
         take on more work."""
         while True:
-            with contextlib.suppress(GossamerError):  # after an outage of the store, the next exchange catches up
+            with contextlib.suppress(GossamerError):  # after an outage, the next exchange catches up
                 await self.look(room())
             await asyncio.sleep(self._turn)
 

@@ -1,16 +1,16 @@
 -- Purpose: claims URLs of hosts that may start now, and grants a lease on each.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, heaps served (ready_heaps.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, most claims per
---   host at once, obey robots (1|0), page limit (-1: none), byte limit (-1: none), requests per second of the crawl (0: no cap), width of
---   a gate (most URLs of a host in one claim when many may end without a request), limits of a host (host_limits.lua), run id of the
---   server ('': never changes).
+-- ARGV: crawl, heaps served (ready_heaps.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, maximum claims
+--   per host at once, obey robots (1|0), page limit (-1: none), byte limit (-1: none), requests per second of the crawl (0: no cap), width of
+--   a gate (maximum URLs of a host that are claimed together when many may end without a request), limits of a host (host_limits.lua), run id
+--   of the server ('': never changes).
 -- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), then flat claims: token, host, level, kind
 --   (page|gate|robots), robots version (for robots: tries so far), pace, delay ms, crawl-delay ms, operator's delay ms or -1, vouchers,
 --   trouble ('' or `ms since the first fault (0: breaker closed),failing share in thousandths,! if hard,reason if given up`), entry}.
--- Promise: a host has at most its number of claims at once. While a host has all of them, it has no next start. If the robots.txt of a
---   host is unknown or expired, only robots.txt is claimed. Every 8th claim of a host comes from its lowest level. After a server change,
---   failover.lua applies.
--- Cost: reads ready hosts only: O(log hosts + k). About 15 us per claim.
+-- Promise: a host never has more than its maximum number of claims at once. While it has that many, it has no next start. If the
+--   robots.txt of a host is unknown or expired, only robots.txt is claimed. Every 8th claim of a host comes from its lowest level. After
+--   a server change, failover.lua applies.
+-- Cost: reads only hosts that are ready: O(log hosts + k). About 15 us per claim.
 local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
 local out = {now, -1, ''}

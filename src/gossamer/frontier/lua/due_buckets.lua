@@ -1,8 +1,8 @@
 -- Purpose: finds the buckets of one server in which hosts may start or leases expire.
 -- KEYS[1]: tag of one bucket of the server (selects the server).
 -- ARGV: crawl, heaps served (ready_heaps.lua) or `l` for leases, then the tags of the buckets.
--- Returns: {now, then for each bucket with waiting hosts or leases: its position in the list (from 0), ms
---   when the first is due}.
+-- Returns: {now, then for each bucket with waiting hosts or leases: its position in the list (from 0), time
+--   in ms at which the first of them is due}.
 -- Promise: changes nothing.
 -- Cost: 1.2 us per bucket and set, in one call instead of one per bucket.
 local out = {now}

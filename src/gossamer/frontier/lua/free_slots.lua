@@ -1,10 +1,10 @@
--- Purpose: frees the slots of finished requests before their rows are durable, so that slow sinks delay no
---   host.
+-- Purpose: frees the slots of finished requests before their rows are durable, so that a slow sink does not
+--   delay hosts.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, then any number of (token, ms since the request began, delay ms, pace, wait ms requested by
 --   the host, health code of the host (breaker.lua), reason).
 -- Returns: how many claims were still leased.
--- Promise: frees each slot once. Settle ends the claim later and does not free the slot again.
+-- Promise: frees each slot once. `settle` ends the claim later and does not free the slot again.
 -- Cost: about 8 us per claim.
 local ours, touched = 0, {}
 for j = 2, #ARGV, 7 do

@@ -1,11 +1,11 @@
--- Purpose: finds the hosts that may start now, from all heaps that a worker serves. Used by claim and due_buckets.
--- Promise: heaps alternate, so that none starves another. Hosts that have waited too short a time are left to
+-- Purpose: finds the hosts that may start now in all heaps that a worker serves. Used by claim and due_buckets.
+-- Promise: heaps alternate, so that none starves another. Hosts that have not waited long enough are left to
 --   better workers.
 -- ARGV[2]: `EASY HARD HEAP...`: ms that easy and hard hosts must have waited (0: none), and the names of the
 --   heaps, or `*` for all heaps.
 -- Cost: 1.5 us per heap.
 local served, all = {}, false -- names of the heaps, without `!`
-local heaps -- {the key's suffix after the crawl's prefix, ms that its hosts must have waited}
+local heaps -- {the part of the key after the crawl's prefix, ms that its hosts must have waited}
 
 local function serve(name, easy, hard)
   served[name] = true
@@ -49,7 +49,7 @@ local function ready(k)
   return hosts, from
 end
 
--- Returns the ms when the next host may start, or -1 if no host waits.
+-- Returns the time in ms at which the next host may start, or -1 if no host waits.
 local function next_start()
   local at = -1
   for _, heap in ipairs(heaps) do
