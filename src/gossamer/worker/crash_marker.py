@@ -31,9 +31,7 @@ class CrashMarker:
             return
         note = open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
-            os.write(
-                note, bytes(_CLAIM.size)
-            )  # writing to a sparse file could fail for lack of disk space
+            os.write(note, bytes(_CLAIM.size))  # writing to a sparse file could fail for lack of disk space
             self._map = mmap.mmap(note, _CLAIM.size)
         finally:
             os.close(note)

@@ -1,8 +1,8 @@
-"""Reads costly pages in separate processes (`page_process`), which are killed when a page takes too much time
+"""Reads costly pages in separate processes (`page_process`), which are killed if a page takes too much time
 or memory.
 
-A process starts at the first costly page and reads many pages. Meanwhile the event loop serves other hosts.
-For such a page, the event loop only has to take the links, CHUNK of them at a time. The process exits
+A process is started for the first costly page and reads many pages. Meanwhile the event loop serves other
+hosts. For such a page, the event loop only has to take the links, CHUNK of them at a time. The process exits
 together with its worker, because its pipe is closed. On Linux, the kernel also kills the process when the
 thread that started it ends.
 """

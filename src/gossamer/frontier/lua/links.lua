@@ -4,8 +4,7 @@
 --   level, lane, flags, voucher, marks (msgpack: hi, lo and entry length of each link) and one string of all entries. Most links are
 --   already known, and their entries need not become separate strings.
 
--- Queues the entries. Entries beyond the host's budget are parked. If a host gets more vouchers, parked URLs
--- return to its queue.
+-- Queues the entries. Parks entries beyond the host's budget. A host with more vouchers gets parked URLs back.
 local function take(host, level, lane, entries, front, own, voucher, cap)
   local hk, pk, parked = C .. 'h:' .. host, C .. 'p:' .. host, 0
   if not own then

@@ -1,5 +1,4 @@
--- Purpose: accesses the near-duplicate index: three maps of short keys to short values, packed into strings (parts) of 1
---   to 3 KB.
+-- Purpose: the near-duplicate index: three maps of short keys to short values, packed into strings (parts) of 1 to 3 KB.
 -- KEYS[1]: bucket tag.  ARGV: crawl, then any number of (verb, map, key, value). Verbs: g get; p put unless the key has a value;
 --   w overwrite; d delete if the key has this value. Maps: e equal pages, b bands, s sketches. Keys are hashes.
 -- Returns: {number of keys in e, then for each operation the previous value ('': none)}.

@@ -17,7 +17,7 @@ local function count(field, by)
   if by ~= 0 then call('HINCRBY', C .. 'n', field, by) end
 end
 
--- Adds to a total over all crawls, which never decreases. The metrics exporter reads the totals
+-- Adds to a total over all crawls, which never decreases. Metrics export the totals
 -- (observability/totals.py).
 local function total(field, by)
   if by ~= 0 then call('HINCRBY', T .. '@totals', field, by) end

@@ -1,5 +1,4 @@
--- Purpose: ends claims after their rows are durable. Stores file lengths, counts, verdicts and links in one
---   atomic step.
+-- Purpose: ends claims after their rows are durable. Stores file lengths, counts, verdicts and links in one atomic step.
 -- KEYS[1]: tag of the first bucket. There may be several buckets only if all are on one server. A Cluster node permits this for scripts
 --   without flags.
 -- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (all as in add.lua), tag of the bucket that
@@ -18,8 +17,7 @@
 -- `wait`, x dead letter, k refused without a request (a gate), b back to the front of the queue.
 -- Returns: {'ok', then for each bucket new, known, parked, strangers, singles}. If nothing was done: {'stale', then for each token that
 --   is no longer leased: the position of its bucket (from 1), and the token}, or {'file', file, committed length}.
--- Promise: all or nothing, in all buckets. A token is settled once. A file length changes only together with the claims of the
---   file's rows.
+-- Promise: all or nothing, in all buckets. A token is settled once. A file length changes only together with the claims of its rows.
 -- Cost: about 15 us per claim and its host, plus its links (links.lua).
 local keeps, at = ARGV[6], 8
 local function take_list(width)
