@@ -92,7 +92,7 @@ class Cassandra:
         logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # this module reports the errors itself
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`. With overwrite, the tables of these kinds are dropped first. Their history
+        """See `upsert_sink.Driver`. With overwrite, the tables of these kinds are dropped first. Their history
         stays."""
         with self.begin():
             self._warn()
@@ -132,7 +132,7 @@ class Cassandra:
             raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         _, _, select, _ = self._table(kind)
         found = {}
         for key, rows in zip(keys, self._all(select, [(storable_text(key),) for key in keys]), strict=True):
@@ -142,7 +142,7 @@ class Cassandra:
         return found
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         self._table(kind)
         given = []
         for one in past:
@@ -158,7 +158,7 @@ class Cassandra:
         self._all(self._past, given)
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         from cassandra.query import UNSET_VALUE
 
         table, insert, _, former = self._table(kind)
@@ -180,7 +180,7 @@ class Cassandra:
         self._all(insert, given)
 
     def drop(self) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         cluster, self._cluster, self._session = self._cluster, None, None
         self._tables.clear()
         if cluster is not None:

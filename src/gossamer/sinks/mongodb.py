@@ -286,7 +286,7 @@ class Mongo:
         self.misfits: list[Misfit] = []
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`. With overwrite, first drops the collections of these kinds and their
+        """See `upsert_sink.Driver`. With overwrite, first drops the collections of these kinds and their
         history."""
         with self.begin():
             for kind in kinds:
@@ -343,7 +343,7 @@ class Mongo:
             raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         names = {storable_text(key): key for key in keys}
         found = self._collection(kind).find({"_id": {"$in": [*names]}}, dict.fromkeys(_STATES, 1))
         return {
@@ -351,7 +351,7 @@ class Mongo:
         }
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         import pymongo
 
         rows = self._collection(kind)
@@ -366,7 +366,7 @@ class Mongo:
         self._base[HISTORY].bulk_write(write, ordered=False)
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upserting.Driver`. Fields that other programs put into a document stay."""
+        """See `upsert_sink.Driver`. Fields that other programs put into a document stay."""
         collection = self._collection(kind)
         whole = []
         for row, state in rows:
@@ -383,7 +383,7 @@ class Mongo:
         )
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         import pymongo
 
         self._base[SIGHTINGS].bulk_write(
@@ -397,7 +397,7 @@ class Mongo:
         )
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         for kind in self._items():
             for url, at in pages:
                 self._collection(kind).update_many(
@@ -410,7 +410,7 @@ class Mongo:
                 )
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         left = stored = 0
         for kind in self._items():
             for there, unmet in self._unmet(kind, site, run, at):
@@ -418,7 +418,7 @@ class Mongo:
         return left, stored
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         of, total = {"_site": {"$in": list(sites)}}, [0, 0, 0]
         for kind in self._items():
             at = self._time(kind, since)
@@ -432,7 +432,7 @@ class Mongo:
         return total[0], total[1], total[2]
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         total = 0
         for kind in self._items():
             for _, unmet in self._unmet(kind, site, run, at):
@@ -457,7 +457,7 @@ class Mongo:
             yield len(some), [one["_key"] for one in some if one["_key"] not in met]
 
     def drop(self) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         client, self._client, self._base = self._client, None, None
         self._made.clear()
         self._noted.clear()

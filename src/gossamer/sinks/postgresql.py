@@ -226,7 +226,7 @@ class Postgres:
         statement."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`. With overwrite, first drops the tables of these kinds and their history."""
+        """See `upsert_sink.Driver`. With overwrite, first drops the tables of these kinds and their history."""
         with self.begin():
             self._alone()
             if self._overwrite:
@@ -262,7 +262,7 @@ class Postgres:
             raise BatchRefused(str(error)) from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """See `upserting.Driver`. No other gossamer process writes the table until the transaction ends."""
+        """See `upsert_sink.Driver`. No other gossamer process writes the table until the transaction ends."""
         _, table, _, _ = self._table(kind)
         names = {storable_text(key): key for key in keys}
         self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number(table)])
@@ -273,7 +273,7 @@ class Postgres:
         return {(kind, names[key]): state_of(*state) for key, *state in found}
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         _, table, _, _ = self._table(kind)
         for one in past:
             key, was = storable_text(one.name[1]), "to_jsonb(t)"
@@ -288,7 +288,7 @@ class Postgres:
             )
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upserting.Driver`. Uses COPY, then one INSERT ... ON CONFLICT."""
+        """See `upsert_sink.Driver`. Uses COPY, then one INSERT ... ON CONFLICT."""
         table, _, copy, insert = self._table(kind)
         with self._base.cursor() as cursor:
             with cursor.copy(copy) as lines:
@@ -297,7 +297,7 @@ class Postgres:
             cursor.execute(insert)
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         self._table(kind)
         self._base.execute(
             f"INSERT INTO {self._beside(SIGHTINGS)} AS s SELECT %s, * FROM unnest(%s::text[], %s::text[]) "
@@ -306,7 +306,7 @@ class Postgres:
         )
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         urls, times = [storable_text(url) for url, _ in pages], [at for _, at in pages]
         for kind in self._items():
             self._base.execute(
@@ -317,7 +317,7 @@ class Postgres:
             )
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         left = stored = 0
         for kind in self._items():
             unmet, there = self._base.execute(
@@ -331,7 +331,7 @@ class Postgres:
         return left, stored
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         total = [0, 0, 0]
         for kind in self._items():
             found = self._base.execute(
@@ -346,7 +346,7 @@ class Postgres:
         return total[0], total[1], total[2]
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         return sum(
             self._base.execute(
                 f"UPDATE {self._table(kind)[1]} t SET _deleted_at = %s WHERE _site = %s AND "
@@ -367,7 +367,7 @@ class Postgres:
         return {*self._columns, *self._tables, *told} - {*RECORDS}
 
     def drop(self) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         base, self._base = self._base, None
         self._tables.clear()
         if base is not None:

@@ -146,7 +146,7 @@ class Hashes:
             self._pipe.execute()
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         with self._client.use() as client:
             pipe = client.pipeline(transaction=False)
             for key in keys:
@@ -165,7 +165,7 @@ class Hashes:
             return found
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         with self._client.use() as client:
             for one in past:
                 key = one.name[1]
@@ -186,7 +186,7 @@ class Hashes:
                 self._pipe.hsetnx(HISTORY, _raw(field), text({**line, "_data": data}))
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         if not self._each:
             for row, state in rows:
                 self._pipe.hset(self._hash(kind, row.key), _raw(row.key), text(_data(row, state)))

@@ -6,7 +6,7 @@ repeated with the same rows and the same ID, so a receiver that remembers IDs ge
 `webhook-signature` is `v1,` followed by the base64 of the HMAC-SHA256 of `ID.TIMESTAMP.BODY`. Any 2xx status
 means success. After the status 408, 425, 429 or 5xx, or if there is no response, the batch is retried. After
 400, 413 or 422, the rows are sent one by one, and rows that fail again are recorded as refused. Any other
-status stops the crawl with an error.
+status is an error that ends the crawl.
 """
 
 from __future__ import annotations

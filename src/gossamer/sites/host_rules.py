@@ -41,7 +41,7 @@ def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
     """Returns the rules for a host, taken from its sites.
 
     If the host has no site, the rules come from the site `default`. The site with the most specific host
-    takes precedence. If several sites share the host but have different paths, each field has the value of
+    takes precedence. If several sites share the host by having different paths, each field has the value of
     the first site that sets it. robots.txt is ignored only if all of these sites ignore it, because a site's
     choice must not affect the pages of another site.
     """

@@ -58,8 +58,7 @@ class Rates:
 
 
 class Caps:
-    """The caps that apply to one worker, because of its lanes. During an outage, no permits are granted. The
-    next claim then reports the outage."""
+    """The caps that apply to one worker, because of its lanes. During an outage, no permits are granted."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store, self._rates, self._mine = store, Rates(store), (FLEET, *lanes)
