@@ -8,11 +8,11 @@ from gossamer.sinks.columns import Columns, struct_columns
 
 
 def kind(form: str) -> str:
-    """Returns the kind of link rows. In a database this is the name of their table. In a file it is LINKS,
-    because the file contains nothing else."""
+    """Returns the kind of link rows. In a database, it is the name of their table. In a file, it is LINKS,
+    because the file contains only links."""
     return LINKS if files(form) else LINK
 
 
 def graph_columns(form: str) -> Columns:
-    """Returns the columns of an output of links in this format."""
+    """Returns the columns of a `--graph` output in this format."""
     return {kind(form): struct_columns(Edge)}

@@ -1,21 +1,22 @@
-"""Upsert and history: what is written when an item arrives that a store may already have. The functions have
-no side effects, and every store that keeps items follows them.
+"""The rules of upsert and history: they decide what a store writes when an item arrives that the store may
+already have. All stores of items use these functions, which have no side effects.
 
-A store keeps one row for each (kind, key): the fields, the columns of every item row (`columns.OURS`,
-including `_hash`), and STORED. Earlier states of a row go to one table, HISTORY.
+A store keeps one row for each (kind, key). The row contains the item's fields, the columns that every item
+row has (`columns.OURS`, including `_hash`), and the columns STORED. Earlier states of all rows go to one
+table, HISTORY.
 
 | event | what is written |
 | --- | --- |
 | an item with a new key arrives | its row |
-| an item with the same content (`_hash`) as the row arrives | nothing |
-| an item with other content arrives | its row; the old row goes to the history |
+| an item arrives whose content (`_hash`) equals that of its row | nothing |
+| an item arrives whose content differs from its row | its row; the old row goes to the history |
 | an item arrives whose row is marked as deleted | its row, unmarked; the old row goes to the history |
-| an item arrives that is older than the row (`_seen_at`) | nothing |
+| an item arrives that was seen before the row's state (`_seen_at`) | nothing |
 | the item's page (`_url`) answers 404 or 410 | `_deleted_at` of the row |
 | a whole crawl of a site with `complete=True` did not see the item | `_deleted_at` of the row |
 
 Writing the same item twice changes nothing, so a store may receive items more than once. Page records have no
-history. A new record replaces the old one.
+history: a new record replaces the old one.
 """
 
 from __future__ import annotations
@@ -39,30 +40,31 @@ HISTORY_COLUMNS = (
     Column("_hash"),
     Column("_data", "json"),
 )
-"""The columns of HISTORY. Each row is a state that ended, with the key (`_kind`, `_key`, `_from`). A row that
-already exists is not changed. `_data` is the former row as a JSON object."""
+"""The columns of HISTORY. Each row of HISTORY is a former state of an item. Its primary key is (`_kind`,
+`_key`, `_from`). Existing rows are never changed. `_data` is the former row as a JSON object."""
 
 SIGHTINGS = "_sightings"
 SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
-"""The columns of SIGHTINGS, which records the run that last saw an item, for rows with a `run`. The key is
-(`_kind`, `_key`)."""
+"""The columns of SIGHTINGS, a table that records for each item the last run that saw the item. Only items
+whose row has a `run` are recorded. The primary key is (`_kind`, `_key`)."""
 
 COLUMNS = "_columns"
 COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
-"""The columns of COLUMNS, which records the columns of a table that gossamer created. When a row is written
-again, columns that its item class has lost become null, and columns of other programs stay. In MongoDB and
-in hashes, each entry is one string: table, space, field."""
+"""The columns of COLUMNS, a table that records which columns gossamer created in each table. When a row is
+written again, columns that gossamer created for fields that the item class no longer has become null. Columns
+that other programs created stay unchanged. In MongoDB and in hashes, each entry is one string: the table, a
+space and the field."""
 
 TAKEN = (HISTORY, SIGHTINGS, COLUMNS)
-"""Table names that are not available for kinds."""
+"""Table names that the tables of kinds must not have."""
 
 Name = tuple[str, str]
 """The kind and key of an item."""
 
 
 class ItemState(NamedTuple):
-    """The state of an item in a store. Times are texts as in `_seen_at` (RFC 3339, UTC, milliseconds), so
-    they sort as texts."""
+    """The state of an item in a store. Times are strings like `_seen_at` (RFC 3339, UTC, milliseconds), so
+    their text order is their time order."""
 
     hash: str
     first_seen_at: str
@@ -72,8 +74,8 @@ class ItemState(NamedTuple):
 
 
 class PastState(NamedTuple):
-    """A state that ended at the time `until`. `row` is the row of that state. None stands for the row that
-    the store holds now. That row must be copied before it is overwritten."""
+    """A state that ended at the time `until`. `row` is the row of that state. If `row` is None, the state is
+    the row that the store currently holds, which must be copied to the history before it is overwritten."""
 
     name: Name
     state: ItemState
@@ -82,7 +84,8 @@ class PastState(NamedTuple):
 
 
 class PendingWrites(NamedTuple):
-    """The rows to write with their states, and the past states. The past states must be written first."""
+    """The rows to write, each with its state, and the past states to add to the history. The past states must
+    be written first."""
 
     rows: dict[Name, tuple[Row, ItemState]]
     past: list[PastState]
@@ -106,14 +109,14 @@ def state_after_seen(was: ItemState | None, content: str, at: str) -> ItemState:
 
 
 def state_after_gone(was: ItemState, at: str) -> ItemState:
-    """Returns the state after an item was found to be deleted. Returns `was` itself if nothing needs to be
-    written."""
+    """Returns the state of an item after its page was found to be deleted. Returns `was` itself if nothing
+    needs to be written."""
     return was if was.deleted_at is not None or at < was.seen_at else was._replace(deleted_at=at)
 
 
 def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> PendingWrites:
-    """Computes what must be written for items, in the order of the items. `known` contains the states of the
-    items that the store already has."""
+    """Computes what must be written for items, which are processed in the given order. `known` contains the
+    states of the items that the store already has."""
     write: dict[Name, tuple[Row, ItemState]] = {}
     past: list[PastState] = []
     for row in rows:
@@ -124,7 +127,7 @@ def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Pending
         if state is was:
             continue
         until = at if was is None else was.deleted_at or at
-        # If a state was replaced at the moment it began, it gets no history row.
+        # A state that was replaced at the moment it began gets no history row.
         if was is not None and until > was.seen_at:
             past.append(PastState(name, was, until, held))
         write[name] = row, state
@@ -132,7 +135,7 @@ def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Pending
 
 
 def stored_columns(row: Row, state: ItemState) -> dict[str, str | None]:
-    """Returns the values of the columns STORED for a row that is written."""
+    """Returns the values of the columns STORED for a row."""
     return {
         "_first_seen_at": state.first_seen_at,
         "_changed_at": state.changed_at,

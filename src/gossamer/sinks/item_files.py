@@ -1,8 +1,8 @@
 """The store for the files that items refer to (`--files`), in a folder or an object store. Each file is named
 by the hash of its content, `ab/SHA256`, so equal files are stored once.
 
-A file is durable before the row that names it is written. If a kill comes in between, a file is left that no
-row names, which does no harm.
+A file is durable before the row that names it is written. If the process is killed in between, a file remains
+that no row names, which does no harm.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from gossamer.sinks.object_store import ObjectFolder
 from gossamer.sinks.sink_url import AWAY
 
 OFF = "off"
-"""The value of `--files` that disables the download of files."""
+"""The value of `--files` that disables downloads of files."""
 CHUNK_BYTES = 1 << 20
 
 
 def parse_file_store(spec: str) -> str:
-    """Parses the value of `--files`: a folder becomes absolute, a URL or `off` stays. Raises UsageError."""
+    """Parses the value of `--files`. The path of a folder becomes absolute; a URL or `off` stays unchanged.
+    Raises UsageError."""
     scheme, colon, rest = spec.partition("://")
     if colon and (scheme.lower() not in AWAY or not rest.strip("/") or rest.startswith("/")):
         raise UsageError(
@@ -35,17 +36,17 @@ def parse_file_store(spec: str) -> str:
 
 
 class AssetFolder:
-    """One place for files. Its methods are called from several threads at once."""
+    """A folder or an object store for files. Several threads call its methods at once."""
 
     def __init__(self, where: str) -> None:
-        """`where` is a result of `place`. Raises UsageError, ConfigError."""
+        """`where` is a result of `parse_file_store`. Raises UsageError, ConfigError."""
         self._away = ObjectFolder(where) if "://" in where else None
         self._folder = where
         self._known: set[str] = set()
 
     def prepare(self) -> None:
-        """Checks that files can be stored. Raises SinkError or DiskFull. Raises SinkAway if it should be
-        called again later."""
+        """Checks that files can be stored. Raises SinkError or DiskFull. Raises SinkAway if the check should
+        be repeated later."""
         if self._away is not None:
             try:
                 self._away.check()
@@ -58,9 +59,9 @@ class AssetFolder:
             raise sink_error(self._folder, error) from error
 
     def keep(self, file: BinaryIO, size: int, name: str) -> str:
-        """Stores a file of `size` bytes unless it is already stored, and returns its path within the place.
-        `name` is the SHA-256 of the file's content. Raises SinkError or DiskFull. Raises SinkAway if it
-        should be called again later."""
+        """Stores a file of `size` bytes unless it is already stored, and returns its path within the folder
+        or object store. `name` is the SHA-256 of the file's content. Raises SinkError or DiskFull. Raises
+        SinkAway if the call should be repeated later."""
         path = f"{name[:2]}/{name}"
         if name not in self._known:
             try:

@@ -1,13 +1,13 @@
-"""An exact journal on disk whose committed rows are sent on to an append-only store: Kafka, a webhook or a
+"""An exact journal on disk, from which committed rows are sent to an append-only store: Kafka, a webhook or a
 Valkey list.
 
-Rows are settled when they are in the journal and synced, as with any exact file. Committed rows are sent in
-order, in batches `start..end` of journal positions. A Shipper makes sure that a batch that is sent twice
-counts once. Either the target itself stores the position (in Kafka's transaction or a list's script), or it
-receives the same bytes under the same ID (a webhook). An outage of the store does not stop the crawl at once.
-Up to MAX_WAITING_BYTES bytes wait on the disk. Above this limit, no more rows are accepted. Positions only
-grow, even if the frontier was restored without its last second. In that case some rows may be sent twice, but
-none is lost.
+As with any exact file, rows are settled once they are synced to the journal. Committed rows are sent in
+order. Each batch is a range `start..end` of journal positions. A Shipper ensures that a batch that is sent
+twice counts only once. Either the target itself stores the position (in Kafka's transaction or in a list's
+script), or it receives the same bytes again under the same ID (a webhook). An outage of the store does not
+stop the crawl at once. Up to MAX_WAITING_BYTES bytes can wait on the disk. Above this limit, no more rows are
+accepted. Positions only ever grow, even if the frontier lost its last second of writes. In that case some
+rows may be sent twice, but none is lost.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from gossamer.sinks.shipper import JournalRow, Shipper
 from gossamer.sinks.sink_url import SinkUrl
 
 MAX_WAITING_BYTES = 64 << 20
-"""The maximum number of bytes that may wait for their store."""
+"""The maximum number of bytes in the journal that may wait to be sent."""
 MAX_BATCH_BYTES = 1 << 20
-"""The maximum number of bytes in one batch. A longer row is sent alone."""
+"""The maximum number of bytes in one batch. A row that is longer is sent alone."""
 MAX_FILE_BYTES = 16 << 20
-"""The size in bytes after which a new journal file is begun, as soon as all rows of the current file are
+"""The size in bytes above which the current journal file is replaced by a new one, once all its rows are
 sent."""
 _FILE = re.compile(r"(\d{15})\.jsonl")
 
@@ -136,10 +136,11 @@ class Journal:
             raise
 
     def _read(self, start: int, end: int, *, whole: bool) -> tuple[bytes, int]:
-        """Returns bytes from a position on, and the position at which they begin.
+        """Returns bytes of the journal from `start` on, and the position at which these bytes begin.
 
-        This position is later if an earlier file was removed. `whole`: returns everything up to `end`,
-        otherwise whole lines of at most MAX_BATCH_BYTES bytes.
+        The returned position is later than `start` if the file that contained `start` was removed. If `whole`
+        is true, returns everything up to `end`. Otherwise returns complete lines of together at most
+        MAX_BATCH_BYTES bytes, but at least one line.
         """
         first, _ = self._file()
         start = max(start, first)
@@ -165,8 +166,8 @@ class Journal:
             return max(starts), os.path.getsize(self._name(max(starts)))
 
     def _begin(self, at: int) -> int:
-        """Begins a new file at a position, and removes earlier files, whose rows were all sent. Returns the
-        position."""
+        """Begins a new journal file at a position, and removes the earlier files, whose rows were all sent.
+        Returns the position."""
         os.close(open_file(self._name(at), os.O_CREAT | os.O_WRONLY, 0o644))
         self._note(at)
         for name in os.listdir(self._folder):
@@ -179,8 +180,8 @@ class Journal:
         return f"{self._folder}/{start:015d}.jsonl"
 
     def _sent(self) -> tuple[int, int]:
-        """Returns the position up to which rows are sent, and the end of the batch that was being sent (0 if
-        none)."""
+        """Returns the position up to which rows were sent, and the end position of a batch whose sending was
+        interrupted (0 if there is none)."""
         try:
             sent, end = json.loads(Path(self._folder, "sent").read_bytes())
             return int(sent), int(end)
@@ -216,8 +217,8 @@ class _Mapped:
 
 
 def open_journal(place: SinkUrl, refuse: Refuse, *, owner: str, folder: str) -> Journal:
-    """Returns the journal of a store, in the folder of `?journal=` or else in the crawl's folder. Raises
-    ConfigError if a client library is not installed."""
+    """Returns the journal of a store. It is in the folder that `?journal=` names, or else in the crawl's
+    folder. Raises ConfigError if a client library is not installed."""
     at = place.given.get("journal") or f"{folder}/outbox/{_short(place.where)}"
     called = _short(f"{owner} {os.path.abspath(at)} {place.where}")
     return Journal(at, _shipper(place, called, refuse))

@@ -1,7 +1,8 @@
-"""JSON arrays: `FILE.json`, one array of all rows with a row per line.
+"""JSON arrays (`FILE.json`): one array that contains all rows, one per line.
 
-The committed part of the file is the array without its end. The end, `]`, is written when a run ends, and
-removed before the next append. So the file is valid JSON whenever no run writes it, and exact after any kill.
+The committed part of the file is the array without its closing bracket. The bracket is written when a run
+ends, and removed before the next append. So the file is valid JSON whenever no run is writing it, and exact
+after any kill.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ BEGIN, END, EMPTY = b"[\n", b"\n]\n", b"[\n]\n"
 
 
 class JsonArray:
-    """The FileSink of `.json`: all kinds in one array."""
+    """The FileSink for `.json`, with the rows of all kinds in one array."""
 
     def __init__(
         self, path: str, *, overwrite: bool = False, owner: str = "", log: AppendLog | None = None
@@ -30,7 +31,8 @@ class JsonArray:
         self.target, self.drop, self.adopt = self._file.target, self._file.drop, self._file.adopt
 
     def prepare(self) -> int:
-        """See `interfaces.FileSink`. An existing array is continued. Raises UsageError for another file."""
+        """See `interfaces.FileSink`. Appends to an existing array. Raises UsageError if the file contains
+        anything else."""
         if not self._overwrite and not self._reopen() and os.path.getsize(self._file.path):
             raise UsageError(
                 f"{self._file.path} is no array that gossamer wrote: give another file with -o, or overwrite "
@@ -50,7 +52,7 @@ class JsonArray:
         return self._file.append(committed, (b",\n" if committed else BEGIN) + data if rows else b"")
 
     def close(self, committed: int) -> None:
-        """See `interfaces.FileSink`. Writes the end of the array."""
+        """See `interfaces.FileSink`. Writes the closing bracket of the array."""
         self._reopen()
         self._file.close(committed)
         with contextlib.suppress(FileNotFoundError), open(self._file.path, "r+b") as file:
@@ -59,7 +61,7 @@ class JsonArray:
                 sync(file.fileno())
 
     def _reopen(self) -> bool:
-        """Removes the end of the array. Returns whether the file had one, or does not exist."""
+        """Removes the closing bracket of the array. Returns whether the file had one or does not exist."""
         try:
             with open(self._file.path, "r+b") as file:
                 size = os.fstat(file.fileno()).st_size

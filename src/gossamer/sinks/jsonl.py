@@ -1,4 +1,5 @@
-"""JSON lines: one object per line, UTF-8, in the order written. Also the standard output as a sink."""
+"""JSON lines: one object per line, in UTF-8, in the order written. This module also contains the sink for the
+standard output."""
 
 from __future__ import annotations
 
@@ -23,18 +24,18 @@ _BARE = re.compile(rb"[:\[,]-?s?(?:NaN|Infinity)")
 
 
 def encode_lines(rows: Sequence[Row]) -> bytes:
-    """Encodes rows as JSON lines. Values that JSON cannot express are replaced (NaN by null, an unpaired
-    surrogate by U+FFFD), so that one odd value never blocks a batch."""
+    """Encodes rows as JSON lines. Values that JSON cannot express are replaced (NaN with null, an unpaired
+    surrogate with U+FFFD), so that one such value never blocks a batch."""
     return encode([row.data for row in rows])
 
 
 def encode(values: list[Any]) -> bytes:
-    """Encodes any values as JSON lines."""
+    """Encodes values of any type as JSON lines."""
     try:
         data = _encoder.encode_lines(values)
     except (ValueError, TypeError, RecursionError):
         return b"".join(_careful(value) for value in values)
-    # a Decimal that is NaN or infinite would be written as the bare word
+    # msgspec would write a Decimal that is NaN or infinite as a bare word
     if (b"NaN" in data or b"Infinity" in data) and _BARE.search(data):
         return b"".join(_careful(value) for value in values)
     return data
@@ -70,7 +71,7 @@ _decode = msgspec.json.Decoder(float_hook=exact_number).decode
 
 
 def _careful(value: Any) -> bytes:
-    """Encodes one value: unchanged if possible, otherwise with each unencodable part replaced."""
+    """Encodes one value. If it cannot be encoded unchanged, each unencodable part is replaced."""
     try:
         data = _encoder.encode(value)
         if not _BARE.search(data):
@@ -102,8 +103,8 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 class JsonLines:
-    """The FileSink of `.jsonl`: all kinds in one file. `most`: the length of the file in bytes above which
-    further rows are dropped."""
+    """The FileSink for `.jsonl`, with the rows of all kinds in one file. `most`: the file length in bytes
+    above which further rows are dropped."""
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class JsonLines:
 
 
 class ProjectsRows(Protocol):
-    """The choice of columns (`column_choice.ColumnChoice`)."""
+    """The interface of a choice of columns (`column_choice.ColumnChoice`)."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
@@ -137,16 +138,16 @@ class ProjectsRows(Protocol):
 
 
 class Stdout:
-    """Writes rows to the standard output as JSON lines, at least once: after a kill between writing and
-    settling, the rows are written again.
+    """Writes rows to the standard output as JSON lines, each row at least once. If the process is killed
+    between writing and settling, the rows are written again.
 
     If the reader has closed the pipe, BrokenPipeError is raised. The command line then ends the crawl
-    gracefully, and the rows stay unsettled. Processes that share one output must call `upsert` under the
-    crawl's output lock, because otherwise long lines could mix.
+    gracefully, and the rows stay unsettled. Processes that share one standard output must call `upsert` under
+    the crawl's output lock. Otherwise, long lines of two processes could be mixed.
     """
 
     def __init__(self, fd: int = 1, choice: ProjectsRows | None = None) -> None:
-        """`choice`: the chosen columns, None for all."""
+        """`choice`: the chosen columns, or None for all columns."""
         self._fd, self._choice = fd, choice
 
     def target(self) -> str:

@@ -1,13 +1,13 @@
-"""Kafka: pages and items as JSON messages, each exactly once for readers of committed messages. Needs the
-extra `kafka`.
+"""Kafka: pages and items as JSON messages. Consumers that read only committed messages get each message
+exactly once. Needs the extra `kafka`.
 
-The message key is the host, which keeps the rows of a host in order. `?key=_key` uses the item's key, so a
-compacted topic keeps the newest row of each item. `?key=item` uses kind and key, for topics with several
-kinds. `?key=FIELD` uses any field of the row, or `_key` if the row lacks the field.
+By default, the message key is the host, which keeps the rows of a host in order. `?key=_key` uses the item's
+key, so a compacted topic keeps the newest row of each item. `?key=item` uses the kind and the key, for topics
+with several kinds. `?key=FIELD` uses a field of the row, or `_key` if the row lacks that field.
 
-A batch is one transaction of an idempotent producer. The transaction also commits the journal's position as
-the offset of a consumer group of its own (`gossamer-...`), so either both are stored or neither. A new
-process fences the old one before it reads the position.
+A batch is one transaction of an idempotent producer. The transaction also commits the journal's position, as
+the offset of a separate consumer group (`gossamer-...`). So either both the messages and the position are
+stored, or neither. Before a new process reads the position, it fences the producer of the old process.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from gossamer.sinks.sink_url import SinkUrl
 CALL_TIMEOUT_S = 20.0
 """The maximum duration of a call in seconds."""
 _MAX_HEAD_BYTES = 1024
-"""An upper bound for the bytes of a message besides its row, key and kind."""
+"""An upper bound for the size in bytes of a message without its row, key and kind."""
 Result = TypeVar("Result")
 
 
 class KafkaTopic:
-    """The Shipper of `kafka://HOST:PORT,HOST:PORT/TOPIC`. aiokafka has an event loop of its own, which runs
+    """The Shipper for `kafka://HOST:PORT,HOST:PORT/TOPIC`. aiokafka has an event loop of its own, which runs
     only during a call."""
 
     knows = True
@@ -58,8 +58,8 @@ class KafkaTopic:
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # this module reports the errors itself
 
     def open(self) -> int:
-        """See `shipper.Shipper`. If the topic is missing, the brokers create it if they are configured to do
-        so. Otherwise raises SinkError."""
+        """See `shipper.Shipper`. If the topic is missing, the brokers create it, provided that they are
+        configured to do so. Otherwise raises SinkError."""
         return self._run(self._open())
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
@@ -127,7 +127,7 @@ class KafkaTopic:
                 **self._options, transactional_id=self._name, max_request_size=2 * self._most + (1 << 20)
             )
             await self._producer.start()
-            # This fences an older producer of the same name.
+            # This fences off an older producer of the same name.
             await self._producer.begin_transaction()
             await self._producer.abort_transaction()
             offsets = await admin.list_consumer_group_offsets(self._name)
@@ -136,8 +136,8 @@ class KafkaTopic:
             await admin.close()
 
     async def _asked_for(self) -> bool:
-        """Asks the brokers for the topic as a producer does, because most brokers then create it. Returns
-        whether the topic exists afterwards."""
+        """Requests the topic's metadata as a producer does, because most brokers then create a missing topic.
+        Returns whether the topic exists afterwards."""
         import aiokafka
         from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 
@@ -150,8 +150,8 @@ class KafkaTopic:
                 return False
 
     async def _why(self) -> Exception | None:
-        """Returns the error of the last broker that refuses a connection. The admin client does not report
-        this error."""
+        """Returns the connection error of the last broker that refuses a connection. The admin client does
+        not report this error."""
         from aiokafka.conn import create_conn
         from aiokafka.errors import KafkaError
 
@@ -170,7 +170,7 @@ class KafkaTopic:
         from aiokafka.structs import OffsetAndMetadata
 
         producer = self._producer
-        # If the transaction fails, the next producer of this name aborts it.
+        # If the transaction stays open after a failure, the next producer of this name aborts it.
         await producer.begin_transaction()
         sent = [
             await producer.send(

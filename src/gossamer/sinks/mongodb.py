@@ -1,10 +1,10 @@
-"""MongoDB and databases with its protocol: one collection per kind, in which `_id` is the key. Needs the
-extra `mongodb`.
+"""MongoDB and databases that speak its protocol: one collection per kind, in which `_id` is the item's key.
+Needs the extra `mongodb`.
 
-Rows become BSON documents, and fields that other programs put into a document stay. Writes are acknowledged
-by a majority of the replicas and their journals. There are no transactions: the history is written before the
-row, and writing a batch twice changes nothing. `?collection=NAME` sets the name of the collection, in which
-`{kind}` stands for the kind.
+Rows become BSON documents. Fields that other programs added to a document stay. A write counts once a
+majority of the replicas has it in their journals. There are no transactions. Instead, the history is written
+before the row, and writing a batch twice changes nothing. `?collection=NAME` sets the name of the collection.
+`{kind}` in it stands for the kind.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _WIDE = 2**63
 
 
 def extra_projection(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
-    """Returns the projection for reading the stored documents. It leaves out the fields that every new
-    document in `whole` overwrites."""
+    """Returns the MongoDB projection with which the stored documents are read. It leaves out the fields that
+    every new document in `whole` overwrites."""
     common = set.intersection(*(set(one) for one in whole)) - {"_id"}
     return {field: 0 for field in common if not _odd(field)}
 
@@ -54,9 +54,9 @@ def extra_projection(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
 def write_operation(one: Mapping[str, Any], there: Mapping[str, Any] | None, ours: Collection[str]) -> Any:
     """Returns the pymongo operation that writes a document.
 
-    `there` contains the fields of the stored document that the projection `extra` leaves, or is None if there
-    is no stored document. Stored fields in `ours` that the new document lacks are removed. Other stored
-    fields belong to other programs and stay.
+    `one` is the new document. `there` is the stored document as read with `extra_projection`, or None if
+    there is none. Stored fields in `ours` that the new document lacks are removed. Other stored fields belong
+    to other programs and stay.
     """
     import pymongo
 
@@ -64,7 +64,7 @@ def write_operation(one: Mapping[str, Any], there: Mapping[str, Any] | None, our
         return pymongo.InsertOne(one)
     key = {"_id": one["_id"]}
     gone = [field for field in there if field in ours and field not in one]
-    if any(map(_odd, (*one, *gone))):  # an update cannot address a field with such a name
+    if any(map(_odd, (*one, *gone))):  # an update cannot address a field whose name is odd
         return pymongo.ReplaceOne(
             key, {**{f: v for f, v in there.items() if f not in gone}, **one}, upsert=True
         )
@@ -79,7 +79,7 @@ def _odd(field: str) -> bool:
 
 
 class UnrepresentableValue(ValueError):
-    """A value that BSON cannot represent without loss."""
+    """Raised for a value that BSON cannot represent without loss."""
 
 
 def to_document(
@@ -93,10 +93,10 @@ def to_document(
 ) -> dict[str, Any]:
     """Converts a row to a document.
 
-    `shapes`: the types of the fields, which become BSON types. With None, dates are text, as in collections
-    of an earlier version of gossamer. If BSON cannot represent a value, the value becomes null, its JSON text
-    goes below `_extra`, and `unfit` gets a line about it. `careful`: removes NUL and unpaired surrogates from
-    texts.
+    `shapes`: the types of the fields, which become BSON types. If `shapes` is None, dates stay text, as in
+    collections that an earlier version of gossamer created. If BSON cannot represent a value, the field
+    becomes null, the value's JSON text is stored in `_extra`, and a message about it is added to `unfit`.
+    `careful`: removes NUL and unpaired surrogates from texts.
     """
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
     whole = data if state is None else {**data, **stored_columns(row, state)}
@@ -134,8 +134,8 @@ def shapes_of(columns: Iterable[Column]) -> dict[str, FieldType]:
 
 
 def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
-    """Converts a value of a shape to BSON. A value that does not match its shape is written unchanged. Raises
-    Unholdable."""
+    """Converts a value to BSON according to its declared shape. A value that does not match the shape is
+    converted as if it had none. Raises UnrepresentableValue."""
     if value is None or value is msgspec.UNSET:
         return None
     part = shape.parts[0][1] if shape is not None and shape.parts else None
@@ -173,7 +173,7 @@ def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[
 
 
 def _number(value: Any) -> Decimal:
-    """Converts a value of a decimal field. Raises ValueError if it is not a number."""
+    """Converts a value of a decimal field to a Decimal. Raises ValueError if the value is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise ValueError("not a number")
     return Decimal(str(value))
@@ -183,7 +183,7 @@ _SCALARS = ("time", "date", "bytes", "decimal")
 
 
 def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
-    """Converts a value to BSON. A value without a BSON form becomes text."""
+    """Converts a value to BSON. A value of a type that BSON lacks becomes text."""
     if type(value) is str:
         return storable_text(value) if careful else value
     if value is None or type(value) is bool or (type(value) is int and -_WIDE <= value < _WIDE):
@@ -203,7 +203,7 @@ def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
 
 
 def to_decimal128(value: Decimal) -> Any:
-    """Converts a number to a Decimal128. Raises Unholdable if digits would be lost."""
+    """Converts a number to a Decimal128. Raises UnrepresentableValue if digits would be lost."""
     from bson import Decimal128
 
     try:
@@ -213,16 +213,16 @@ def to_decimal128(value: Decimal) -> Any:
 
 
 def as_float(value: Decimal) -> float:
-    """Converts a number to the equal float, for a server without decimals. Raises Unholdable if no float is
-    equal."""
+    """Converts a number to a float, for a server without decimals. Raises UnrepresentableValue if no float
+    represents the number exactly."""
     if isinstance(found := without_decimals(value), str):
         raise UnrepresentableValue(f"this server has no decimals, and a float cannot hold {found[:60]}")
     return float(found)
 
 
 def to_number(value: Decimal) -> Any:
-    """Converts a number to a float if a float is equal, otherwise to a Decimal128. A number of more than 34
-    digits becomes text."""
+    """Converts a number to a float if a float represents it exactly, otherwise to a Decimal128. A number of
+    more than 34 digits becomes text."""
     from bson import Decimal128
 
     if Decimal(repr(number := float(value))) == value:
@@ -234,8 +234,8 @@ def to_number(value: Decimal) -> Any:
 
 
 def without_decimals(value: Decimal) -> Any:
-    """Converts a number to a float if a float is equal, otherwise to text. Used for a server without
-    decimals."""
+    """Converts a number to a float if a float represents it exactly, otherwise to text. Used for a server
+    without decimals."""
     return number if Decimal(repr(number := float(value))) == value else str(value)
 
 
@@ -245,21 +245,21 @@ _HOPELESS = (13, 18, 8000)
 _NAMES = 73
 """MongoDB's error code for InvalidNamespace."""
 _INTERNAL = 1
-"""MongoDB's error code for InternalError. It means that the server is in trouble, or that it cannot hold a
-row (FerretDB: a quote in a field name)."""
+"""MongoDB's error code for InternalError. It means either that the server has a problem, or that it cannot
+store a row (FerretDB: a quote in a field name)."""
 _UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
-"""MongoDB's error codes for rows that it refuses: BadValue, FailedToParse, TypeMismatch, field names that an
-update cannot have, a key that is too long, a document that is too large, a failed validator, a violation of
+"""MongoDB's error codes for rows that it refuses: BadValue, FailedToParse, TypeMismatch, a field name that an
+update cannot use, a key that is too long, a document that is too large, a failed validator, a violation of
 another unique index."""
 _THERE = 11000
 """MongoDB's error code for DuplicateKey."""
 _MAX_NOTED_COLUMNS = 20_000
-"""The maximum number of entries of COLUMNS that are kept in memory. A limit is needed because untyped dicts
-may have any number of fields."""
+"""The maximum number of entries of COLUMNS that are cached in memory for a collection. A limit is needed
+because untyped dicts may have any number of fields."""
 
 
 def mongodb(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
-    """Returns the TableSink of a `mongodb://` URL. Raises ConfigError if the driver is not installed."""
+    """Returns the TableSink for a `mongodb://` URL. Raises ConfigError if the driver is not installed."""
     try:
         import pymongo  # noqa: F401
     except ImportError:
@@ -276,18 +276,18 @@ class Mongo:
         self._base: Any = None
         self._made: set[str] = set()
         self._noted: dict[str, set[str]] = {}
-        """For each collection: the IDs of its entries in COLUMNS, as far as this process knows them."""
+        """The IDs of the entries in COLUMNS that this process knows, by collection."""
         self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = to_number, to_decimal128
-        """The two functions that convert decimals: the first for collections of an earlier version of
-        gossamer, the second for all others."""
+        """The two functions that convert decimals. The first is for collections that an earlier version of
+        gossamer created, the second for all others."""
         self._shapes: dict[str, Mapping[str, FieldType] | None] = {}
-        """For each kind: the types of its fields, or None if an earlier version of gossamer created its
-        collection. In such a collection, dates are texts."""
+        """The types of each kind's fields, or None if an earlier version of gossamer created the kind's
+        collection. In such a collection, dates are strings."""
         self.misfits: list[Misfit] = []
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`. With overwrite, the collections of these kinds are dropped first, with
-        their history."""
+        """See `upsert_sink.Driver`. With overwrite, first drops the collections of these kinds and their
+        history."""
         with self.begin():
             for kind in kinds:
                 if self._overwrite:
@@ -300,7 +300,7 @@ class Mongo:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
-        """Connects if necessary, and converts the driver's errors. There is no transaction."""
+        """Connects if necessary, and converts the errors of pymongo. There is no transaction."""
         import pymongo
         from bson.errors import BSONError
         from pymongo import errors
@@ -343,7 +343,7 @@ class Mongo:
             raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         names = {storable_text(key): key for key in keys}
         found = self._collection(kind).find({"_id": {"$in": [*names]}}, dict.fromkeys(_STATES, 1))
         return {
@@ -351,7 +351,7 @@ class Mongo:
         }
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         import pymongo
 
         rows = self._collection(kind)
@@ -366,7 +366,7 @@ class Mongo:
         self._base[HISTORY].bulk_write(write, ordered=False)
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upserting.Driver`. Fields that other programs put into a document stay."""
+        """See `upsert_sink.Driver`. Fields that other programs put into a document stay."""
         collection = self._collection(kind)
         whole = []
         for row, state in rows:
@@ -383,7 +383,7 @@ class Mongo:
         )
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         import pymongo
 
         self._base[SIGHTINGS].bulk_write(
@@ -397,7 +397,7 @@ class Mongo:
         )
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         for kind in self._items():
             for url, at in pages:
                 self._collection(kind).update_many(
@@ -410,7 +410,7 @@ class Mongo:
                 )
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         left = stored = 0
         for kind in self._items():
             for there, unmet in self._unmet(kind, site, run, at):
@@ -418,7 +418,7 @@ class Mongo:
         return left, stored
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         of, total = {"_site": {"$in": list(sites)}}, [0, 0, 0]
         for kind in self._items():
             at = self._time(kind, since)
@@ -432,7 +432,7 @@ class Mongo:
         return total[0], total[1], total[2]
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         total = 0
         for kind in self._items():
             for _, unmet in self._unmet(kind, site, run, at):
@@ -441,8 +441,8 @@ class Mongo:
         return total
 
     def _unmet(self, kind: str, site: str, run: str, at: str) -> Iterator[tuple[int, list[Any]]]:
-        """Yields the stored items of a site in chunks of at most 500. Each chunk is the number of items that
-        are not marked as deleted, and the IDs of the items that the run did not see."""
+        """Reads the stored items of a site in chunks of at most 500. For each chunk, yields the number of
+        items that are not marked as deleted, and the IDs of the items that the run did not see."""
         stored = [
             one["_id"]
             for one in self._collection(kind).find(
@@ -457,7 +457,7 @@ class Mongo:
             yield len(some), [one["_key"] for one in some if one["_key"] not in met]
 
     def drop(self) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         client, self._client, self._base = self._client, None, None
         self._made.clear()
         self._noted.clear()
@@ -473,7 +473,7 @@ class Mongo:
 
     def _typed(self, kind: str) -> Mapping[str, FieldType] | None:
         """Returns the types of a kind's fields. Returns None if an earlier version of gossamer created the
-        collection. Such a collection keeps its types, in which times are texts."""
+        collection. Such a collection continues to store times as strings."""
         if kind not in self._shapes:
             columns = (*self._columns.get(kind, OURS), *(STORED if kind not in RECORDS else ()))
             shapes = shapes_of(columns)
@@ -487,7 +487,7 @@ class Mongo:
         return self._shapes[kind]
 
     def _time(self, kind: str, at: str) -> Any:
-        """Converts a time (RFC 3339) to the type that times have in the kind's collection."""
+        """Converts a time (RFC 3339) to the type in which the kind's collection stores times."""
         return at if self._typed(kind) is None else parse_time(at)
 
     def _note(self, kind: str, fields: set[str]) -> None:
@@ -546,7 +546,7 @@ class Mongo:
 
 
 def _takes(base: Any, called: str) -> bool:
-    """Returns whether the server accepts a harmless write, which updates the time of an entry of COLUMNS."""
+    """Tests whether the server accepts a harmless write, which sets a time in an entry of COLUMNS."""
     from pymongo.errors import PyMongoError
 
     try:
@@ -557,7 +557,7 @@ def _takes(base: Any, called: str) -> bool:
 
 
 def _text(value: Any) -> Any:
-    """Converts a BSON time to text. Other values stay."""
+    """Converts a BSON time to text. Other values stay unchanged."""
     return value.isoformat(timespec="milliseconds") + "Z" if isinstance(value, datetime) else value
 
 

@@ -1,11 +1,12 @@
-"""A file that continues in further parts as it grows. One committed length covers all parts, and each part is
-an exact file.
+"""A file that is split into parts as it grows. One committed length covers all parts, and each part is an
+exact file.
 
-The name of a part contains the number of bytes before it: `pages.warc.gz`, then
-`pages-000001073741830.warc.gz`; in a folder `part-000000000000000.warc.gz` and so on. The names and the
-committed length describe the complete state. Parts that begin beyond the committed length are removed, and
-the last part before it is cut. A part that is ready for upload has a marker file `NAME.ready`. A part that
-was uploaded and removed has a marker file `NAME.sent`. Nothing is appended to parts with a marker.
+The name of each part after the first contains the total length of the parts before it. Parts are named
+`pages.warc.gz`, then `pages-000001073741830.warc.gz`. In a folder, the first part is
+`part-000000000000000.warc.gz`. The names and the committed length describe the complete state. Parts that
+begin beyond the committed length are removed, and the part that contains the committed end is cut there. A
+part that is ready for upload has a marker file `NAME.ready`. A part that was uploaded and then removed
+locally leaves a marker file `NAME.sent`. Nothing is appended to a part that has a marker file.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class PartFiles:
         return f"{self.place}/{self.name(start)}"
 
     def starts(self) -> dict[int, bool]:
-        """Returns the start of each part, in order, with whether the part may grow. A part may not grow if it
-        is ready for upload or was uploaded."""
+        """Maps the start of each part, in order, to whether the part may grow. A part may not grow if it is
+        ready for upload or was uploaded."""
         found: dict[int, bool] = {}
         try:
             names = os.listdir(self.place)
@@ -108,29 +109,30 @@ class PartFiles:
         return None
 
     def adopt(self, was: str) -> None:
-        """Takes over the parts of the output that was at `was`."""
+        """Takes over the parts of the output whose former path was `was`."""
         if self._log is not None:
             for start in self.starts():
                 self._log.moved(self.where(start), self._was(was, start))
 
     def _was(self, was: str, start: int) -> str:
-        """Returns the former path of a part of the output that was at `was`."""
+        """Returns the former path of a part, if the former path of the output was `was`."""
         if self._folder or not start:
             return f"{was}/{self.name(start)}" if self._folder else was
         return f"{was.removesuffix(self._ending)}-{start:0{DIGITS}d}{self._ending}"
 
     def settle(self, committed: int) -> int:
-        """Removes the parts without committed bytes. Returns the start of the part for the next rows."""
+        """Removes the parts without committed bytes. Returns the start of the part to which the next rows
+        go."""
         starts = self.starts()
         for start in [start for start, here in starts.items() if here and start >= committed and start]:
             self._drop(start)
             del starts[start]
         last = max((start for start in starts if start <= committed), default=0)
-        return last if starts.get(last, True) else committed  # everything up to here was uploaded
+        return last if starts.get(last, True) else committed  # the last part was uploaded
 
     def ends_so(self, start: int, end: int, tail: bytes) -> bool:
-        """Returns whether the bytes before byte `end` of the output are still `tail`, in the part that begins
-        at `start`. A part that was uploaded counts as unchanged."""
+        """Returns whether the bytes just before byte `end` of the output still equal `tail`. They are in the
+        part that begins at `start`. A part that was uploaded counts as unchanged."""
         try:
             with open(self.where(start), "rb") as file:
                 file.seek(end - start - len(tail))
@@ -139,7 +141,8 @@ class PartFiles:
             return not self.starts().get(start, True)
 
     def file(self, start: int) -> ExactFile:
-        """Returns the exact file of a part. Lengths in this file are counted from the beginning of the part."""
+        """Returns the exact file of the part that begins at `start`. Its lengths are counted from the
+        beginning of the part."""
         if start not in self._files:
             self._files[start] = ExactFile(
                 self.where(start), owner=self._owner, ends=self._ends, log=self._log
@@ -157,7 +160,7 @@ class PartFiles:
             file.drop()
 
     def _drop(self, start: int) -> None:
-        """Removes a part without committed bytes. Raises SinkError if another crawl or program wrote the
+        """Removes a part that has no committed bytes. Raises SinkError if another crawl or program wrote the
         part."""
         path = self.where(start)
         try:

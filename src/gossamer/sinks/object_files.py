@@ -1,9 +1,9 @@
-"""Whole responses as plain files. `objects/ab/SHA256` contains a response body as it was received.
+"""Writes whole responses as plain files. `objects/ab/SHA256` contains a response body as it was received.
 
 `part-N.jsonl` contains one line per response, which names its URL and its object. An object is durable before
-the line that names it is committed. If a kill comes in between, an object is left that no line names, which
-does no harm. A line has the fields `url`, `at` (seconds since the epoch), `status`, `head` (as received,
-latin-1), `object`, `size`, `cut`, `address`, `asked`.
+the line that names it is committed. If the process is killed in between, an object remains that no line
+names, which does no harm. A line has the fields `url`, `at` (seconds since the epoch), `status`, `head` (as
+received, latin-1), `object`, `size`, `cut`, `address`, `asked`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from gossamer.sinks.multipart_file import PartFiles
 
 ENDING = ".jsonl"
 MAX_PART_BYTES = 64 << 20
-"""The maximum size of a part, in bytes of its lines."""
+"""The maximum size of a part in bytes. Only its lines count, not the objects."""
 _encode = msgspec.json.Encoder().encode_lines
 
 
 class Objects:
-    """The FileSink of plain objects. `most` and `ended` are as in `warc.Warc`."""
+    """The FileSink for plain objects. `most` and `ended` are as in `warc.Warc`."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Objects:
         name: str = "",
         log: AppendLog | None = None,
     ) -> None:
-        """`name`: the name of the first part if it is not `part-000000000000000.jsonl`."""
+        """`name`: the file name of the first part; '' means `part-000000000000000.jsonl`."""
         folder = not name
         self.parts = PartFiles(
             f"{path}/{name}" if name else path,
@@ -85,7 +85,7 @@ class Objects:
             self._end(start, committed)
 
     def _write(self, raws: Sequence[Raw]) -> list[dict[str, Any]]:
-        """Writes the bodies to their files, durably, and returns the lines that name them."""
+        """Writes the bodies durably to their files, and returns the lines that name these files."""
         lines, touched = [], set[str]()
         try:
             for raw in raws:
@@ -139,6 +139,6 @@ class Objects:
 
 
 def objects_of(path: str) -> list[str]:
-    """Returns the names of the objects that a part names, each once."""
+    """Returns the names of the objects that the lines of a part name, each name once."""
     with open(path, "rb") as file:
         return list(dict.fromkeys(msgspec.json.decode(line)["object"] for line in file))

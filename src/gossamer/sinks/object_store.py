@@ -1,7 +1,7 @@
-"""Object stores by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
+"""Accesses object stores by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
 `hdfs://HOST:PORT/FOLDER` (WebHDFS).
 
-Credentials come from the places that each store's own tools use (`AWS_ACCESS_KEY_ID`, profiles, roles;
+Credentials come from where each store's own tools look for them (`AWS_ACCESS_KEY_ID`, profiles, roles;
 `GOOGLE_APPLICATION_CREDENTIALS`). Other settings are parameters of the URL: `endpoint`, `region`, `user`,
 `anonymous=yes`.
 """
@@ -19,15 +19,16 @@ from gossamer.errors import ConfigError, SinkError, UsageError
 
 CHUNK_BYTES = 8 << 20
 MAX_WHOLE_BYTES = 32 << 20
-"""The maximum number of bytes that are uploaded in one piece."""
+"""The maximum size in bytes of an object that is uploaded in one piece."""
 _FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationException")
-"""HDFS exceptions that mean that the user lacks a permission."""
+"""Names of the HDFS exceptions that mean that the user lacks a permission."""
 _STATUS = re.compile(r"response: Parts \{ status: (\d+)")
 _TLS = ("certificate", "InvalidContentType")
-"""Parts of error messages that mean that the server does not speak TLS, or that its certificate is not
+"""Substrings of error messages which show that the server does not speak TLS, or that its certificate is not
 trusted."""
 CHECK_TIMEOUT_S, TRANSFER_TIMEOUT_S = 8.0, 300.0
-"""Timeouts in seconds: for the check whether a store can be written to, and for each transfer of a piece."""
+"""Timeouts in seconds: the first for checking that a store is writable, the second for each transfer of a
+piece."""
 _UNSIGNED = (
     "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or "
     "GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "
@@ -37,7 +38,7 @@ PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
 class ObjectFolder:
-    """A folder in an object store. The constructor makes no request. It raises UsageError or ConfigError for
+    """A folder in an object store. The constructor sends no request. It raises UsageError or ConfigError for
     an invalid URL."""
 
     def __init__(self, url: str) -> None:
@@ -65,8 +66,8 @@ class ObjectFolder:
             raise ConfigError(f"{self.url}: {error_message(error)}") from error
 
     def check(self) -> None:
-        """Checks the write permission by writing and deleting a small object. Raises SinkError if writing is
-        refused permanently, OSError if the failure may be temporary."""
+        """Checks that the store is writable by writing and deleting a small object. Raises SinkError if
+        writing is refused permanently, OSError if the failure may be temporary."""
         name = f".gossamer-{os.getpid()}"
         try:
             self._asked.write(name, b"\n")
@@ -116,8 +117,8 @@ class ObjectFolder:
             raise OSError(f"{name} has {there} bytes there, {size} here")
 
     def _meant(self, error: Exception) -> Exception:
-        """Returns the error for a failed write: SinkError if it is permanent, OSError if it may be temporary.
-        HDFS reports every failure as forbidden, even when its nodes are only starting."""
+        """Returns the exception for a failed write: SinkError if the failure is permanent, OSError if it may
+        be temporary. HDFS reports every failure as "forbidden", even if its nodes are only starting up."""
         refused = isinstance(error, (self._errors.PermissionDenied, self._errors.ConfigInvalid))
         if refused and ("WebHdfsError" not in str(error) or any(name in str(error) for name in _FORBIDDEN)):
             return SinkError(f"cannot write to {self.url}: {error_message(error)}")
@@ -145,7 +146,7 @@ class ObjectFolder:
 
 
 def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """Returns OpenDAL's name of the service, and its options."""
+    """Returns OpenDAL's name for the service, and the options of the service."""
     first, _, folder = place.partition("/")
     options = {"root": f"/{folder.strip('/')}"}
     if scheme == "s3":
@@ -171,8 +172,8 @@ def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[
 
 
 def is_outage(text: str) -> bool:
-    """Returns whether an OpenDAL error message means an outage: the server does not answer, or reports an
-    error of its own. HDFS reports every failure as forbidden."""
+    """Returns whether an OpenDAL error message indicates an outage: the server does not answer, or it reports
+    an internal error. (HDFS reports every failure as "forbidden".)"""
     if "WebHdfsError" in text:
         return not any(name in text for name in _FORBIDDEN)
     if status := _STATUS.search(text):
@@ -183,7 +184,7 @@ def is_outage(text: str) -> bool:
 
 
 def error_message(error: Exception) -> str:
-    """Returns the essential part of OpenDAL's error message, which has many lines."""
+    """Returns the essential part of an OpenDAL error message, which has many lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     head = lines[0] if lines else type(error).__name__
     if "failed to load signing credential" in str(error):

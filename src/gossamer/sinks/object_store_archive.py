@@ -1,5 +1,5 @@
-"""Whole responses in an object store. Parts are first written to a local staging folder, exact as on a disk.
-They are uploaded when they are closed."""
+"""Writes whole responses to an object store. Parts are first written to a local staging folder, as exact
+files. Each part is uploaded when it is closed."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from gossamer.sinks.uploader import AWAY_AFTER_S, MAX_WAITING_BYTES, Uploader
 from gossamer.sinks.warc import Warc
 
 MAX_PART_BYTES = 32 << 20
-"""The size of a WARC part in bytes. For plain objects, the approximate total size of the objects that one
-part of lines names."""
+"""The maximum size of a WARC part in bytes. For plain objects, it is the approximate total size of the
+objects that the lines of one part name."""
 MAX_LINES_BYTES = 1 << 20
-"""The size in bytes of a part of lines (plain objects), if `most` is MAX_PART_BYTES."""
+"""For plain objects, the maximum size in bytes of a part that contains lines, if `most` is MAX_PART_BYTES."""
 
 
 class ObjectStoreArchive:
-    """The FileSink of `s3://...` and other object stores.
+    """The FileSink for `s3://...` and other object stores.
 
-    `staging`: the local folder for files that are not uploaded yet. `plain`: writes objects instead of WARC.
-    `most`: the size of a part in bytes. `waiting` and `patience`: the limits of `upload.Uploader` (bytes,
-    seconds).
+    `staging`: the local folder for files that are not uploaded yet. `plain`: whether to write plain objects
+    instead of WARC. `most`: the maximum size of a part in bytes. `waiting` and `patience`: the limits `most`
+    (bytes) and `patience` (seconds) of `uploader.Uploader`.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class ObjectStoreArchive:
         self.find, self.adopt = self._sink.find, self._sink.adopt
 
     def prepare(self) -> int:
-        """See `interfaces.FileSink`. Also checks that the store can be written to. Also raises SinkAway, if
-        it should be called again later."""
+        """See `interfaces.FileSink`. Also checks that the store is writable. Raises SinkAway if the call
+        should be repeated later."""
         try:
             self._away.check()
         except OSError as error:
@@ -82,7 +82,8 @@ class ObjectStoreArchive:
             self._sink.pack(rows)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `interfaces.FileSink`. Waits if too many bytes wait for the upload. Also raises SinkAway."""
+        """See `interfaces.FileSink`. Waits while too many bytes are waiting for upload. Also raises
+        SinkAway."""
         os.makedirs(self.folder, exist_ok=True)
         self._sender.wake()
         self._sender.room()
@@ -90,7 +91,7 @@ class ObjectStoreArchive:
 
     def close(self, committed: int) -> None:
         """Closes the last part and uploads all parts. Raises SinkAway if the upload is impossible now. The
-        method may then be called again, even by a later run."""
+        call can then be repeated, even by a later run."""
         self._sink.close(committed)
         self._sender.finish()
 
@@ -99,8 +100,8 @@ class ObjectStoreArchive:
             self._sender.ready(self._sink.parts.name(start))
 
     def _files(self, name: str) -> list[tuple[str, str]]:
-        """Returns the files of a part as (local path, name in the store). If a file names other files, it
-        comes after them."""
+        """Returns the files of a part as (local path, name in the store). A file that refers to other files
+        comes after those files."""
         path = f"{self.folder}/{name}"
         if isinstance(self._sink, Warc):
             return [(path, name), (cdxj.index_path(path), os.path.basename(cdxj.index_path(path)))]

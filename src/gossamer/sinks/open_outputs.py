@@ -27,7 +27,7 @@ MAX_REJECTS_BYTES = 64 << 20
 
 
 class SiteOutput(NamedTuple):
-    """An output that contains only the items of some sites."""
+    """An output that receives only the items of certain sites."""
 
     spec: str
     sites: frozenset[str]
@@ -49,14 +49,14 @@ def open_all(
     log: AppendLog | None = None,
     kept: FileSink | None = None,
 ) -> Outputs:
-    """Returns the outputs of a crawl: of `-o` and `-O` (spec, overwrite), of `--pages`, of `--attempts` and
-    `--graph`, and of single sites (`own`). Nothing is written yet.
+    """Returns all outputs of a crawl. These are the outputs of `-o` and `-O` (`specs`, as (spec, overwrite)),
+    of `--pages`, `--attempts` and `--graph`, and of individual sites (`own`). Nothing is written yet.
 
-    With `pages_file`, the page records go to that file and not to the other outputs. `aside`: the file of
-    rejected items, which go to no other output. `keep`: the rows of an earlier run in that file stay.
-    `folder`: the crawl's own folder. `log`: the log of the crawl's appends. `kept`: the file in which the
-    crawl keeps all items and page records. Raises UsageError if two outputs name the same file, and the
-    errors of `open_output`.
+    If `pages_file` is set, the page records go to that file and not to the other outputs. `aside`: the file
+    for rejected items, which go to no other output. `keep`: whether the rows of an earlier run stay in that
+    file. `folder`: the crawl's own folder. `log`: the log of the crawl's appends to files. `kept`: the file
+    in which the crawl keeps all items and page records. Raises UsageError if two outputs name the same file,
+    and the errors of `open_output`.
     """
     files: list[FileOutput] = []
     tables: list[TableSink] = []
@@ -101,7 +101,7 @@ def _distinct(places: Sequence[str]) -> None:
 
 
 def _file(path: str) -> object:
-    """Returns an identifier of a file. It is the same for all names of the file."""
+    """Returns an identifier of a file, which is the same for all paths to that file."""
     try:
         there = os.stat(path)
     except (OSError, ValueError):
@@ -111,7 +111,7 @@ def _file(path: str) -> object:
 
 def usual_rows(tables: Sequence[TableSink], *, pages: bool) -> list[TableSink]:
     """Wraps tables that are already open so that they receive only the rows that are meant for all outputs
-    (`stored`). `pages`: whether page records are among these rows."""
+    (see `is_stored_row`). `pages`: whether they also receive page records."""
     return [FilteredTable(table, is_stored_row if pages else _no_page) for table in tables]
 
 
@@ -124,7 +124,8 @@ def _records(
     folder: str,
     log: AppendLog | None,
 ) -> tuple[Any, Wanted]:
-    """Returns the output of records of one kind, and the filter for its rows. Raises UsageError."""
+    """Returns an output that contains only records of one kind, and the filter that selects its rows. Raises
+    UsageError."""
     form = parse(spec).format
     if form in WHOLE:
         raise UsageError(f"{option} {spec}: that keeps whole pages; name a .jsonl, .csv, .parquet or .sqlite")
@@ -158,16 +159,17 @@ def _raw(row: Row) -> bool:
 
 
 def is_stored_row(row: Row) -> bool:
-    """Returns whether a row is meant for all outputs. It is not if it is a rejected item, a whole response,
-    an attempt or a link."""
+    """Returns whether a row is meant for all outputs. Rejected items, whole responses, attempts and links are
+    not."""
     return row.kind not in (ASIDE, RAW, "", TABLE, LINK, LINKS)
 
 
 class FilteredFiles:
-    """A file output that accepts only the wanted rows.
+    """A file output that writes only the rows for which `wanted` returns true.
 
-    `fills` applies if a later run of a crawl adds the output. True: the output is filled with the rows that
-    the crawl kept. False: these rows are not kept. None: it is not an output of the user.
+    `fills` determines what happens if a later run of a crawl adds this output. True: the output is first
+    filled with the rows that the crawl kept. False: the crawl keeps no rows that could fill it. None: the
+    user did not name this output.
     """
 
     def __init__(self, output: Files, wanted: Wanted, fills: bool | None = None) -> None:
@@ -183,15 +185,15 @@ class FilteredFiles:
 
 
 class FilteredTable:
-    """A table that takes only the wanted rows. `fills`: as in `FilteredFiles`."""
+    """A table that writes only the rows for which `wanted` returns true. `fills`: as in `FilteredFiles`."""
 
     def __init__(self, table: TableSink, wanted: Wanted, fills: bool | None = None) -> None:
         self._table, self._wanted, self.fills = table, wanted, fills
         self.target, self.prepare, self.close = table.target, table.prepare, table.close
         self.offered: Counter[str] = Counter()
         self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
-        """Counters by kind: `offered` counts the rows that were passed to the table, `refused` those that it
-        refused. The reader of the counters clears them."""
+        """Counters by kind. `offered` counts the rows that were passed to the table, `refused` the rows that
+        the table refused. Whoever reads the counters clears them."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """See `interfaces.TableSink`."""
@@ -201,7 +203,7 @@ class FilteredTable:
 
 
 class FilteredHistory(FilteredTable):
-    """A table with history that takes only the wanted rows."""
+    """A table with history that writes only the rows for which `wanted` returns true."""
 
     def __init__(self, table: Any, wanted: Wanted, fills: bool | None = None) -> None:
         super().__init__(table, wanted, fills)

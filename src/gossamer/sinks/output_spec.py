@@ -39,15 +39,15 @@ _MEANT = {
     "tsv": "csv",
     "xls": "xlsx",
 }
-"""Common extensions and names of other formats, with the format that is suggested instead."""
+"""Maps common file extensions and names of other formats to the format that is suggested instead."""
 
 
 class OutputSpec(NamedTuple):
     """The parsed value of `-o`.
 
-    For a file: its path and one of FORMATS. For the standard output: `-` and `stdout`. For a store of rows:
-    its URL and its kind (`sink_url.FORMS`). For an object store: its URL and one of WHOLE. For a folder of
-    objects: its path and `objects`.
+    For a file, `path` and `format` are its path and one of FORMATS. For the standard output, they are `-` and
+    `stdout`. For a store of rows, they are its URL and its kind (`sink_url.FORMS`). For an object store, they
+    are its URL and one of WHOLE. For a folder of objects, they are its path and `objects`.
     """
 
     path: str
@@ -101,8 +101,8 @@ def parse(spec: str) -> OutputSpec:
 
 
 def is_formula_guarded(spec: str) -> bool:
-    """Returns whether text in a CSV file is guarded against spreadsheet formulas. `FILE.csv?guard=no`
-    disables the guard.
+    """Returns whether the text in a CSV file is escaped so that spreadsheets do not run it as formulas.
+    `FILE.csv?guard=no` disables this.
 
     >>> is_formula_guarded("a.csv"), is_formula_guarded("a.csv?guard=no&columns=title")
     (True, False)
@@ -161,13 +161,13 @@ def object_store_url(url: str) -> str:
 
 
 def has_whole_responses(specs: Sequence[str]) -> bool:
-    """Returns whether one of the outputs contains whole responses."""
+    """Returns whether at least one of the outputs stores whole responses."""
     return any(parse(spec).format in WHOLE for spec in specs)
 
 
 class OpenedOutput:
-    """A file output: one exact file for all kinds, or one file per kind (CSV, Parquet), which is opened for
-    the first row of its kind."""
+    """A file output. It has one exact file for all kinds, or one file per kind (CSV, Parquet). The file of a
+    kind is opened when its first row arrives."""
 
     def __init__(
         self,
@@ -176,12 +176,12 @@ class OpenedOutput:
         kinds: Sequence[str] | None,
         choice: ColumnChoice | None = None,
     ) -> None:
-        """`make(path, kind)` opens a sink. `kinds` lists the kinds that are known in advance, None if all
-        kinds share one file. `choice`: the chosen columns, None for all."""
+        """`make(path, kind)` opens a sink. `kinds` lists the kinds that are known in advance. It is None if
+        all kinds share one file. `choice`: the chosen columns, or None for all columns."""
         self.path = path
         self._make, self._choice = make, choice
         self._linked: str | None = None
-        """The kind to which `path` links, None before the first rows."""
+        """The kind to whose file `path` is a link. None before the first rows, '' if `path` is not a link."""
         self._split = kinds is not None
         self._sinks: dict[str, FileSink] = {}
         for kind in ("",) if kinds is None else kinds:
@@ -195,11 +195,11 @@ class OpenedOutput:
         return self._sinks[name]
 
     def sinks(self) -> list[FileSink]:
-        """Returns all files that are open so far. The files of the declared kinds are always among them."""
+        """Returns all files that are open so far. They always include the files of the declared kinds."""
         return list(self._sinks.values())
 
     def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
-        """Groups the rows by file, in their order."""
+        """Groups the rows by file. The rows of a file keep their order."""
         if self._choice is not None:
             rows = self._choice.project(rows)
         if not self._split:
@@ -215,7 +215,7 @@ class OpenedOutput:
         return found
 
     def _single_kind(self) -> str:
-        """Returns the only kind of items, '' if there are several."""
+        """Returns the kind of the items if all have the same kind, otherwise ''."""
         kinds = [kind for kind in self._sinks if kind not in (FILES, REFERENCES, "page", LINKS, "")]
         return kinds[0] if len(kinds) == 1 and len(self._sinks) < 4 else ""
 
@@ -233,14 +233,15 @@ def kind_path(path: str, kind: str) -> str:
     safe = re.sub(r"[^a-z0-9_-]", "_", kind.lower())[:60]
     if (
         safe != kind
-    ):  # Two kinds must not share a file just because the same character replaced different ones.
+    ):  # Two kinds must not share a file just because different characters were replaced by `_`.
         safe += "-" + hashlib.blake2b(kind.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return os.path.join(folder, f"{stem}.{safe}.{ending}" if dot and stem else f"{name}.{safe}")
 
 
 def link_only_kind(path: str, kind: str) -> None:
     """Makes `books.csv` a link to `books.book.csv`, the file of the only kind of items. Removes the link if
-    there are several kinds (`kind` is ''). A file that is no such link stays."""
+    there are several kinds (`kind` is ''). If `path` is anything else than such a link, it stays
+    unchanged."""
     folder, name = os.path.split(os.path.abspath(path))
     stem, _, ending = name.rpartition(".")
     with contextlib.suppress(OSError):
@@ -260,7 +261,7 @@ def link_only_kind(path: str, kind: str) -> None:
 
 
 def is_kind_link(path: str) -> bool:
-    """Returns whether a path is the link to the file of the only kind of items."""
+    """Returns whether a path is a link that `link_only_kind` made."""
     if not os.path.islink(path):
         return False
     stem, _, ending = os.path.basename(path).rpartition(".")
@@ -277,10 +278,10 @@ def open_output(
     folder: str = ".",
     log: AppendLog | None = None,
 ) -> OpenedOutput | TableSink:
-    """Returns the sinks of one `-o` (append) or `-O` (overwrite). Nothing is written before `prepare`.
-    `columns`: the declared kinds (`columns.page_columns`, `columns.item_columns`). `owner`: a name of the
-    crawl that no other crawl has. `folder`: the crawl's own folder. `log`: the log of the crawl's appends.
-    Raises UsageError for an invalid spec, ConfigError if a library is missing.
+    """Opens the output of one `-o` (append) or `-O` (overwrite), and returns its sinks. Nothing is written
+    before `prepare`. `columns`: the declared kinds (`columns.page_columns`, `columns.item_columns`). `owner`:
+    a unique name of the crawl. `folder`: the crawl's own folder. `log`: the log of the crawl's appends to
+    files. Raises UsageError for an invalid spec, ConfigError if a library is missing.
     """
     path, form = parse(spec)
     choice = column_choice(spec)
@@ -320,8 +321,8 @@ def open_output(
 def _file_of_rows(
     spec: str, columns: Columns, choice: ColumnChoice | None, folder: str, shared: Mapping[str, Any]
 ) -> OpenedOutput:
-    """Returns the sinks of a file. `columns`: the declared kinds with the chosen columns. `shared`: the
-    arguments of all file sinks (overwrite, owner, log)."""
+    """Returns the sinks of an output that is a file. `columns`: the declared kinds with their chosen columns.
+    `shared`: the arguments of all file sinks (overwrite, owner, log)."""
     path, form = parse(spec)
     if form == "json":
         from gossamer.sinks.json_array import JsonArray
@@ -393,7 +394,7 @@ def open_store(
 
 
 def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: AppendLog | None) -> FileSink:
-    """Returns the sink of whole responses."""
+    """Returns the sink of an output that stores whole responses."""
     if "://" in path:
         from gossamer.sinks.object_store_archive import ObjectStoreArchive
 
@@ -410,7 +411,8 @@ def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: 
 
 
 def _slip(spec: str) -> None:
-    """Raises UsageError if the spec begins with a store or a format and a colon, as if the rest were a path."""
+    """Raises UsageError for a common mistake: the spec is the name of a store or format, a colon, and
+    something like a path."""
     word, colon, rest = spec.partition(":")
     named, kind = word.lower(), SCHEMES.get(word.lower())
     if named == "objects" and colon:

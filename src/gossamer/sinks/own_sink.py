@@ -1,8 +1,8 @@
-"""Sinks of the user's own: a class with a method `write(rows)`.
+"""Sinks that the user writes: classes with a method `write(rows)`.
 
-`-o python://MODULE:CLASS` names the class. `-o NAME://...` names an installed one (entry point group
-`gossamer.sinks`). A site file puts the class, or an object, into `Site(sinks=[...])`. The class is called with
-the URL of the output, or without arguments if a site file names it.
+`-o python://MODULE:CLASS` names the class. `-o NAME://...` names a class that an installed package provides
+(entry point group `gossamer.sinks`). A site file puts the class, or an object, into `Site(sinks=[...])`. The
+class is called with the URL of the output, but without arguments if a site file names the class.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from gossamer.model.visit import Row
 from gossamer.sinks.sink_url import PYTHON, SINKS, SITE, SinkUrl
 
 _OF_SITES: dict[str, Any] = {}
-"""The classes and objects of site files, by the output specification that stands for them."""
+"""The sink classes and objects in site files, by the output specification that gossamer uses for them."""
 
 
 class SinkContext(NamedTuple):
-    """What `sink.open(context)` receives."""
+    """The argument of a user's method `sink.open(context)`."""
 
     crawl: str
     """The name of the crawl."""
@@ -36,12 +36,13 @@ class SinkContext(NamedTuple):
 
 
 def register(spec: str, sink: Any) -> None:
-    """Registers a class or object of a site file for its output specification."""
+    """Registers a sink class or object in a site file under its output specification."""
     _OF_SITES[spec] = sink
 
 
 class OwnSink:
-    """The TableSink of a user's object. Rows may be written again after a crash, like those of all stores."""
+    """The TableSink that calls a user's object. As with every store, rows may be written again after a
+    crash."""
 
     def __init__(self, where: str, make: Callable[[], Any], folder: Path) -> None:
         self._where, self._make, self._context = where, make, SinkContext(folder.name, folder)
@@ -53,12 +54,12 @@ class OwnSink:
         return self._where
 
     def prepare(self) -> int:
-        """Makes and opens the user's object."""
+        """Creates and opens the user's object."""
         self._open()
         return 0
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """Calls `write(rows)`. Each row is a dict with the fields that JSON lines have."""
+        """Calls `write(rows)`. Each row is a dict with the same fields as in a JSON Lines file."""
         self._open()
         given = [row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data) for row in rows]
         with self._reported("write"):
@@ -71,7 +72,7 @@ class OwnSink:
             try:
                 with self._reported("close"):
                     self._sink.close()
-            except GossamerError as error:  # the rows are written already
+            except GossamerError as error:  # the rows were already written
                 print(f"gossamer: {error}", file=sys.stderr)
 
     def _open(self) -> None:
@@ -89,8 +90,8 @@ class OwnSink:
 
     @contextlib.contextmanager
     def _reported(self, method: str) -> Iterator[None]:
-        """Raises SinkAway for a lost connection or a timeout, which are retried, and SinkError for any other
-        exception."""
+        """Converts exceptions of the user's method. A lost connection or a timeout becomes SinkAway, which is
+        retried. Any other exception becomes SinkError."""
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 yield
@@ -103,7 +104,7 @@ class OwnSink:
 
 
 def own_sink(at: SinkUrl, folder: str) -> OwnSink:
-    """Returns the sink of an output's URL. Raises ConfigError if its class cannot be loaded."""
+    """Returns the sink for the URL of an output. Raises ConfigError if the class cannot be loaded."""
     scheme, _, rest = at.url.partition("://")
     if scheme == SITE:
         if at.url not in _OF_SITES:

@@ -1,17 +1,18 @@
-"""Parquet: a folder of closed part files, fed by an exact journal.
+"""Parquet: a folder of complete part files, which are converted from an exact journal.
 
-The committed length counts the journal's bytes over all parts, starting with the first row.
-`part-A-B.parquet` contains the rows of the bytes A to B, and `_journal-A.rows` the rows from byte A on. When
-a journal has grown to `part_bytes`, it is converted to its part, which is written under a temporary name,
-synced and renamed. Therefore the folder and the committed length describe the complete state. Everything
-beyond the committed length is cut, even if the store itself lost its last second. For that case the journal
-of a closed part is kept for a while. A journal contains JSON lines, and Arrow batches for many records at
-once (`rows.frames`). Readers (DuckDB, Arrow, Spark) ignore names that begin with `_`, so every part that they
-see is complete. Column types are Arrow types that follow the annotations of the item class: lists, structs,
-maps, dates. A decimal is decimal128(38, 9) unless `Digits` specifies other digits. Times are UTC with
-microseconds. Values without a single type are JSON text. A folder that already has parts keeps their types.
-If a value does not fit its column, it becomes null and is kept in `_extra`, and its row is passed to
-`refuse`.
+The committed length is the total number of journal bytes since the first row, including the bytes that are
+already converted to parts. `part-A-B.parquet` contains the rows of the bytes A to B, and `_journal-A.rows`
+the rows from byte A on. When a journal has grown to `part_bytes`, it is converted to a part, which is written
+under a temporary name, synced and renamed. Therefore the folder and the committed length describe the
+complete state. Everything beyond the committed length is cut, even if the store lost its last second of
+writes. For that case, the journal of a closed part is kept for a while. A journal contains JSON lines. Many
+records that arrive at once are written as one Arrow batch (`row_fitting.frame_batch`). Readers (DuckDB,
+Arrow, Spark) ignore files whose names begin with `_`, so every part that they find is complete. The columns
+have Arrow types that follow the annotations of the item class: lists, structs, maps, dates. A decimal is
+decimal128(38, 9) unless `Digits` specifies other digits. Times are in UTC with microseconds. Values of a
+field without a single type are stored as JSON text. If a folder already has parts, their column types are
+kept. If a value does not fit its column, the column becomes null, the value is stored in `_extra`, and the
+row is passed to `refuse`.
 """
 
 from __future__ import annotations
@@ -50,14 +51,14 @@ _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")
 _UNDONE = "_part.tmp"
 _MIN_BATCH_RECORDS = 128
-"""The minimum number of records for which an Arrow batch is written instead of lines."""
+"""The minimum number of records in an append that are written as an Arrow batch instead of as lines."""
 _LISTING_INTERVAL_S = 10.0
-"""The interval in seconds after which the folder is listed again, and journals of closed parts are
-removed."""
+"""The interval in seconds between listings of the folder. A listing also removes the journals of closed
+parts."""
 
 
 class Parquet:
-    """The FileSink of one kind's `.parquet` folder. `columns` is None for a kind of untyped dicts.
+    """The FileSink for the `.parquet` folder of one kind. `columns` is None if the items are untyped dicts.
 
     `part_bytes`: the number of journal bytes per part. A row stays in the journal until its part is closed.
     `keep`: how many seconds the journal of a closed part is kept. `at`: called with the name of each
@@ -89,7 +90,7 @@ class Parquet:
         self._at, self._refuse = at, refuse
         self._fit = False
         self._before = 0
-        """The position before which journal bytes may have been written with other columns. An earlier run
+        """Journal bytes before this position may have been written with other columns, because an earlier run
         may have had other options or another site file."""
         self._left = (-1, 0, 0, 0.0)
         """The state after the last append: the length, the start of the journal, the modification time of the
@@ -100,9 +101,9 @@ class Parquet:
         return self.path
 
     def prepare(self) -> int:
-        """Creates the folder, and returns its first committed length. With overwrite, all Parquet files in it
-        are removed. Otherwise journals that an earlier crawl left are closed. Raises UsageError, SinkError,
-        DiskFull."""
+        """Creates the folder, and returns its first committed length. With overwrite, removes all Parquet
+        files in it. Otherwise converts the journals that an earlier crawl left to parts. Raises UsageError,
+        SinkError, DiskFull."""
         parent = os.path.dirname(self.path)
         if not os.path.isdir(parent):
             raise UsageError(f"{self.path}: there is no folder {parent}; make it first")
@@ -168,8 +169,8 @@ class Parquet:
         return [os.path.basename(path) for path in paths]
 
     def _was(self, folders: Iterable[str]) -> str | None:
-        """Returns the former path of this folder if it is one of the given folders, otherwise None. The log's
-        entries about the folder's files decide."""
+        """Returns which of the given folders this folder was before it was moved, or None. This is determined
+        from the entries that the log has about the folder's files."""
         names = self._names() if self._log is not None else ()
         for was in folders:
             for name in names:
@@ -182,7 +183,7 @@ class Parquet:
         return None
 
     def _known(self, folder: int, log: AppendLog) -> None:
-        """Raises SinkError if the folder contains rows of this crawl and the store has forgotten the
+        """Raises SinkError if the folder contains rows of this crawl although the store no longer knows the
         crawl."""
         if not self._names():
             return
@@ -243,8 +244,8 @@ class Parquet:
         return start if end >= committed else None
 
     def _settle(self, folder: int, committed: int) -> int:
-        """Removes everything beyond `committed`. Returns the start of the journal to which the next rows are
-        written."""
+        """Removes everything beyond `committed`. Returns the start position of the journal to which the next
+        rows are appended."""
         parts, journals = _listing(self.path)
         size = max(
             [end for _, end in parts] + [start + _size(self._journal(start)) for start in journals], default=0
@@ -276,7 +277,7 @@ class Parquet:
         return opened
 
     def _close_part(self, start: int, end: int) -> None:
-        """Converts the bytes of the journal from `start` to `end` to a part."""
+        """Converts the journal bytes between `start` and `end` to a part."""
         from gossamer.sinks.arrow import write_part
 
         foreign = start < self._before
@@ -345,7 +346,8 @@ def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfi
 
 
 def _fitting(path: str, parts: Sequence[str], columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Returns the columns with the types of the last part. Raises SinkError if a type differs."""
+    """Returns the columns, with the types that they have in the last part. Raises SinkError if a column's
+    type conflicts with that part."""
     from gossamer.sinks.arrow import type_conflict, with_part_types
 
     if not parts:

@@ -1,8 +1,8 @@
 """PostgreSQL: one table per kind, keyed by `_key`. Needs the extra `postgres`.
 
-Rows are copied into a temporary table with COPY, then written with one upsert. Missing tables and columns are
-created. `?table=NAME` sets the name of the table, in which `{kind}` stands for the kind and a dot separates
-the schema. `?as=jsonb` keeps an item's own fields in one column.
+Rows are copied into a temporary table with COPY, and then written with a single upsert. Missing tables and
+columns are created. `?table=NAME` sets the name of the table. In it, `{kind}` stands for the kind, and a dot
+separates the schema from the table. `?as=jsonb` stores an item's own fields in one JSON column.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ TYPES = {
     "uuid": "uuid",
 }
 FITS = FITS_OF_ARROW | {"decimal": number_within(131_072, 16_383), "bytes": binary}
-"""Converters that fit values to PostgreSQL's types."""
+"""The functions that convert values to PostgreSQL's types."""
 _EARLIER = {
     "str": ("jsonb",),
     "clock": ("jsonb", "text"),
@@ -76,12 +76,13 @@ _WIDER = {
     "text[]": (),
     "date": ("text",),
 }
-"""Types of columns created by other programs that hold our values without silent loss."""
+"""For each column type of gossamer, other types that another program may have given the column and that hold
+the values without silent loss."""
 
 
 def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Returns the columns for an existing table (name quoted). A column that an earlier version of gossamer
-    created keeps its type."""
+    """Returns the columns with the types that they have in an existing table. A column that an earlier
+    version of gossamer created keeps its type. `called`: the quoted name of the table."""
     there = dict(
         base.execute(
             "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
@@ -100,8 +101,8 @@ def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, 
 
 
 def make_table(base: Any, where: str, called: str, columns: Sequence[Column], key: str) -> list[str]:
-    """Creates a table (name quoted), or adds the columns that it lacks. Returns the names of its other
-    nullable columns without a default. Raises UsageError, SinkError."""
+    """Creates a table, or adds the columns that it lacks. Returns the names of the table's other columns that
+    are nullable and have no default. `called`: the quoted name of the table. Raises UsageError, SinkError."""
     found = base.execute(
         "SELECT attname, format_type(atttypid, NULL), attnotnull OR atthasdef FROM pg_attribute "
         "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
@@ -137,8 +138,8 @@ def make_table(base: Any, where: str, called: str, columns: Sequence[Column], ke
 def record_created_columns(
     base: Any, beside: str, where: str, called: str, names: Sequence[str], others: Sequence[str]
 ) -> list[str]:
-    """Records in the table `beside` that gossamer created these columns of a table. Returns which of the
-    other columns gossamer also created, or [] if the user may not access `beside`."""
+    """Records in the table `beside` that gossamer created these columns of a table. Returns which columns in
+    `others` gossamer also created, or [] if the database user may not access `beside`."""
     import psycopg
 
     try:
@@ -158,7 +159,7 @@ def record_created_columns(
 
 
 def forget_table(base: Any, beside: str, called: str) -> None:
-    """Deletes the entries for a dropped table from the table `beside`."""
+    """Deletes the entries of a dropped table from the table `beside`, which records created columns."""
     if base.execute("SELECT to_regclass(%s)", [beside]).fetchone()[0] is not None:
         base.execute(f"DELETE FROM {beside} WHERE _table = %s", [called])
 
@@ -170,7 +171,7 @@ def quoted(called: str) -> str:
 
 def cut_name(called: str) -> str:
     """Shortens a name to the 63 bytes that PostgreSQL allows. PostgreSQL would cut a longer name itself, and
-    two names could then be equal."""
+    two names could then become equal."""
     called = storable_text(called)
     raw = called.encode()
     if len(raw) <= 63:
@@ -200,7 +201,7 @@ _REFUSED = (
 def postgresql(
     place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False
 ) -> HistoryUpserts:
-    """Returns the TableSink of a `postgresql://` URL. Raises ConfigError if the driver is not installed,
+    """Returns the TableSink for a `postgresql://` URL. Raises ConfigError if the driver is not installed,
     UsageError."""
     try:
         import psycopg  # noqa: F401
@@ -212,7 +213,7 @@ def postgresql(
 
 
 class Postgres:
-    """The Driver for PostgreSQL. It connects when the connection is first needed."""
+    """The Driver for PostgreSQL. It connects when it first needs a connection."""
 
     def __init__(self, place: SinkUrl, columns: Columns, *, overwrite: bool = False) -> None:
         self.where = place.where
@@ -221,11 +222,11 @@ class Postgres:
         self.misfits: list[Misfit] = []
         self._base: Any = None
         self._tables: dict[str, tuple[TableColumns, str, str, str]] = {}
-        """By kind: the columns, the quoted name, the COPY statement and the upsert statement."""
+        """For each kind: the columns, the table's quoted name, the COPY statement and the upsert
+        statement."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`. With overwrite, the tables of these kinds are dropped first, with their
-        history."""
+        """See `upsert_sink.Driver`. With overwrite, first drops the tables of these kinds and their history."""
         with self.begin():
             self._alone()
             if self._overwrite:
@@ -243,7 +244,7 @@ class Postgres:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
-        """Opens a transaction for a batch. Connects if necessary, and converts the driver's errors."""
+        """Opens a transaction for a batch. Connects if necessary, and converts the errors of psycopg."""
         import psycopg
 
         try:
@@ -253,7 +254,7 @@ class Postgres:
                 with self._base.transaction():
                     yield
             except BaseException:
-                self._tables.clear()  # the rollback also removes tables of this transaction
+                self._tables.clear()  # the rollback also removes the tables that this transaction created
                 raise
         except psycopg.Error as error:
             raise self._failure(error) from error
@@ -261,7 +262,7 @@ class Postgres:
             raise BatchRefused(str(error)) from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """See `upserting.Driver`. No other gossamer process writes the table until the transaction ends."""
+        """See `upsert_sink.Driver`. No other gossamer process writes the table until the transaction ends."""
         _, table, _, _ = self._table(kind)
         names = {storable_text(key): key for key in keys}
         self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number(table)])
@@ -272,7 +273,7 @@ class Postgres:
         return {(kind, names[key]): state_of(*state) for key, *state in found}
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         _, table, _, _ = self._table(kind)
         for one in past:
             key, was = storable_text(one.name[1]), "to_jsonb(t)"
@@ -287,7 +288,7 @@ class Postgres:
             )
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upserting.Driver`. Uses COPY, then one INSERT ... ON CONFLICT."""
+        """See `upsert_sink.Driver`. Uses COPY, then one INSERT ... ON CONFLICT."""
         table, _, copy, insert = self._table(kind)
         with self._base.cursor() as cursor:
             with cursor.copy(copy) as lines:
@@ -296,7 +297,7 @@ class Postgres:
             cursor.execute(insert)
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         self._table(kind)
         self._base.execute(
             f"INSERT INTO {self._beside(SIGHTINGS)} AS s SELECT %s, * FROM unnest(%s::text[], %s::text[]) "
@@ -305,7 +306,7 @@ class Postgres:
         )
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         urls, times = [storable_text(url) for url, _ in pages], [at for _, at in pages]
         for kind in self._items():
             self._base.execute(
@@ -316,7 +317,7 @@ class Postgres:
             )
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         left = stored = 0
         for kind in self._items():
             unmet, there = self._base.execute(
@@ -330,7 +331,7 @@ class Postgres:
         return left, stored
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         total = [0, 0, 0]
         for kind in self._items():
             found = self._base.execute(
@@ -345,7 +346,7 @@ class Postgres:
         return total[0], total[1], total[2]
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """See `upserting.HistoryDriver`."""
+        """See `upsert_sink.HistoryDriver`."""
         return sum(
             self._base.execute(
                 f"UPDATE {self._table(kind)[1]} t SET _deleted_at = %s WHERE _site = %s AND "
@@ -358,7 +359,7 @@ class Postgres:
         )
 
     def _items(self) -> set[str]:
-        """Returns the kinds of items that are known to this process to have a table."""
+        """Returns the kinds of items that have a table, as far as this process knows."""
         make_table(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
         told = {
             kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")
@@ -366,7 +367,7 @@ class Postgres:
         return {*self._columns, *self._tables, *told} - {*RECORDS}
 
     def drop(self) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         base, self._base = self._base, None
         self._tables.clear()
         if base is not None:
@@ -431,14 +432,14 @@ class Postgres:
             f"INSERT INTO {called} ({listed}) SELECT {listed} FROM pg_temp.{incoming} ORDER BY _key "
             f"ON CONFLICT (_key) DO UPDATE SET {changed}"
         )
-        # Checks that the table's _key is a unique key, before the first row is written.
+        # Fails if the table's _key is not a unique key, before the first row is written.
         self._base.execute(f"EXPLAIN {insert}")
         self._tables[kind] = table, called, f"COPY pg_temp.{incoming} ({listed}) FROM STDIN", insert
         return self._tables[kind]
 
     def _alone(self) -> None:
-        """Takes a lock, so that no other gossamer process creates tables until the transaction ends. Two
-        processes that create the same table at once would fail."""
+        """Takes a lock so that no other gossamer process creates tables until the transaction ends. If two
+        processes created the same table at once, one would fail."""
         self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number("gossamer makes tables")])
 
     def _name(self, kind: str) -> str:

@@ -1,5 +1,5 @@
-"""Rows that a store refuses. They are kept with the reason in `refused.jsonl` of the crawl's folder, one JSON
-object per line."""
+"""Records rows that a store refuses. Each row is written with the reason to `refused.jsonl` in the crawl's
+folder, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from gossamer.sinks.crash_safe_file import sink_error, sync
 from gossamer.sinks.jsonl import encode
 
 Refuse = Callable[[str, Row, str], None]
-"""A function that is called with the output, a row that the output cannot hold, and the reason."""
+"""A function that records a refused row. It is called with the output, the row that the output cannot hold,
+and the reason."""
 
 
 def count_refused(refuse: Refuse, refused: Counter[str]) -> Refuse:

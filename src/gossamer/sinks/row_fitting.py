@@ -1,5 +1,5 @@
-"""Fits rows to typed columns, and encodes them for the journal of a Parquet folder: JSON lines, and Arrow
-batches. A batch of N bytes follows a line `[N]`."""
+"""Fits rows to typed columns, and encodes them for the journal of a Parquet folder as JSON lines or Arrow
+batches. An Arrow batch of N bytes follows a line `[N]`."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 Fit = Callable[[Any], Any]
 """A function that converts a value for a column, or returns None if the value does not fit."""
 Misfit = tuple[Row, str]
-"""A row and the description of its values that the store cannot hold, with the reason."""
+"""A row, and a text that describes which of its values the store cannot hold and why."""
 
 
 def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit] | None = None) -> bytes:
-    """Encodes rows as JSON lines whose values fit `columns`, the last of which is `_extra`. Page records
+    """Encodes rows as JSON lines whose values fit `columns`. The last column must be `_extra`. Page records
     always fit. Rows with values that do not fit are added to `misfits`."""
     if all(type(row.data) is PageRecord for row in rows):
         return encode_lines(rows)
@@ -51,7 +51,7 @@ def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misf
 
 
 def misfit(column: Column, value: Any) -> str:
-    """Returns a message about why a value is not in its column."""
+    """Returns a message that explains why a value is not in its column."""
     told = said if len(said := text(value)) <= 60 else f"{said[:57]}..."
     kind = column.type
     if column.shape is not None or kind == "decimal":
@@ -65,13 +65,13 @@ def misfit(column: Column, value: Any) -> str:
 
 
 def frame_batch(batch: bytes) -> bytes:
-    """Returns an Arrow batch in the form in which it is written between journal lines."""
+    """Returns an Arrow batch with the line `[N]` that precedes it in a journal."""
     return b"[%d]\n%b" % (len(batch), batch)
 
 
 def read_frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, int]]:
-    """Yields the complete entries in the first `length` bytes of a journal: (line or batch, whether it is a
-    batch, its size in the journal in bytes). Stops before an incomplete entry."""
+    """Yields the complete entries in the first `length` bytes of a journal. Each entry is (line or batch,
+    whether it is a batch, its size in the journal in bytes). Stops before an incomplete entry."""
     while length > 0 and (line := source.readline()).endswith(b"\n"):
         data, took = line, len(line)
         if packed := line[:1] == b"[" and line[1:-2].isdigit():
@@ -96,7 +96,8 @@ def refit_line(columns: Sequence[Column], line: bytes) -> bytes:
 
 
 def refit_row(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
-    """Fits a row of a journal to the columns again. No column is needed for a field without a value."""
+    """Fits a row of a journal to the columns again. Fields without a value are ignored, so they need no
+    column."""
     return fit_row(columns, {name: value for name, value in data.items() if value is not None})
 
 
@@ -112,8 +113,8 @@ def fit_row(
     and the value is kept in `_extra`. NaN and infinity become null.
 
     `strict`: text in a JSON column is also encoded as JSON. `fits`: the converters by column type, for a
-    store with types of its own. Without `fits` the limits are those of Parquet, and the shapes of the columns
-    apply. `unfit` gets a message for each value that does not fit.
+    store that has its own types. Without `fits`, the limits of Parquet and the shapes of the columns apply.
+    `unfit` gets a message for each value that does not fit.
     """
     row: dict[str, Any] = {}
     extra: dict[str, Any] = {}
@@ -160,7 +161,7 @@ def _float(value: Any) -> float | None:
 
 
 def _no_number(value: Any) -> bool:
-    """Returns whether a value is NaN or infinity. Every store writes these as null, as in JSON."""
+    """Returns whether a value is NaN or infinity. Every store writes such a value as null, as in JSON."""
     return (
         not math.isfinite(value)
         if type(value) is float
@@ -177,7 +178,7 @@ def _bool(value: Any) -> bool | None:
 
 
 def _decimal(value: Any) -> str | None:
-    """Converts a decimal to text. Arrow reads the decimal from this text without a float in between."""
+    """Converts a decimal to text. Arrow parses this text directly to a decimal, so no float is involved."""
     if not isinstance(value, int | Decimal | float | str) or isinstance(value, bool):
         return None
     try:
@@ -190,8 +191,8 @@ def _decimal(value: Any) -> str | None:
 
 
 def number_within(before: int, after: int) -> Fit:
-    """Returns the converter of decimals to text, for a store that holds `before` digits before the point and
-    `after` digits after it."""
+    """Returns a function that converts decimals to text, for a store that holds `before` digits before the
+    decimal point and `after` digits after it."""
 
     def fit(value: Any) -> str | None:
         if not isinstance(value, int | Decimal | float | str) or isinstance(value, bool):
@@ -212,7 +213,7 @@ def number_within(before: int, after: int) -> Fit:
 
 
 def binary(value: Any) -> bytes | None:
-    """Converts base64 text to bytes, for a store with a type for bytes."""
+    """Converts base64 text to bytes, for a store that has a type for bytes."""
     try:
         return parse_bytes(value)
     except (TypeError, ValueError):
@@ -220,14 +221,15 @@ def binary(value: Any) -> bytes | None:
 
 
 def time_in_milliseconds(value: Any) -> str | None:
-    """Converts a time for a store that holds only milliseconds. A time with microseconds does not fit."""
+    """Converts a time for a store whose times have only milliseconds. A time with microseconds does not
+    fit."""
     found = _time(value)
     return None if found is not None and "." in found and found[23:].rstrip("Z").strip("0") else found
 
 
 def _shaped(shape: FieldType, value: Any) -> str | None:
-    """Converts a value of a column with a shape to its form in the journal: a decimal as text, others as JSON
-    text."""
+    """Converts a value of a column that has a shape to its form in the journal. A decimal becomes text, any
+    other value JSON text."""
     try:
         found = to_python(shape, value)
     except ValueError:

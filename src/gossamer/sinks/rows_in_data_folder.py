@@ -1,9 +1,10 @@
-"""The rows that a crawl keeps in its data folder: all items and page records, whatever outputs it has.
+"""The file of rows that a crawl keeps in its data folder: all items and page records, whatever outputs the
+crawl has.
 
-The file lets `items` and `export` work for every crawl, fills an output that a later run adds, and tells a
-repair which pages are done. It is a sequence of frames, one per commit: a version byte, the length of the
-frame's body in bytes (4 bytes, big-endian), and the body, a zlib-compressed MessagePack list of rows
-(`model.packed_row`).
+Because of this file, `items` and `export` work for every crawl. It also fills an output that a later run
+adds, and shows a repair which pages are done. The file is a sequence of frames, one per commit. A frame
+consists of a version byte, the length of its body in bytes (4 bytes, big-endian), and its body. The body is a
+zlib-compressed MessagePack list of rows (`model.packed_row`).
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.crash_safe_file import ExactFile
 
 NAME, INCOMPLETE = "rows.kept", "rows.incomplete"
-"""The name of the file in a crawl's folder, and of the file that contains why rows of the crawl are missing
-there."""
+"""The name of the file in a crawl's folder, and the name of the file that states why the first file lacks
+rows of the crawl."""
 TARGET = "@kept-rows"
-"""The name under which the store commits the length of the file. It stays the same if the folder moves."""
+"""The target name under which the store records the committed length of the file. It stays the same if the
+folder moves."""
 VERSION, LEVEL = 1, 1
 MIN_GROUP_ROWS = 5_000
-"""The minimum number of rows that `read` returns at once, except at the end."""
+"""The minimum number of rows in each group that `read` yields, except for the last group."""
 
 _head = struct.Struct(">BI")
 _encode = msgspec.msgpack.Encoder().encode
@@ -40,8 +42,8 @@ _decode = msgspec.msgpack.Decoder(list[PackedRow]).decode
 
 
 class KeptRows:
-    """The FileSink of a crawl's kept rows. `overwrite`: if the crawl begins again, the rows of its earlier
-    runs are dropped. `owner`, `log`: as in `ExactFile`."""
+    """The FileSink for the rows that a crawl keeps. `overwrite`: whether the crawl begins again, so that the
+    rows of its earlier runs are dropped. `owner`, `log`: as in `ExactFile`."""
 
     def __init__(
         self,
@@ -61,8 +63,9 @@ class KeptRows:
         return TARGET
 
     def prepare(self) -> int:
-        """Creates the file, or cuts a torn last frame. Only the owner can read the file, because requests may
-        hold secrets. Returns its length in bytes. Raises SinkError if the store has forgotten the crawl."""
+        """Creates the file, or cuts off an incomplete last frame. Only the file's owner can read it, because
+        requests may contain secrets. Returns its length in bytes. Raises SinkError if the store no longer
+        knows the crawl."""
         self._file.refuse_forgotten()
         if self._overwrite:
             self.path.with_name(INCOMPLETE).unlink(missing_ok=True)
@@ -77,12 +80,12 @@ class KeptRows:
         return self._file.append(committed, _frame(rows) if rows else b"")
 
     def read(self, start: int, end: int) -> Iterator[tuple[list[Row], int]]:
-        """Yields rows in groups, each with the offset of the byte after it. See `read`."""
+        """Yields rows in groups, each with the offset of the byte after the group. See `read_kept`."""
         return read_kept(self.path, start, end)
 
 
 def why_incomplete(folder: str | os.PathLike[str]) -> str:
-    """Returns why a crawl's folder does not hold all rows of the crawl, or ''."""
+    """Returns the reason why a crawl's folder lacks rows of the crawl, or '' if it has all rows."""
     path = Path(folder)
     if (path / INCOMPLETE).exists():
         return (path / INCOMPLETE).read_text().strip()
@@ -90,7 +93,7 @@ def why_incomplete(folder: str | os.PathLike[str]) -> str:
 
 
 def unfilled_message(crawl: str, outputs: Sequence[str], folder: str | os.PathLike[str]) -> str:
-    """Returns the message about outputs that lack the rows of a crawl's earlier runs."""
+    """Returns the message that certain outputs lack the rows of a crawl's earlier runs."""
     names = ", ".join(mask(one) for one in outputs)
     return (
         f"{names}: only what is found from now on goes there; "
@@ -100,7 +103,7 @@ def unfilled_message(crawl: str, outputs: Sequence[str], folder: str | os.PathLi
 
 
 def mark_incomplete(folder: str | os.PathLike[str], why: str) -> None:
-    """Records why a crawl's folder does not hold all rows of the crawl."""
+    """Records the reason why a crawl's folder lacks rows of the crawl."""
     with open(Path(folder) / INCOMPLETE, "w", opener=open_file) as file:
         print(why, file=file)
 
@@ -117,10 +120,10 @@ def remove_kept(folder: str | os.PathLike[str], why: str) -> int:
 def read_kept(
     path: str | os.PathLike[str], start: int = 0, end: int | None = None
 ) -> Iterator[tuple[list[Row], int]]:
-    """Yields groups of rows from the whole frames between two byte offsets.
+    """Yields groups of rows from the complete frames between two byte offsets.
 
-    Each group comes with the offset after it. Raises SinkError if a newer gossamer wrote the file, or if a
-    frame is damaged.
+    Each group comes with the offset of the byte after it. Raises SinkError if a newer gossamer wrote the
+    file, or if a frame is damaged.
     """
     rows: list[Row] = []
     at = start
@@ -138,7 +141,8 @@ def read_kept(
 
 
 def whole_length(path: str | os.PathLike[str]) -> int:
-    """Returns the total length in bytes of a file's whole frames. Only the last frame can be torn."""
+    """Returns the total length in bytes of a file's complete frames. Only the last frame can be
+    incomplete."""
     with open(path, "rb") as file:
         return max((at for _, at in _frames(file, 0, None, bodies=False)), default=0)
 
@@ -149,7 +153,8 @@ def _frame(rows: Sequence[Row]) -> bytes:
 
 
 def _frames(file: BinaryIO, at: int, end: int | None, bodies: bool = True) -> Iterator[tuple[bytes, int]]:
-    """Yields each whole frame's body (b"" without `bodies`) and the offset after it."""
+    """Yields, for each complete frame, its body (b"" if `bodies` is false) and the offset of the byte after
+    the frame."""
     size = os.fstat(file.fileno()).st_size if end is None else end
     while at + _head.size <= size:
         file.seek(at)

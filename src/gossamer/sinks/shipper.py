@@ -9,7 +9,7 @@ import msgspec
 
 
 class JournalRow(NamedTuple):
-    """One row on its way to a store. `row` is its JSON."""
+    """One row that is being sent to a store. `row` is the row as JSON."""
 
     kind: str
     key: str
@@ -18,17 +18,17 @@ class JournalRow(NamedTuple):
 
 
 class Shipper(Protocol):
-    """Sends batches to a store so that each batch counts once. The methods raise SinkAway if the failure is
-    temporary, otherwise SinkError."""
+    """Sends batches to a store in such a way that each batch counts once. The methods raise SinkAway if the
+    failure is temporary, otherwise SinkError."""
 
     where: str
     knows: bool
-    """Whether the store itself keeps the position. If not, a batch is repeated with the same end and lines
-    until it is sent."""
+    """Whether the store itself keeps the journal position. If not, a batch is repeated with the same end
+    position and lines until it succeeds."""
 
     def open(self) -> int:
         """Connects. Returns the position up to which the store has all rows, or 0 if the store does not keep
-        it."""
+        the position."""
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """Makes a batch durable in the store. Returns the position up to which the store has all rows,

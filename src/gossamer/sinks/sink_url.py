@@ -1,5 +1,5 @@
-"""The URL of a store of rows in `-o`. gossamer's own parameters are taken out of the query, and secrets are
-inserted when the store is opened."""
+"""Parses the URL that `-o` names for a store of rows. gossamer's own parameters are removed from the query,
+and secrets are inserted when the store is opened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ FORMS = {
     "cassandra": ("cassandra://USER@HOST:9042/KEYSPACE", ("table", "tls", "ca_file")),
     "own": ("python://MODULE:CLASS", ()),
 }
-"""Kinds of stores: the form of the URL, and gossamer's own parameters. Other parameters go to the driver."""
+"""For each kind of store: the form of its URL, and gossamer's own parameters. Other parameters are passed to
+the driver."""
 SCHEMES = {
     "postgresql": "postgresql",
     "postgres": "postgresql",
@@ -39,11 +40,12 @@ SCHEMES = {
     "cassandra": "cassandra",
 }
 AWAY = ("s3", "gs", "hdfs", "webhdfs")
-"""Schemes of object stores, which receive whole responses."""
+"""URL schemes of object stores, which receive whole responses."""
 SINKS: Final = "gossamer.sinks"
-"""The group of the entry points of sinks. Their names are schemes of URLs."""
+"""The entry point group for sinks in installed packages. The name of an entry point is its URL scheme."""
 PYTHON, SITE = "python", "site"
-"""Schemes of the user's own sinks: a class by its module, and one of a site file."""
+"""URL schemes of sinks that the user wrote: the first names a class by its module, the second a sink of a
+site file."""
 _STRICT = ("kafka", "cassandra")
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
@@ -68,8 +70,8 @@ def kind_of(spec: str) -> str | None:
 
 
 def _kind(scheme: str) -> str | None:
-    """Returns the kind of store of a scheme: one of FORMS, or None. Searches the installed packages only for
-    a scheme that gossamer does not have."""
+    """Returns the kind of store for a URL scheme, which is a key of FORMS, or None. Searches installed
+    packages only if gossamer itself does not know the scheme."""
     if found := SCHEMES.get(scheme):
         return found
     own = scheme in (PYTHON, SITE) or (scheme not in AWAY and scheme in plugins.names(SINKS))
@@ -126,22 +128,22 @@ def parse_sink_url(spec: str) -> SinkUrl:
 
 
 def _joined(split: SplitResult) -> str:
-    """Builds a URL. `urlunsplit` drops the `//` of a URL without a host (a server on a local socket), so it
-    is restored."""
+    """Builds a URL from its parts. `urlunsplit` drops the `//` if the URL has no host (a server on a local
+    socket), so this function restores it."""
     url = urlunsplit(split)
     return url if split.netloc else url.replace(":", "://", 1)
 
 
 def bare_secret(spec: str) -> bool:
-    """Returns whether the URL contains a password itself, not a reference to one."""
+    """Returns whether the URL contains a password itself, rather than a reference to a password."""
     split = urlsplit(_REFERENCE.sub("", spec))
     secret = dict(parse_qsl(split.query)).get("secret")
     return bool(secret) or bool(re.search(r":[^@]", split.netloc.rpartition("@")[0]))
 
 
 def needs_journal(spec: str) -> bool:
-    """Returns whether rows go through a journal on their way to a store. They do if rows can only be appended
-    to the store."""
+    """Returns whether rows go through a journal before they are sent to a store. They do if the store only
+    supports appending."""
     kind = kind_of(spec)
     return kind in ("kafka", "webhook") or (
         kind == "valkey" and "hash" not in dict(parse_qsl(urlsplit(spec).query))
@@ -150,8 +152,8 @@ def needs_journal(spec: str) -> bool:
 
 def table_name(pattern: str | None, kind: str, first: str) -> str:
     """Returns the table name of a kind. Without a pattern, it is the kind itself. `{kind}` in the pattern
-    stands for the kind. If the pattern lacks `{kind}`, the first kind gets the pattern as its name, and
-    other kinds append their own names to it. The result is never one of TAKEN.
+    stands for the kind. If the pattern lacks `{kind}`, it is the table name of the first kind. For another
+    kind, the name of the kind is appended to it. The result is never one of TAKEN.
 
     >>> table_name(None, "book", "book"), table_name("shop", "page", "book"), table_name("x_{kind}", "page", "book")
     ('book', 'shop_page', 'x_page')

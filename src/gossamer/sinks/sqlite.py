@@ -1,10 +1,10 @@
-"""SQLite: one table per kind, keyed by `_key`. Rows are upserted, so writing a row twice equals writing it
-once.
+"""SQLite: one table per kind, keyed by `_key`. Rows are upserted, so writing a row twice is the same as
+writing it once.
 
-Items that did not change are not written, and former states are kept (`history`). The functions that keep the
-history run inside the transaction of a batch, and take quoted table names. The database uses WAL with
-`synchronous=FULL`: a commit returns when it is on the disk, readers never wait, and several processes may
-write.
+Items that did not change are not written, and former states are kept (module `history`). The functions that
+maintain the history run inside the transaction of a batch. Their arguments are quoted table names. The
+database uses WAL with `synchronous=FULL`: a commit is on disk when it returns, readers never wait, and
+several processes may write.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
 _STATEMENT_ROWS = (64, 16, 4, 1)
-"""The possible numbers of rows per statement. There are only a few, so that compiled statements can be
+"""The numbers of rows that one statement may insert. There are only a few, so that compiled statements can be
 cached."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _EXACT_DIGITS = 15
-"""The number of characters up to which a decimal is always held exactly by SQLite."""
+"""SQLite stores every decimal of up to this many characters exactly."""
 _RECORD = frozenset(PageRecord.__struct_fields__)
 _PLAIN = frozenset(
     name
     for name, kind in get_type_hints(PageRecord).items()
     if {*(get_args(kind) if isinstance(kind, UnionType) else [kind])} <= {str, int, type(None)}
 )
-"""Fields of a page record whose values need no conversion to cells."""
+"""The fields of a page record whose values are stored in cells without conversion."""
 
 
 def row_values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], Any]) -> list[list[Any]]:
@@ -91,8 +91,8 @@ def row_values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any]
 
 
 def untyped_cell(value: Any) -> Any:
-    """Converts a value to a cell of a column without a type. SQLite does not treat text as a number in such a
-    column, so a Decimal becomes a number if that is exact."""
+    """Converts a value to a cell of a column without a type. In such a column, SQLite does not convert text
+    to a number. So a Decimal is converted to a number here, if that is exact."""
     if isinstance(value, Decimal) and isinstance(
         found := exact_number(value) if value.is_finite() else None, float | None
     ):
@@ -101,8 +101,8 @@ def untyped_cell(value: Any) -> Any:
 
 
 def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
-    """Inserts rows, many per statement. Few statements are better because each one releases the interpreter
-    lock, and a busy event loop is slow to give the lock back."""
+    """Inserts rows, many per statement. Each statement releases the interpreter lock, and a busy event loop
+    is slow to give the lock back, so fewer statements are faster."""
     width = len(values[0]) if values else 1
     most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
     row = f"({', '.join('?' * width)})"
@@ -113,7 +113,8 @@ def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[
 
 
 def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]) -> list[str]:
-    """Moves decimals that the column cannot hold exactly from the row to `_extra`. Returns their names."""
+    """Moves decimals that their column cannot hold exactly from the row to `_extra`. Returns the names of
+    these columns."""
     lost: dict[str, Any] = {}
     for n in decimals:
         told = row[n]
@@ -125,8 +126,8 @@ def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]
 
 
 def _number_of(told: str) -> float | int | Decimal | None:
-    """Returns the number to which a NUMERIC column converts a decimal's text. Returns None if digits would be
-    lost."""
+    """Returns the number that a NUMERIC column stores for the text of a decimal. Returns None if digits would
+    be lost."""
     try:
         exact = Decimal(told)
         if exact == exact.to_integral_value() and abs(exact) < _WIDE:
@@ -137,8 +138,8 @@ def _number_of(told: str) -> float | int | Decimal | None:
 
 
 def encodable_row(names: tuple[str, ...], row: list[Any]) -> list[Any]:
-    """Returns the row with texts that can be encoded. An integer of more than 64 bits moves to `_extra`, with
-    all its digits."""
+    """Returns the row with all texts made encodable. An integer of more than 64 bits is moved to `_extra`,
+    with all its digits."""
     row = [encodable(value) if isinstance(value, str) else value for value in row]
     wide = {
         name: value
@@ -165,8 +166,8 @@ _KEYS = {COLUMNS: 2, HISTORY: 3, SIGHTINGS: 2}
 
 def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
     """Creates the additional tables that a kind needs: COLUMNS and, for items (`items` is the kind), HISTORY
-    and SIGHTINGS, with indexes. If a table of another program already has one of these names, returns that
-    name, otherwise ""."""
+    and SIGHTINGS, with indexes. If another program already uses one of these names for its own table, returns
+    that name, otherwise ""."""
     for column in ("_url", "_changed_at") if items else ():
         base.execute(f"CREATE INDEX IF NOT EXISTS {quoted(f'{column} of {items}')} ON {table} ({column})")
     for name, columns in _BESIDE.items() if items else [(COLUMNS, _BESIDE[COLUMNS])]:
@@ -190,8 +191,8 @@ def note_columns(
 
 
 def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
-    """Returns those rows of one kind that must be written, with the columns STORED. First writes the states
-    that these rows replace to the history."""
+    """First writes the states that the rows of one kind replace to the history. Then returns the rows that
+    must be written, with the columns STORED."""
     if runs := [(row.kind, encodable_text(row.key), row.run) for row in rows if row.run]:
         base.executemany(
             f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
@@ -211,7 +212,7 @@ def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> l
 
 
 def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
-    """Marks the items of pages (URL, time as RFC 3339) as deleted."""
+    """Marks the items of deleted pages as deleted. Each page is (URL, time as RFC 3339)."""
     for (table,) in base.execute(_ITEMS).fetchall():
         base.executemany(
             f"UPDATE {quoted(table)} SET _deleted_at = ? WHERE _url = ? AND _deleted_at IS NULL AND _seen_at <= ?",  # noqa: S608
@@ -220,8 +221,8 @@ def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
 
 
 def missing(base: sqlite3.Connection, site: str, run: str, at: str) -> tuple[int, int]:
-    """Returns how many stored items of a site a run did not see, and how many of the site's stored items are
-    not deleted."""
+    """Returns two numbers: the stored items of a site that a run did not see, and all stored items of the
+    site that are not deleted."""
     left = stored = 0
     for (table,) in base.execute(_ITEMS).fetchall():
         unmet, there = base.execute(
@@ -248,7 +249,7 @@ def fates(base: sqlite3.Connection, sites: Sequence[str], since: str) -> tuple[i
 
 
 def unseen(base: sqlite3.Connection, site: str, run: str, at: str) -> int:
-    """Marks those items of a site as deleted that a run did not see. Returns the number of these items."""
+    """Marks the items of a site that a run did not see as deleted. Returns the number of these items."""
     total = 0
     for (table,) in base.execute(_ITEMS).fetchall():
         total += base.execute(
@@ -266,13 +267,13 @@ def quoted(name: str) -> str:
 
 
 def encodable_text(value: str) -> str:
-    """Returns a text that can be encoded."""
+    """Returns the text, made encodable."""
     return value if value.isascii() else encodable(value)
 
 
 def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], ItemState]:
-    """Returns the states of the rows that the table already has. A row that an older version of gossamer
-    wrote has no hash, so any new content counts as a change."""
+    """Returns the states of those rows that the table already contains. A row that an older version of
+    gossamer wrote has no hash, so any new content counts as a change."""
     kind, keys = rows[0].kind, list({encodable_text(row.key): row.key for row in rows}.items())
     known = {}
     for first in range(0, len(keys), CHUNK_ROWS):
@@ -321,7 +322,7 @@ _TYPES = {
 
 
 class Sqlite:
-    """The TableSink of `.sqlite`. Columns that a table lacks are added. For untyped dicts, each new field
+    """The TableSink for `.sqlite`. Missing columns are added to a table. For untyped dicts, each new field
     adds a column.
 
     Decimals are NUMERIC (15 digits).
@@ -340,17 +341,16 @@ class Sqlite:
         self._columns = columns
         self._overwrite = overwrite
         self.refused: Counter[str] = Counter()
-        """Refused rows by kind. The reader of the counter clears it."""
+        """The number of refused rows by kind. Whoever reads the counter clears it."""
         self._refuse: Refuse = count_refused(
             refuse or RefusedRowsFile(os.path.dirname(self.path)).refuse, self.refused
         )
         self._wait = wait
-        """The maximum number of seconds to wait for the transaction of another process."""
+        """The maximum time in seconds to wait for another process's transaction."""
         self._base: sqlite3.Connection | None = None
         self._inserts: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {}
         self._types: dict[str, dict[str, str]] = {}
-        """For each kind: the types, as declared in the table, of the columns whose values must be checked one
-        by one."""
+        """For each kind: the columns whose values must be checked individually, with their declared types."""
         self._misfits: list[Misfit] = []
 
     def target(self) -> str:
@@ -408,8 +408,8 @@ class Sqlite:
             return unseen(base, site, run, at)
 
     def close(self) -> None:
-        """Closes the connection. The last connection merges the WAL into the file, even if killed processes
-        left the WAL."""
+        """Closes the connection. When the last connection closes, SQLite merges the WAL into the file, even a
+        WAL that killed processes left."""
         if self._base is None and os.path.exists(f"{self.path}-wal"):
             with self._mapped():
                 # the file is opened only when it is read
@@ -420,11 +420,12 @@ class Sqlite:
         self._inserts.clear()
 
     def _put(self, kinds: Mapping[str, list[Row]], *, singly: bool = False) -> None:
-        """Writes rows by kind. A row with values that do not fit is written, and is also recorded as refused
-        (`rejects`).
+        """Writes rows by kind. A row with values that do not fit is written without them, and is also
+        recorded as refused (`rejects`).
 
-        `singly`: writes each row in a savepoint. If a row violates a constraint that a user gave the table,
-        it is recorded as refused. This is not the default, because a savepoint costs 2 us per row.
+        `singly`: whether each row is written in its own savepoint. Then a row that violates a constraint that
+        a user added to the table is only recorded as refused. This is not the default, because a savepoint
+        costs 2 us per row.
         """
         self._misfits.clear()
         with self._transaction() as base:
@@ -464,7 +465,7 @@ class Sqlite:
             yield base
             base.execute("COMMIT")
         except BaseException:
-            # The rollback also removes tables of this transaction.
+            # The rollback also removes the tables that this transaction created.
             self._inserts.clear()
             if base.in_transaction:
                 base.execute("ROLLBACK")
@@ -474,10 +475,10 @@ class Sqlite:
         self, base: sqlite3.Connection, kind: str, loose: Sequence[str] = ()
     ) -> tuple[tuple[str, ...], tuple[str, str]]:
         """Creates the table of a kind inside the transaction, or adds the columns that it lacks. Returns the
-        column names of the table, and the SQL before and after the rows of its upsert.
+        column names of the table, and the two pieces of SQL that enclose the rows in its upsert statement.
 
-        `loose`: the fields of untyped dicts. For these, the returned names are all fields that such rows have
-        ever had.
+        `loose`: the fields of untyped dicts. For a kind of untyped dicts, the returned names are all fields
+        that its rows have ever had.
         """
         columns = _all_of(kind, self._columns.get(kind))
         table = _name(kind)
@@ -529,7 +530,7 @@ class Sqlite:
 
 
 def _all_of(kind: str, declared: Sequence[Column] | None) -> list[Column]:
-    """Returns the columns of a table: the columns of its kind, and the columns that gossamer adds. Raises
+    """Returns the columns of a table: the columns of its kind, and the additional columns of gossamer. Raises
     ConfigError."""
     more = STORED if kind not in RECORDS else ()
     own = (*(declared or OURS), *more)
@@ -544,7 +545,7 @@ def _all_of(kind: str, declared: Sequence[Column] | None) -> list[Column]:
 
 @contextlib.contextmanager
 def _savepoint(base: sqlite3.Connection) -> Iterator[None]:
-    """Opens a savepoint, and rolls it back after an IntegrityError."""
+    """Opens a savepoint for the block, and rolls it back after an IntegrityError."""
     base.execute("SAVEPOINT row")
     try:
         yield
@@ -565,8 +566,8 @@ def _put(
     types: Mapping[str, str],
     misfits: list[Misfit],
 ) -> None:
-    """Writes rows of a kind. `types`: the types of the columns whose values must be checked. Rows with values
-    that do not fit are added to `misfits`."""
+    """Writes rows of a kind. `types`: the columns whose values must be checked, with their declared types.
+    Rows with values that do not fit are added to `misfits`."""
     if kind not in RECORDS:
         rows = changed_rows(base, _name(kind), rows)
     names = into[0]
@@ -592,14 +593,15 @@ def _put(
 
 
 def _changed(names: Sequence[str], there: Sequence[str]) -> str:
-    """Returns the SET clause of an upsert. Columns in `there`, which earlier rows had, become null."""
+    """Returns the SET clause of an upsert. Columns in `there` that are not in `names` become null. Earlier
+    rows had values in them."""
     ours = {name.lower() for name in names}
     new = [f"{quoted(name)}=excluded.{quoted(name)}" for name in names if name != "_key"]
     return ", ".join(new + [f"{quoted(name)}=NULL" for name in there if name.lower() not in ours])
 
 
 def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> bool:
-    """Returns whether rows can be upserted. They can if `_key` is a unique key of the table."""
+    """Returns whether the table supports upserts, that is, whether `_key` is a unique key."""
     try:
         base.execute(f"EXPLAIN {around[0]} ({', '.join('?' * width)}) {around[1]}", [None] * width)
     except sqlite3.OperationalError as error:
@@ -610,9 +612,9 @@ def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> boo
 
 
 def _held(there: Mapping[str, str], columns: Sequence[Column]) -> str:
-    """Returns a message about the first column that would change its values because it stores text as numbers
-    (`007` would become `7`), or "" if there is none. `there`: the declared types by column name in lower
-    case."""
+    """Returns a message about the first column that would change values because it stores text as numbers
+    (`007` would become `7`). Returns "" if there is no such column. `there`: the declared types by lower-case
+    column name."""
     for column in columns:
         kept, wanted = there.get(column.name.lower(), ""), _type(column)
         if kept and column.type != "time" and _holds_text(wanted) and not _holds_text(kept):
@@ -638,8 +640,8 @@ def _type(column: Column) -> str:
 
 
 def _holds_text(kept: str) -> bool:
-    """Returns whether a column of a type keeps text that looks like a number unchanged, according to SQLite's
-    type affinity rules."""
+    """Returns whether a column of the given declared type stores text that looks like a number unchanged.
+    This follows SQLite's type affinity rules."""
     kept = kept.upper()
     return "INT" not in kept and any(word in kept for word in ("CHAR", "CLOB", "TEXT", "BLOB"))
 

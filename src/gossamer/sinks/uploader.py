@@ -1,9 +1,8 @@
-"""Uploads closed parts to an object store, in a thread beside the crawl, and removes the local files
-afterwards.
+"""Uploads closed parts to an object store in a background thread, and then removes the local files.
 
 A part that is ready for upload has a marker file `NAME.ready`. After the upload, a marker file `NAME.sent`
-replaces the files of the part. Therefore a killed process leaves no unclear state: the next process uploads
-every ready part, and repeats an interrupted upload. Only one process of a crawl uploads at a time.
+replaces the files of the part. Therefore the state is clear even after a process is killed: the next process
+uploads every ready part and repeats an interrupted upload. Only one process of a crawl uploads at a time.
 """
 
 from __future__ import annotations
@@ -22,20 +21,21 @@ from gossamer.sinks.multipart_file import READY, SENT
 from gossamer.sinks.object_store import ObjectFolder
 
 MAX_WAITING_BYTES = 512 << 20
-"""The maximum number of bytes in parts that wait for the upload. Above this limit, new rows also have to
-wait."""
+"""The maximum total size in bytes of the parts that wait for upload. Above this limit, new rows have to wait
+as well."""
 AWAY_AFTER_S = 3.0
 """The number of seconds without progress after which a store counts as unreachable. The caller then retries
 (`worker.outputs`)."""
 RETRY_INTERVAL_S = 1.0
 
 Files = Callable[[str], Sequence[tuple[str, str]]]
-"""A function that maps the name of a part to its files, as (local path, name in the store)."""
+"""A function that returns the files of a part, given the name of the part. Each file is (local path, name in
+the store)."""
 
 
 class Uploader:
-    """Uploads the ready parts of a folder. `most`: the maximum number of bytes that wait. `patience`: the
-    seconds without progress after which waiting ends with SinkAway."""
+    """Uploads the ready parts of a folder. `most`: the maximum number of bytes that may wait for upload.
+    `patience`: the number of seconds without progress after which a waiting call raises SinkAway."""
 
     def __init__(
         self,
@@ -70,8 +70,8 @@ class Uploader:
         self.wake()
 
     def wake(self) -> None:
-        """Starts the upload if parts are ready. Raises SinkError if the store has refused an upload
-        permanently."""
+        """Starts the upload thread if parts are ready. Raises SinkError if the store has permanently refused
+        an upload."""
         if self._lasting is not None:
             raise self._lasting
         if self._waiting() and (self._thread is None or not self._thread.is_alive()):
@@ -80,13 +80,12 @@ class Uploader:
         self._news.set()
 
     def room(self) -> None:
-        """Waits until at most `most` bytes wait for the upload. Raises SinkAway if the store accepts
-        nothing."""
+        """Blocks until at most `most` bytes wait for upload. Raises SinkAway if the store accepts nothing."""
         if self._weight() > self._most:
             self._until(lambda: self._weight() <= self._most)
 
     def finish(self) -> None:
-        """Waits until everything is uploaded. Raises SinkAway if the store accepts nothing. A later call or
+        """Blocks until everything is uploaded. Raises SinkAway if the store accepts nothing. A later call or
         the next run then uploads the rest."""
         self._until(lambda: not self._waiting())
 
@@ -104,7 +103,7 @@ class Uploader:
                 )
 
     def _run(self) -> None:
-        """The body of the thread: uploads until no part is ready."""
+        """The function that the thread runs: uploads parts until none is ready."""
         lock = open_file(f"{self._folder}/.lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             while names := self._waiting():

@@ -1,9 +1,9 @@
-"""The shared part of all stores with one row per key: history, rows that do not fit, reconnection.
+"""The code that all stores with one row per key share: history, rows that do not fit, and reconnection.
 
-A store is a Driver, and `Upserts` makes a TableSink of it. If a store refuses a batch, the batch is halved
-until the row that the store cannot hold is found. That row is recorded as refused (`rejects`), and the other
-rows are written. If a value does not fit its column, the row is written without it, and the value goes to
-`_extra`. Such a row is also recorded as refused, with the reason.
+Each store implements a Driver, and `Upserts` turns a Driver into a TableSink. If a store refuses a batch, the
+batch is halved repeatedly until the row that the store cannot hold is found. That row is recorded as refused
+(`rejects`), and the other rows are written. If a value does not fit its column, the row is written without
+the value, which goes to `_extra`. Such a row is also recorded as refused, with the reason.
 """
 
 from __future__ import annotations
@@ -31,37 +31,38 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class BatchRefused(Exception):
-    """The error if a store refuses a batch because of its content. Either nothing of the batch was written,
-    or it is safe to write the batch again."""
+    """Raised if a store refuses a batch because of its content. Either nothing of the batch was written, or
+    it is safe to write the batch again."""
 
 
 Written = tuple[Row, ItemState | None]
-"""A row, with its state if it is an item."""
+"""A row to write, and its state if it is an item."""
 
 
 class Driver(Protocol):
-    """The driver of one store. Its methods are called from one thread at a time. All raise SinkAway (after
-    which `drop` is called), SinkError, UsageError."""
+    """The interface to one store. Its methods are called from one thread at a time. All may raise SinkAway
+    (after which `drop` is called), SinkError and UsageError."""
 
     where: str
     misfits: list[Misfit]
-    """Rows of the batch with values that the store cannot hold. `put` adds them."""
+    """The rows of the batch that have values that the store cannot hold. `put` adds them."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
         """Connects, and creates or extends the tables of these kinds."""
 
     def begin(self) -> contextlib.AbstractContextManager[None]:
-        """Begins a batch, in a transaction if the store has them."""
+        """Begins a batch, in a transaction if the store supports transactions."""
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """Returns the states of the items that the store has among these keys."""
+        """Returns the states of the items with these keys, except for items that the store does not have."""
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
         """Writes past states to the history. A state that is already there is not changed."""
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """Writes rows with different keys, and replaces the stored rows. They are durable when the context of
-        `begin` exits. `careful`: removes NUL and unpaired surrogates from texts. Raises Unfit."""
+        """Writes rows, each with a different key, and replaces the stored rows of these keys. The rows are
+        durable when the context of `begin` exits. `careful`: whether NUL and unpaired surrogates are removed
+        from texts. Raises BatchRefused."""
 
     def drop(self) -> None:
         """Closes the connection, even a broken one."""
@@ -71,29 +72,29 @@ class HistoryDriver(Driver, Protocol):
     """The driver of a store that can find items by their page and by their site."""
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
-        """Records which run saw an item last, as (key, run)."""
+        """Records for each item the last run that saw it. `runs` contains (key, run)."""
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """Marks the items of pages (URL, time as RFC 3339) as deleted."""
+        """Marks the items of deleted pages as deleted. Each page is (URL, time as RFC 3339)."""
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """Returns how many stored items of a site a run did not see, and how many of the site's stored items
-        are not deleted."""
+        """Returns two numbers: the stored items of a site that a run did not see, and all stored items of the
+        site that are not deleted."""
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """Marks those items of a site as deleted that a run did not see. Returns the number of these items."""
+        """Marks the items of a site that a run did not see as deleted. Returns the number of these items."""
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
         """Returns how many items of these sites are new, changed and deleted since a time (RFC 3339)."""
 
 
 class Upserts:
-    """The TableSink of a store with a driver."""
+    """The TableSink of a store that a Driver accesses."""
 
     def __init__(self, driver: Driver, kinds: Iterable[str], refuse: Refuse) -> None:
         self._driver, self._kinds = driver, tuple(kinds)
         self.refused: Counter[str] = Counter()
-        """Refused rows by kind. The reader of the counter clears it."""
+        """The number of refused rows by kind. Whoever reads the counter clears it."""
         self._refuse = count_refused(refuse, self.refused)
 
     def target(self) -> str:
@@ -200,9 +201,10 @@ class HistoryUpserts(Upserts):
 class TableColumns:
     """The columns of a kind, and the conversion of rows to values for these columns.
 
-    For untyped dicts, or with `whole`, the row's own fields become one JSON column `data`. `strict`: the
-    store parses its JSON columns, so text in them is also encoded. `fits`: the converters by column type
-    (`rows.fitted`). Rows with values that do not fit are added to `misfits`.
+    For untyped dicts, or if `whole` is true, the row's own fields become one JSON column `data`. `strict`:
+    whether the store parses its JSON columns, so that text in them must be encoded as JSON too. `fits`: the
+    converters by column type (see `row_fitting.fit_row`). Rows with values that do not fit are added to
+    `misfits`.
     """
 
     def __init__(
@@ -231,8 +233,8 @@ class TableColumns:
         )
 
     def values(self, rows: Sequence[Written], careful: bool = False) -> list[list[Any]]:
-        """Returns for each row one value per column: text, numbers, bools, lists of texts, or None. JSON,
-        times and decimals are text."""
+        """Returns, for each row, one value per column. A value is a text, a number, a bool, a list of texts,
+        or None. JSON, times and decimals are texts."""
         if self._record is not None and all(type(row.data) is PageRecord for row, _ in rows):
             record = self._record
             found = [
@@ -273,13 +275,13 @@ class TableColumns:
 def state_of(
     content: str | None, first: str | None, seen: str | None, changed: str | None, deleted: str | None
 ) -> ItemState:
-    """Returns a state from the columns of a stored row. If another program wrote the row, some of these
-    columns may be missing."""
+    """Builds an item's state from the columns of its stored row. Some columns may be None if another program
+    wrote the row."""
     return ItemState(content or "", first or seen or "", seen or "", changed or seen or "", deleted)
 
 
 def storable_text(value: str) -> str:
-    """Returns a text that any store can hold: without NUL and unpaired surrogates."""
+    """Returns the text without NUL and unpaired surrogates, so that any store can hold it."""
     # JSON contains a NUL as an escape sequence.
     if "\\u0000" in value and value[:1] in "{[":
         value = _NUL.sub(r"\1\\ufffd", value)

@@ -1,8 +1,8 @@
-"""Valkey or Redis: hashes, which are upserted by key, and lists, to which rows are appended through the
-journal. The client is the frontier's library.
+"""Valkey or Redis. Hashes are upserted by key. To lists, rows are appended through the journal. The client
+library is the same as the frontier's.
 
-`?hash=books` is one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` is one hash
-per item, in the form that `HGETALL` reads. `?list=NAME` is a list, to which JSON is appended (RPUSH). `{kind}`
+`?hash=books` writes one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` writes
+one hash per item, with one hash field per item field. `?list=NAME` appends JSON to a list (RPUSH). `{kind}`
 in a name stands for the kind. In the name of a list, `{host}` stands for the page's host and `{FIELD}` for
 the value of a field, so `?list=shop:{category}` makes one list per category.
 """
@@ -50,16 +50,17 @@ for i = 4, #ARGV, 2 do redis.call('RPUSH', KEYS[tonumber(ARGV[i])], ARGV[i + 1])
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return ARGV[2]
 """
-"""A script that pushes rows to lists. KEYS: the position, then the lists. ARGV: start, end, seconds, then for
-each row the index of its list in KEYS, and the row."""
+"""A Lua script that appends rows to lists. KEYS: the key of the position, then the lists. ARGV: the start and
+end position of the batch, the time to live of the position in seconds, then for each row the index of its
+list in KEYS and the row."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 POSITION_TTL_S = 90 * 86_400
-"""The number of seconds for which the store keeps the position of a list after the last push."""
+"""How many seconds the store keeps the journal position of a list after the last append."""
 
 
 class ValkeyConnection:
-    """One connection, which is opened when it is first needed. The client's errors are converted to errors of
-    sinks."""
+    """One connection, which is opened when it is first needed. Errors of the client are converted to errors
+    of sinks."""
 
     def __init__(self, place: SinkUrl) -> None:
         scheme, _, rest = place.url.partition("://")
@@ -68,7 +69,7 @@ class ValkeyConnection:
 
     @contextlib.contextmanager
     def use(self) -> Iterator[Any]:
-        """Yields the client, and converts its errors to SinkAway, SinkError or Unfit."""
+        """Yields the client, and converts its errors to SinkAway, SinkError or BatchRefused."""
         try:
             if self._client is None:
                 self._client = redis.Redis.from_url(
@@ -117,11 +118,11 @@ def hash_sink(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bo
 
 
 class Hashes:
-    """The Driver for hashes. A batch is one MULTI, which is applied completely or not at all. The history is
-    the hash `_history`.
+    """The Driver for hashes. A batch is one MULTI transaction, which is applied completely or not at all. The
+    history is the hash `_history`.
 
-    With one hash per item, the set `_columns` contains the fields that gossamer created, as the pattern of
-    the hash's name, a space, and the field. Fields of other programs stay.
+    If each item has its own hash, the set `_columns` records the fields that gossamer created. Each entry is
+    the pattern of the hash names, a space, and the field. Fields of other programs stay.
     """
 
     def __init__(self, place: SinkUrl) -> None:
@@ -145,7 +146,7 @@ class Hashes:
             self._pipe.execute()
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         with self._client.use() as client:
             pipe = client.pipeline(transaction=False)
             for key in keys:
@@ -164,7 +165,7 @@ class Hashes:
             return found
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         with self._client.use() as client:
             for one in past:
                 key = one.name[1]
@@ -185,7 +186,7 @@ class Hashes:
                 self._pipe.hsetnx(HISTORY, _raw(field), text({**line, "_data": data}))
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upserting.Driver`."""
+        """See `upsert_sink.Driver`."""
         if not self._each:
             for row, state in rows:
                 self._pipe.hset(self._hash(kind, row.key), _raw(row.key), text(_data(row, state)))
@@ -204,7 +205,7 @@ class Hashes:
         self._pipe.sadd(COLUMNS, *{self._note(kind, field) for _, fields in new for field in fields})
 
     def _gone(self, kind: str, new: Sequence[tuple[bytes, Mapping[bytes, bytes]]]) -> list[list[bytes]]:
-        """Returns, for each hash, those fields created by gossamer that the new row lacks."""
+        """Returns, for each hash, the fields that gossamer created and that the new row lacks."""
         with self._client.use() as client:
             pipe = client.pipeline(transaction=False)
             for called, _ in new:
@@ -228,7 +229,7 @@ class Hashes:
 
 
 class ValkeyLists:
-    """The Shipper for lists. One script pushes the rows and updates the position."""
+    """The Shipper for lists. One script appends the rows and updates the position."""
 
     knows = True
 
@@ -252,8 +253,8 @@ class ValkeyLists:
             return int(client.eval(_PUSH, len(keys), *keys, start, end, POSITION_TTL_S, *rows))
 
     def _list_of(self, line: JournalRow) -> str:
-        """Returns the name of a row's list. In the name, the value of a field that the row lacks is an empty
-        text."""
+        """Returns the name of the list for a row. If the name contains a field that the row lacks, that field
+        is replaced by an empty text."""
         if "{" not in self._list:
             return self._list
         row = decode(bytes(line.row))
@@ -287,7 +288,7 @@ def _data(row: Row, state: ItemState | None) -> dict[str, Any]:
 
 def _object(raw: bytes | None) -> dict[str, Any]:
     try:
-        found = json.loads(raw or b"{}")  # accepts numbers that no float can hold
+        found = json.loads(raw or b"{}")  # also accepts numbers that a float cannot represent
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

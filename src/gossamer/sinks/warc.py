@@ -1,10 +1,11 @@
-"""Whole responses as WARC 1.1 (ISO 28500): one file `pages.warc.gz` that continues in parts, or a folder of
-parts.
+"""Writes whole responses as WARC 1.1 (ISO 28500). The output is a file `pages.warc.gz` that continues in
+further parts, or a folder of parts.
 
-Each part has its CDXJ index beside it. Each record is a gzip member of its own. A compressed body is not
-compressed again for its member. This saves time, and decompressing the member restores the compressed body.
-If the same body (same bytes, same Content-Encoding) was written before, it is not written again. Instead, a
-revisit record refers to the first record. A 304 response also becomes a revisit record.
+The CDXJ index of each part is beside it. Each record is a separate gzip member. A body that is already
+compressed is not compressed again in its member. This saves time, and decompressing the member still yields
+the compressed body. If the same body (same bytes, same Content-Encoding) was written before, it is not
+written again. Instead, a revisit record refers to the first record. A 304 response also becomes a revisit
+record.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PROFILE, UNCHANGED = (
     for what in ("identical-payload-digest", "server-not-modified")
 )
 MAX_REMEMBERED_BODIES = 50_000
-"""The number of most recent bodies that are remembered so that repeated bodies can be recognized."""
+"""The maximum number of bodies that are remembered in order to recognize repeated bodies."""
 _encode = msgspec.json.Encoder().encode
 _TRANSFER = re.compile(rb"\n(?i:transfer-encoding:)")
 _STORED = 65535
@@ -44,7 +45,7 @@ _BASE32 = [a + b for a in _LETTERS for b in _LETTERS]  # base64.b32encode is fiv
 
 
 class First(NamedTuple):
-    """The first record of a body: its byte offset in the output, its URL, and its date."""
+    """The first record that contains a body: its byte offset in the output, its URL, and its date."""
 
     at: int
     url: str
@@ -54,10 +55,10 @@ class First(NamedTuple):
 class EncodedResponse(NamedTuple):
     """A response that was encoded in advance.
 
-    `by`: the Records object that encoded it. Another output encodes the response again, because record IDs
-    are unique. `answer`: the ID of the response record. `body`: the hash and the Content-Encoding of the
-    body, which identify the body. `first`: the earlier record of the same body, if one was known at that
-    time. `data`: the response record. `asked`: the request record.
+    `by`: the RecordEncoder that encoded it. Every other output encodes the response again, because record IDs
+    must be unique. `answer`: the ID of the response record. `body`: the hash and the Content-Encoding of the
+    body, which identify the body. `first`: the earlier record of the same body, if one was known when this
+    response was encoded. `data`: the response record. `asked`: the request record.
     """
 
     by: object
@@ -89,8 +90,8 @@ class RecordEncoder:
         return gzip_member(head.encode("utf-8", "replace"), block, b"")
 
     def begin(self, at: int) -> None:
-        """Forgets bodies at byte `at` of the output and later, because these bytes were cut. The next record
-        is written at `at`."""
+        """Forgets the bodies at byte `at` of the output and later, because the output was cut there. The next
+        record is written at `at`."""
         while self._bodies and self._bodies[last := next(reversed(self._bodies))].at >= at:
             del self._bodies[last]
 
@@ -125,7 +126,7 @@ class RecordEncoder:
         return data + packed.asked, index_line(surt(raw.url), day, place)
 
     def _request(self, raw: Raw, date: str, answer: str, sent: bytes) -> bytes:
-        """Returns the record of the request, or b"" if the sent bytes are unknown."""
+        """Returns the record of the request, or b"" if the bytes that were sent are unknown."""
         if not sent:
             return b""
         said = (
@@ -137,8 +138,8 @@ class RecordEncoder:
         return gzip_member(said.encode("utf-8", "replace"), sent, b"")
 
     def _first(self, key: tuple[bytes, bytes], own: First) -> First | None:
-        """Returns the first record of a body if the body was written before. Otherwise remembers `own` as the
-        first record, and returns None."""
+        """Returns the first record of a body if that body was written before. Otherwise remembers `own` as
+        the first record, and returns None."""
         found = self._bodies.get(key)
         if found is None:
             self._bodies[key] = own
@@ -157,7 +158,7 @@ def _answer(raw: Raw, date: str, answer: str, digest: str, coding: bytes, first:
     """Returns the record of a response. `answer` is the record's ID. `first` is the earlier record of the
     same body, if any."""
     head, body, kind, fields = raw.exchange.head, raw.exchange.body, "response", ""
-    # The body is stored without its transfer coding, so a reader of the record must not look for chunks.
+    # The body is stored without its transfer coding, so a reader of the record must not expect chunks.
     if b"ransfer-" in head:
         head = _TRANSFER.sub(b"\nX-Crawler-Transfer-Encoding:", head)
     if raw.cut:
@@ -224,7 +225,7 @@ def gzip_member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> 
 
 
 def format_date(seconds: float) -> str:
-    """Formats a time as a WARC-Date. Reading the date gives the same float.
+    """Formats a time as a WARC-Date. Parsing the date yields the same float.
 
     >>> format_date(1.25)
     '1970-01-01T00:00:01.250000000Z'
@@ -239,18 +240,18 @@ def _second(whole: int) -> str:
 
 
 MAX_PART_BYTES = 1 << 30
-"""The size in bytes after which the next part begins."""
+"""The size in bytes of a part after which a new part begins."""
 MAX_INLINE_BYTES = 32 << 10
-"""The maximum size in bytes of a body whose record is encoded in the event loop. Encoding there takes 30 us,
-half as long as in a thread. For a body of the maximum size it takes a fifth of a millisecond."""
+"""Responses with bodies of up to this many bytes are encoded in the event loop. Encoding there takes 30 us,
+half as long as in a thread. A body of this size takes a fifth of a millisecond."""
 MAX_REMEMBERED_APPENDS = 1000
-"""The number of this process's last appends that are remembered. It is larger than the number of appends that
-a store forgets when it loses its last second."""
+"""How many of its most recent appends a process remembers. This is more than the number of appends that a
+store forgets when it loses its last second of writes."""
 
 
 class AppendedRange(NamedTuple):
     """An append of this process: the bytes `at` to `end` of the output, in the part that begins at `start`.
-    `tail` is the last of these bytes."""
+    `tail` contains the last of these bytes."""
 
     at: int
     end: int
@@ -259,8 +260,8 @@ class AppendedRange(NamedTuple):
 
 
 class Warc:
-    """The FileSink of whole responses. `most`: the size of a part in bytes. `ended`: called with the start
-    and the end of each closed part."""
+    """The FileSink for whole responses. `most`: the maximum size of a part in bytes. `ended`: a function that
+    is called with the start and the end of each closed part."""
 
     def __init__(
         self,
@@ -295,7 +296,7 @@ class Warc:
         return length
 
     def pack(self, rows: Sequence[Row]) -> None:
-        """See `interfaces.Packs`. Large responses are not encoded here but later, in the thread."""
+        """See `interfaces.Packs`. Large responses are encoded later, in the thread that appends."""
         for row in rows:
             raw = row.data
             if isinstance(raw, Raw) and raw.packed is None and len(raw.exchange.body) <= MAX_INLINE_BYTES:
@@ -305,7 +306,7 @@ class Warc:
         """See `interfaces.FileSink`."""
         start = self.parts.settle(committed)
         raws = [row.data for row in rows if isinstance(row.data, Raw)]
-        # also without new rows, because other processes may write before this one writes again
+        # even without new rows, because other processes may write before this one does
         self._recall(committed)
         if not raws:
             if start < committed or not committed:
@@ -322,14 +323,14 @@ class Warc:
         return end
 
     def close(self, committed: int) -> None:
-        """Closes the last part at `committed` bytes. A run that resumes the crawl appends to it."""
+        """Closes the last part at `committed` bytes. A run that resumes the crawl continues this part."""
         start = self.parts.settle(committed)
         if start < committed or not committed:
             self._end(start, committed)
 
     def _recall(self, committed: int) -> None:
-        """Forgets the bodies of those appends of this process that were cut, even if other processes have
-        written since. Appends are cut if a store has lost its last commits."""
+        """Forgets the bodies of this process's appends that were cut off, even if other processes have
+        written since. Appends are cut off if a store has lost its last commits."""
         known, cut = bool(self._wrote), committed
         while self._wrote and not self._stands(self._wrote[-1], committed):
             cut = min(cut, self._wrote.pop().at)
@@ -339,7 +340,7 @@ class Warc:
         return wrote.end <= committed and self.parts.ends_so(wrote.start, wrote.end, wrote.tail)
 
     def _made(self, raws: Sequence[Raw], start: int, committed: int) -> tuple[bytes, list[cdxj.IndexLine]]:
-        """Returns the records that are to be written after `committed` bytes, and their index lines."""
+        """Returns the records to append after `committed` bytes, and their index lines."""
         name, at = self.parts.name(start), committed
         pieces, lines = [] if start < committed else [self._records.info(name)], []
         at += sum(map(len, pieces))

@@ -1,10 +1,12 @@
-"""Webhooks: batches of rows as signed POST requests, according to Standard Webhooks (standardwebhooks.com).
+"""Webhooks: sends batches of rows as signed POST requests, according to Standard Webhooks
+(standardwebhooks.com).
 
 The body is `{"rows": [{"kind", "key", "row"}, ...]}`. `webhook-id` identifies the batch. A batch is always
 repeated with the same rows and the same ID, so a receiver that remembers IDs gets each row once.
 `webhook-signature` is `v1,` followed by the base64 of the HMAC-SHA256 of `ID.TIMESTAMP.BODY`. Any 2xx status
-means success. After 408, 425, 429, 5xx or no response, the batch is retried. After 400, 413 or 422, the rows
-are sent one by one, and rows that fail again are recorded as refused. Any other status ends the crawl.
+means success. After the status 408, 425, 429 or 5xx, or if there is no response, the batch is retried. After
+400, 413 or 422, the rows are sent one by one, and rows that fail again are recorded as refused. Any other
+status is an error that ends the crawl.
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ _HOPELESS = (
     pycurl.E_SSL_CACERT_BADFILE,
 )
 DEFAULT_BATCH_ROWS = 100
-"""The number of rows per batch without `batch=`."""
+"""The number of rows per batch if the URL has no `batch=`."""
 
 
 class Webhook:
-    """The Shipper of one receiver. Redirects are not followed. Private addresses are allowed, because the
+    """The Shipper for one receiver. Redirects are not followed. Private addresses are allowed, because the
     user chose the URL."""
 
     knows = False

@@ -31,23 +31,24 @@ class OutgoingRequest(msgspec.Struct):
     url: str
     method: str
     headers: dict[str, str]
-    """The headers of the user, the site and the request, and the cookies, with names in lower case. The
-    collector adds others, such as User-Agent."""
+    """The headers that the user, the site and the request set, and the cookies. Header names are in lower
+    case. The collector adds further headers later, such as User-Agent."""
     body: str | None
     request: Request
-    """The request of the crawl, with `carry`, `use` and its other options."""
+    """The crawl's request, with `carry`, `use` and its other options."""
 
 
 def preparer(sites: Sequence[LoadedSite]) -> Prepare | None:
-    """Returns the function that prepares requests with the functions of their sites. Returns None if no site
-    has such a function."""
+    """Returns a function that passes each request to the `@site.before` function of its site. Returns None if
+    no site has such a function."""
     if all(one.site.before_function is None for one in sites):
         return None
     return partial(_prepare, sites)
 
 
 def _prepare(sites: Sequence[LoadedSite], request: Request, headers: Mapping[str, str]) -> Prepared | Failure:
-    """Returns the request as the site's function wants it sent. An error of the function is a failure."""
+    """Calls the site's function, and returns the request and headers to send. If the function raises an
+    error, returns a Failure."""
     site = match(sites, request.url)
     call = None if site is None else site.site.before_function
     if site is None or call is None:
@@ -66,8 +67,8 @@ def _prepare(sites: Sequence[LoadedSite], request: Request, headers: Mapping[str
 
 
 def _changed(request: Request, headers: Mapping[str, str], out: OutgoingRequest) -> Prepared:
-    """Returns the request and headers as the function left them. Headers that it did not change keep the
-    spelling of their names. Raises ValueError."""
+    """Returns the request and headers with the changes that the function made. The names of unchanged headers
+    keep their spelling. Raises ValueError."""
     url = request.url
     if out.url != request.url:
         url = (urls.parse(out.url) or "").partition("#")[0]

@@ -1,5 +1,5 @@
-"""Runs a site's `@site.captcha` hook for pages that only a person can solve. The hook runs in a thread beside
-the crawl, with a time limit. If it fails, the page is kept with the error."""
+"""Runs a site's `@site.captcha` hook for pages that only a person can solve. The hook runs in a separate
+thread, with a time limit. If it fails, the page is kept with the error."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gossamer.sites.loading import match
 def solver(
     sites: Sequence[LoadedSite], keep: Callable[[Page, Request, str], None], patience: float
 ) -> Callable[[Page, Request], Awaitable[Mapping[str, str]]] | None:
-    """Returns the function that runs the hook of a page's site, or None if no site has a hook. The function
-    returns the headers for another attempt, or {} for no further attempt.
+    """Returns the function that runs the hook of a page's site, or None if no site has a hook. The returned
+    function returns the headers for another attempt, or {} if there should be no other attempt.
 
     `patience` is the time limit in seconds. `keep(page, request, reason)` is called if the hook fails or
-    takes longer.
+    exceeds the limit.
     """
     if all(one.site.solver is None for one in sites):
         return None

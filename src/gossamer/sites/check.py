@@ -1,7 +1,7 @@
 """Runs sites over saved pages and compares the items with the expected items, for `gossamer check`.
 
-The pages of `shop.py` are in `shop/pages/NAME.html`, with `NAME.json` beside each page (url, status,
-content_type). The expected items are in `shop/expected/NAME.json`, as a list.
+The saved pages of `shop.py` are `shop/pages/NAME.html`. Beside each page, `NAME.json` contains its metadata
+(url, status, content_type). The expected items of a page are a list in `shop/expected/NAME.json`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from gossamer.sites.site_logs import LoggedPage
 
 
 class CheckResult(msgspec.Struct):
-    """The result of one saved page. `detail` is the difference from the expected items, or the error. For a
-    page without expected items, it is the found items."""
+    """The result of checking one saved page. `detail` is the difference from the expected items, or the
+    error. For a page without expected items, `detail` contains the items found."""
 
     page: str
     ok: bool
     detail: str = ""
     updated: bool = False
-    """Whether the found items were written as the expected items."""
+    """Whether the found items were saved as the new expected items."""
     can_update: bool = False
-    """Whether the page was read, and its items differ from the expected ones."""
+    """Whether the page could be read but its items differ from the expected items."""
 
 
 class Meta(msgspec.Struct):
@@ -47,16 +47,17 @@ class Meta(msgspec.Struct):
     carry: Any = None
     depth: int = 0
     why: str = ""
-    """The error, if a crawl kept the page because its site could not read it."""
+    """The error, if a crawl kept this page because its site could not read it."""
 
 
 def check(path: Path | str, pages: Path | str | None = None, update: bool = False) -> list[CheckResult]:
     """Checks a site file, or a folder of site files, against the saved pages. Raises ConfigError if a site
     cannot be loaded or there are no saved pages.
 
-    `pages` is a folder of other pages, or one such page. It may contain pages that a crawl kept because it
-    could not read them. Other pages have no expected items, so the result contains the found items. `update`:
-    writes the found items as the expected items, except for pages that cannot be read.
+    `pages` names other pages to use instead: a folder, or one page. These may be pages that a crawl kept
+    because it could not read them. Such pages have no expected items, so their results contain the items
+    found. `update`: whether to save the found items as the new expected items, except for pages that cannot
+    be read.
     """
     loaded = load(path)
     if pages is not None:
@@ -84,7 +85,7 @@ def saved_folder(site: Path) -> Path:
 
 
 def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[list[dict[str, Any]], str]:
-    """Returns the items of a page as plain values with their kind, and the error, which is empty on
+    """Returns the items of a page, as plain values with their kind, and the error message, which is '' on
     success."""
     meta = meta or Meta(page.url)
     view = PageView(page, request=Request(page.url, meta.depth, use=meta.use, carry=meta.carry))
@@ -96,7 +97,7 @@ def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[li
     try:
         builder.open("check", saved_folder(site.path))
         made = builder.make(parsed, view)
-    except ConfigError as error:  # a step that cannot be opened
+    except ConfigError as error:  # a step cannot be opened
         return [], str(error)
     finally:
         builder.close()
@@ -126,7 +127,7 @@ def read_saved_page(file: Path) -> tuple[Page, Meta]:
 
 
 def _file(path: Path, sites: list[LoadedSite], update: bool) -> list[CheckResult]:
-    """Checks the saved pages of one site file. Expected items without a page are failures."""
+    """Checks the saved pages of one site file. Expected items whose page is missing count as failures."""
     own = saved_folder(path)
     pages = sorted((own / "pages").glob("*.html"))
     results = [_page(path, sites, page, own / "expected" / f"{page.stem}.json", update) for page in pages]
@@ -138,7 +139,7 @@ def _file(path: Path, sites: list[LoadedSite], update: bool) -> list[CheckResult
 
 
 def _others(path: Path, sites: list[LoadedSite], where: Path) -> list[CheckResult]:
-    """Reads pages from another folder. The result of each page contains its items, or the error."""
+    """Reads pages from another folder. The result of each page contains its items, or the error message."""
     files = [where] if where.is_file() else sorted(where.glob("*.html"))
     if not files:
         raise ConfigError(
@@ -163,7 +164,7 @@ def _page(path: Path, sites: list[LoadedSite], file: Path, expected: Path, updat
 
 
 def _save(expected: Path, found: list[dict[str, Any]]) -> None:
-    """Writes expected items. Raises ConfigError."""
+    """Saves items as the expected items. Raises ConfigError."""
     try:
         expected.parent.mkdir(parents=True, exist_ok=True)
         expected.write_text(items_text(found) + "\n")
@@ -176,7 +177,7 @@ def _items(number: int) -> str:
 
 
 def _read_page(path: Path, sites: list[LoadedSite], file: Path) -> tuple[list[dict[str, Any]], str]:
-    """Returns the items of a saved page and the error, which is empty on success."""
+    """Returns the items of a saved page, and the error message, which is '' on success."""
     try:
         page, meta = read_saved_page(file)
     except ConfigError as error:
@@ -202,7 +203,7 @@ def _compare(expected: Path, found: list[dict[str, Any]]) -> str:
 
 
 def _difference(wanted: Any, found: list[dict[str, Any]]) -> list[str]:
-    """Returns the lines of a diff. If the numbers of items are equal, each item is compared with its
+    """Returns the lines of a diff. If there are as many items as expected, each item is compared with its
     counterpart, and a heading names the fields that differ."""
     if not isinstance(wanted, list) or not all(isinstance(one, dict) for one in wanted):
         return ["@@ the expected items are not a list of objects @@", *_lines(wanted, found)]
@@ -217,7 +218,8 @@ def _difference(wanted: Any, found: list[dict[str, Any]]) -> list[str]:
 
 
 def _lines(wanted: Any, found: Any) -> list[str]:
-    """Returns the lines in which two values differ as JSON, with the line before and after each change."""
+    """Formats two values as JSON, and returns the lines that differ, each with the line before and after
+    it."""
     lines = difflib.unified_diff(
         items_text(wanted).splitlines(), items_text(found).splitlines(), lineterm="", n=1
     )
@@ -225,7 +227,7 @@ def _lines(wanted: Any, found: Any) -> list[str]:
 
 
 def items_text(value: Any) -> str:
-    """Formats items as JSON for people, as in expected/NAME.json."""
+    """Formats items as human-readable JSON, as in expected/NAME.json."""
     return msgspec.json.format(_write(value), indent=2).decode()
 
 

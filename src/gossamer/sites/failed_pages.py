@@ -14,13 +14,13 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 
 MAX_PAGES = 1000
-"""Maximum number of pages that are kept."""
+"""Maximum number of pages kept."""
 MAX_PAGE_BYTES = 4 << 20
-"""Maximum size in bytes of a page that is kept. A larger page appears only in the log."""
+"""Maximum size in bytes of a page that is kept. A larger page is only logged."""
 
 
 MAX_REPORTED_ERRORS = 5
-"""Maximum number of different errors that are reported individually."""
+"""Maximum number of distinct errors that are reported individually."""
 
 
 def failure_reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
@@ -42,7 +42,7 @@ def failure_reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, st
 
 
 class FailedPages:
-    """A folder of failed pages, at most MAX_PAGES. If a page cannot be written, it is skipped and the crawl
+    """A folder of at most MAX_PAGES failed pages. If a page cannot be written, it is skipped and the crawl
     continues."""
 
     def __init__(self, folder: Path) -> None:

@@ -13,11 +13,11 @@ from gossamer.sites.page_functions import PageResult, call_function
 
 
 class FailedVisit:
-    """A URL that failed for good, as the `@site.failed` function sees it.
+    """A URL that failed for good, and the argument of the `@site.failed` function.
 
-    - `url`: the URL. `status`: the HTTP status, None without a response.
+    - `url`: the URL. `status`: the HTTP status, or None if there was no response.
     - `reason`: the error in one word, such as `dns`, `http-5xx` or `blocked`. `detail`: the error in full.
-    - `page`: the page with selectors, None without a response, or if the page is too costly to read.
+    - `page`: the page with selectors, or None if there was no response or the page is too costly to read.
     - `options`: the request with `use`, `priority`, `id` and its other options. `carry`: its `carry`.
     """
 
@@ -37,15 +37,15 @@ class FailedVisit:
         return self._view.request(url, **needs)
 
     def count(self, name: str, n: int = 1) -> None:
-        """Adds to a counter of the crawl, as `page.count` does."""
+        """Adds `n` to a counter of the crawl, as `page.count` does."""
         self._view.count(name, n)
 
 
 def call_failed(
     site: LoadedSite, request: Request, result: Page | Failure | None, reason: str, detail: str, *, read: bool
 ) -> tuple[PageView, PageResult]:
-    """Calls the site's function for a failed URL. Returns the page, which is empty without a response, and
-    what the function yielded. `read`: whether the function may read the page."""
+    """Calls the site's function for a failed URL. Returns the page and what the function yielded. If there
+    was no response, the page is empty. `read`: whether the function may read the page."""
     page = result if isinstance(result, Page) else Page(request.url, 0, [], b"", time.time(), 0.0, 0)
     view = PageView(page if read else Page(page.url, page.status, [], b"", page.fetched_at, 0.0, 0))
     view.request_ = request

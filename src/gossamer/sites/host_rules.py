@@ -1,5 +1,5 @@
 """Collects the rules that sites set for a host: pace, headers, retries, robots.txt, block detection and
-others. These rules are matched only by host, before any URL is known."""
+others. These rules depend only on the host, so they can be looked up before any URL is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gossamer.sites.loaded_site import LoadedSite
 
 
 class HostNeeds(NamedTuple):
-    """The rules that the sites of a host set. If no site sets a field, it has its default, which means that
+    """The rules that a host's sites set. A field that no site sets has its default value, which means that
     the crawl's settings apply."""
 
     pace: Pace = Pace()
@@ -36,16 +36,16 @@ class HostNeeds(NamedTuple):
     fragments: str = ""
     """How routes in fragments are treated (`url.routes.MODES`), '' if no site sets it."""
     types: tuple[str, ...] = ()
-    """Prefixes of media types that are accepted besides texts."""
+    """Prefixes of media types that are accepted in addition to text."""
 
 
 def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
-    """Returns the rules for a host from its sites.
+    """Returns the rules for a host, taken from its sites.
 
-    If the host has none, the rules come from the site `default`. The site with the most specific host comes
-    first. If several sites share the host by paths, each field has the value of the first site that sets the
-    field. robots.txt is ignored only if all of these sites ignore it, because a site's choice must not affect
-    the pages of another site.
+    If the host has no site, the rules come from the site `default`. The site with the most specific host
+    takes precedence. If several sites share the host by having different paths, each field has the value of
+    the first site that sets it. robots.txt is ignored only if all of these sites ignore it, because a site's
+    choice must not affect the pages of another site.
     """
     near = [one.site for one in sites if not one.default and one.site.claims(host)]
     own = sorted(near, key=lambda site: -site.claims(host)) or [one.site for one in sites if one.default]
@@ -79,7 +79,7 @@ def has_accounts(sites: Sequence[Any]) -> bool:
 
 
 def has_rules(sites: Sequence[LoadedSite]) -> bool:
-    """Whether any site sets a rule, so that hosts have to be checked."""
+    """Returns whether any site sets a rule. If none does, hosts need not be looked up."""
     own = [one.site for one in sites]
     return any(
         s.pace or s.headers or s.retries is not None or not s.robots or s.blocks is not True for s in own
@@ -87,15 +87,15 @@ def has_rules(sites: Sequence[LoadedSite]) -> bool:
 
 
 def heap_of(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:
-    """Returns the ready heap in which a host waits, `LANE` or `LANE@REGION`. The lane and region are set by
-    the host's sites, or else by the crawl."""
+    """Returns the name of the ready heap in which a host waits, `LANE` or `LANE@REGION`. The host's sites
+    determine the lane and region. `lane` and `region` apply if they do not."""
     said = host_needs(sites, host)
     where = said.region or region
     return f"{said.lane or lane}@{where}" if where else said.lane or lane
 
 
 def hosts_of_site(site: LoadedSite) -> list[str]:
-    """Returns the hosts that a site names: its own hosts without wildcards (`*.`), and the hosts of its
+    """Returns the hosts that a site names: its declared hosts, except wildcards (`*.`), and the hosts of its
     seeds."""
     named = [host for host in site.site.hosts if not host.startswith("*.")]
     return list(dict.fromkeys([*named, *(urls.host(seed) for seed in site.site.seeds)]))

@@ -1,5 +1,5 @@
-"""Builds stored items from the values that a page function yields: applies the schema of the item's class and
-the site's steps, then adds the key, the content hash and the referenced files."""
+"""Builds the items that are stored from the values that a page function yields. Each value passes the schema
+of its item class and the site's steps. Then the key, the content hash and the referenced files are added."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from gossamer.sites.page_functions import PageResult
 from gossamer.url.scope import MAX_URL
 
 MAX_SHOWN_CHARS = 1000
-"""Maximum number of characters of a value that are shown for a rejected item."""
+"""Maximum number of characters of a value that are recorded for a rejected item."""
 
 
 class BuiltItem(msgspec.Struct):
@@ -47,24 +47,24 @@ class BuiltItem(msgspec.Struct):
     fields: dict[str, Any]
     key: str = ""
     content: str = ""
-    """Hash of the fields except those that the item's class ignores, 16 hex digits."""
+    """Hash of the fields (16 hex digits), without the fields that the item's class ignores."""
     dropped: str = ""
     faults: Sequence[Fault] = ()
     names: Sequence[Named] = ()
     """The files and other items that this item refers to."""
     beyond: int = 0
-    """The number of references beyond the limits of their fields. These are dropped."""
+    """The number of references that were dropped because a field had more than its limit."""
     sketch: Sketch | None = None
-    """The digest of the item's content, if the item is compared with others. If `once` is true, only the
-    first of the items with equal content is stored."""
+    """The digest of the item's content, if the item is compared with other items. If `once` is true, only the
+    first of several items with the same content is stored."""
     once: bool = False
     stop: str = ""
-    """Why a step ends the crawl. '' if none does."""
+    """The reason why a step stops the crawl, or '' if no step does."""
 
 
 class ItemBuilder:
     """Builds the items of one site in one crawl. The site's steps may keep state from one item to the next.
-    `canonical` returns the canonical form of a file's URL."""
+    `canonical` is a function that returns the canonical form of a file's URL."""
 
     def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
         self.site, self._steps, self._canonical = site, prepare_steps(site.site.steps), canonical
@@ -85,7 +85,7 @@ class ItemBuilder:
             close_steps(self._steps, self.site.name)
 
     def make(self, parsed: PageResult, view: PageView) -> list[BuiltItem]:
-        """Returns the items of a page. Errors become faults of an item."""
+        """Returns the items of a page. An error in an item becomes a fault of that item."""
         return [self._one(item, parsed.item, view) for item in parsed.items]
 
     def _one(self, item: Any, named: type | None, view: PageView) -> BuiltItem:
@@ -132,7 +132,7 @@ class ItemBuilder:
 
     def _named(self, cls: type, fields: dict[str, Any], view: PageView) -> tuple[list[Named], int]:
         """Returns the references of an item, in the fields that its class marks, and the number of references
-        beyond the limits. Replaces URLs of files in `fields` by their absolute canonical forms."""
+        beyond the limits. Replaces the URLs of files in `fields` with their absolute canonical forms."""
         found, beyond = list[Named](), 0
         for field, mark in marked_fields(cls):
             value = fields.get(field)
@@ -157,7 +157,7 @@ class ItemBuilder:
         )
 
     def _moments(self, cls: type) -> item_times.Places:
-        """Returns the places in items of a class where datetimes occur."""
+        """Returns the places where datetimes occur in items of a class."""
         found = self._timed.get(cls)
         if found is None:
             found = self._timed[cls] = item_times.time_fields(cls)
@@ -173,12 +173,12 @@ class ItemBuilder:
 
 
 def reject(made: BuiltItem, reason: str) -> None:
-    """Rejects an item as a whole."""
+    """Rejects a whole item."""
     made.faults = [Fault(None, None, reason)]
 
 
 def _unwritten(made: BuiltItem, item: Any, error: BaseException) -> BuiltItem:
-    """Returns a rejected item for values that cannot be serialized. The item contains the fields that can be
+    """Returns a rejected item for an item that cannot be serialized. It contains only the fields that can be
     serialized."""
     if items.is_ctrl_c(error):
         raise error
@@ -195,7 +195,7 @@ def _unwritten(made: BuiltItem, item: Any, error: BaseException) -> BuiltItem:
 
 
 def _named_by_texts(fields: dict[Any, Any]) -> dict[str, Any]:
-    """Returns the fields. Raises TypeError if a field's name is not a text."""
+    """Returns the fields unchanged. Raises TypeError if the name of a field is not a string."""
     if odd := [name for name in fields if not isinstance(name, str)]:
         raise TypeError(
             f"the field names of an item must be texts, and {items.display_value(odd[0])!r} is not"
@@ -204,7 +204,7 @@ def _named_by_texts(fields: dict[Any, Any]) -> dict[str, Any]:
 
 
 class ItemBuilders:
-    """The builders of a crawl, one for each site."""
+    """The item builders of a crawl, one per site."""
 
     def __init__(self, sites: Sequence[LoadedSite], canonical: Callable[[str], str]) -> None:
         self._known = {id(site): ItemBuilder(site, canonical) for site in sites}
@@ -229,13 +229,13 @@ class ItemBuilders:
 
 
 def has_comparing_step(sites: Sequence[LoadedSite]) -> bool:
-    """Whether a step of the sites marks items with the same content."""
+    """Returns whether a step of the sites marks items with the same content."""
     return any(isinstance(step, alike) for site in sites for step in site.site.steps)
 
 
 def rejected_record(made: BuiltItem) -> dict[str, Any]:
-    """Returns the record of a rejected item: `field`, `value` and `reason` of its first fault, the other
-    faults in `also`, and its fields in `item`."""
+    """Returns the record of a rejected item. It contains `field`, `value` and `reason` of the item's first
+    fault, the other faults in `also`, and the item's fields in `item`."""
     first, *others = made.faults
     found = {**_told(first), "item": made.fields}
     return {**found, "also": [_told(fault) for fault in others]} if others else found

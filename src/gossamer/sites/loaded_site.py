@@ -10,7 +10,7 @@ from gossamer.model.site import Site
 
 
 class LoadedSite:
-    """A site with its file: the path, the version (a hash of the file) and the classes of items that it
+    """A site and its file: the file's path, its version (a hash of its content) and the item classes that it
     declares."""
 
     def __init__(
@@ -19,9 +19,9 @@ class LoadedSite:
         self.site, self.path, self.version, self.items, self.default = site, path, version, items, default
         self.name = site.name
         self.classes: dict[str, type] = {}
-        """The classes of the items that the page functions yielded, by kind."""
+        """The classes of the items that the page functions have yielded so far, by kind."""
         self.script_site: Site | None = None
-        """The object of the Python program that made the site, which no other process can load."""
+        """The original Site object, if a Python program made the site. No other process can load it."""
 
     def requests(self) -> list[Request]:
         """Returns requests for the seeds."""

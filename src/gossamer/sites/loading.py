@@ -33,19 +33,19 @@ def load_all(
     without: Collection[str] | None = None,
     faults: list[str] | None = None,
 ) -> list[LoadedSite]:
-    """Loads the sites of the targets that are site files or folders of site files. Other targets are ignored.
-    Raises ConfigError and UsageError.
+    """Loads the sites of those targets that are site files or folders of site files. Other targets are
+    ignored. Raises ConfigError and UsageError.
 
-    `without` is given on a worker of a fleet that lacks some sites. It contains the names of sites to leave
-    out. Files that cannot be loaded are then skipped, and their errors are appended to `faults`. Arguments
-    that none of the remaining sites takes are ignored.
+    `without` contains the names of sites to leave out. It is given on a worker of a fleet that lacks some
+    site files. If it is given, files that cannot be loaded are skipped, their errors are appended to
+    `faults`, and arguments that none of the remaining sites takes are ignored.
     """
     sites: list[LoadedSite] = []
     for target in targets:
         if target.startswith(SITE):
             sites.append(site_of(target))
             continue
-        # os.path returns False for an empty target and for one that is too long for a file name
+        # os.path returns False for an empty target and for a target that is too long for a file name
         path = Path(target)
         if "://" not in target and (
             os.path.isdir(target) or (path.suffix == ".py" and os.path.isfile(target))
@@ -70,10 +70,11 @@ def load_all(
 
 
 _SOURCES: dict[Path, bytes] = {}
-"""The content of each file when it was last loaded."""
+"""The content that each file had when it was last loaded."""
 _LOADED: dict[tuple[Path, Path, str], list[LoadedSite]] = {}
-"""The sites of each file, by its path as given, its real path and its version. A file is loaded once per
-process: all parts of a crawl share its sites, and each load reads the file again only to notice a change."""
+"""The sites of each file. The keys are the file's path as given, its real path and its version. All parts of
+a crawl share these sites: a file is loaded once per process. A later load reads the file only to notice a
+change."""
 
 
 def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
@@ -88,8 +89,8 @@ def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
 def load_sources(
     sources: Mapping[str, bytes], names: Sequence[str], args: Mapping[str, str]
 ) -> list[LoadedSite]:
-    """Loads the named sites, in this order, from the contents of their files. This recreates the sites that
-    another process loaded."""
+    """Loads the named sites, in the order of `names`, from the contents of their files. This recreates sites
+    that another process loaded."""
     found = {one.name: one for path, source in sources.items() for one in _file(Path(path), source)}
     sites = [found[name] for name in names]
     _arguments(
@@ -122,7 +123,8 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _loadable(path: Path, faults: list[str]) -> list[LoadedSite]:
-    """Does the same as `load`, but skips files that cannot be loaded and appends their errors to `faults`."""
+    """Loads sites as `load` does, but skips files that cannot be loaded and appends their errors to
+    `faults`."""
     sites: list[LoadedSite] = []
     for file in _files(path) if path.is_dir() else [path]:
         try:
@@ -133,8 +135,7 @@ def _loadable(path: Path, faults: list[str]) -> list[LoadedSite]:
 
 
 def version(path: Path) -> str:
-    """Returns the version of a site file: 12 hex digits of a hash. Returns an empty text if the file cannot
-    be read."""
+    """Returns the version of a site file, a hash of 12 hex digits. Returns '' if the file cannot be read."""
     try:
         return hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest()
     except OSError:
@@ -142,8 +143,8 @@ def version(path: Path) -> str:
 
 
 def of_script(site: Site) -> LoadedSite:
-    """Returns a site that a Python program made, ready for one crawl. The crawl has a copy of its own, so that
-    the program may add page functions later. Raises ConfigError."""
+    """Prepares a site that a Python program made, for use in one crawl. The crawl gets its own copy, so that
+    the program can still add page functions later. Raises ConfigError."""
     file = next(
         (one.call.__code__.co_filename for one in site.functions if hasattr(one.call, "__code__")), ""
     )
@@ -164,7 +165,7 @@ def of_script(site: Site) -> LoadedSite:
 
 
 def _digest(code: CodeType | None, into: Any) -> None:
-    """Adds the instructions of a function and of the functions in it to a hash."""
+    """Adds the bytecode of a function, and of the functions nested in it, to the hash `into`."""
     if code is None:
         return
     into.update(code.co_code + repr(code.co_names).encode())
@@ -176,8 +177,8 @@ def _digest(code: CodeType | None, into: Any) -> None:
 
 
 def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
-    """Returns the site of a URL: the site with the most specific host among those that accept the host and
-    the path, else the site called `default`, else None."""
+    """Returns the site of a URL. Of the sites that accept the URL's host and path, this is the one with the
+    most specific host. If there is none, returns the site called `default`, or None."""
     host = urls.host(url)
     best, closest = None, 0
     for site in sites:
@@ -236,8 +237,8 @@ def _loaded(path: Path, source: bytes, version: str) -> list[LoadedSite]:
 
 
 def _parts(cls: type) -> set[type]:
-    """Returns the item classes that occur in the fields of an item class. A class without a key of its own is
-    then a part of those rows, not a separate kind of item."""
+    """Returns the item classes that occur in the fields of an item class. If such a class has no key of its
+    own, it is a part of the containing rows, not a separate kind of item."""
     try:
         waiting = list(typing.get_type_hints(cls).values())
     except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read names nothing
@@ -252,8 +253,9 @@ def _parts(cls: type) -> set[type]:
 
 
 class _AsRead(SourceFileLoader):
-    """A loader that runs the given content of a file. Python's bytecode cache compares files only by
-    modification second and size, so after an edit of one letter it would run the old code."""
+    """An import loader that runs the given content of a file. Python's bytecode cache compares only the
+    modification time in seconds and the size of a file, so after a change of one letter it could run the old
+    code."""
 
     def __init__(self, name: str, path: Path, source: bytes) -> None:
         super().__init__(name, str(path))
@@ -275,7 +277,7 @@ def _import(path: Path, source: bytes, version: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     folder = str(path.resolve().parent)
     sys.modules[name] = module
-    sys.path.append(folder)  # last, so that a site named like a package does not shadow it
+    sys.path.append(folder)  # last, so that a site that is named like a package does not shadow the package
     try:
         with redirect_stdout(sys.stderr):  # stdout is reserved for data
             loader.exec_module(module)
@@ -303,7 +305,7 @@ def _import(path: Path, source: bytes, version: str) -> Any:
 
 
 def _line(path: Path, error: BaseException) -> int:
-    """Returns the line in the site's own file in which an error occurred, or 1."""
+    """Returns the number of the line in the site's own file where an error occurred, or 1."""
     if (
         isinstance(error, SyntaxError)
         and error.lineno
@@ -385,7 +387,7 @@ def _arguments(sites: Sequence[LoadedSite], args: Mapping[str, str]) -> None:
             raise UsageError(f"-a {name}: no site takes it{hint}")
     for (
         site
-    ) in sites:  # a module is imported once per process, so it may still have the arguments of an earlier run
+    ) in sites:  # a module is imported once per process, so it may still have an earlier run's arguments
         site.site.freeze(args)
         if (
             site.script_site is not None

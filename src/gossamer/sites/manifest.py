@@ -1,5 +1,5 @@
-"""Writes and reads `kept.json`, a crawl's list of its site files and of the outputs for its pages and rows.
-Later commands use it to read the pages and rows again."""
+"""Writes and reads `kept.json`, which lists the site files of a crawl and its outputs of pages and rows.
+Later commands use it to find these pages and rows."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ NAME = "kept.json"
 
 
 class Manifest(msgspec.Struct):
-    """Site files and outputs of a crawl, as absolute paths and URLs. Each field comes from the last run that
-    had a value for it.
+    """The site files and outputs of a crawl, as absolute paths and URLs. Each field has its value from the
+    last run that had one.
 
-    `pages` are the outputs of whole pages, in the form of the option -o. `items` is the JSON Lines file of
-    the items, or None.
+    `pages` are the outputs of whole pages, in the syntax of the option -o. `items` is the JSON Lines file
+    that contains the items, or None.
     """
 
     sites: list[str] = []
     pages: list[str] = []
     items: str | None = None
     outputs: list[str] = []
-    """All outputs of rows, in the form of the option -o."""
+    """The outputs that contain all rows and columns, in the syntax of the option -o."""
     partial: list[str] = []
-    """The outputs that contain some of the rows or columns only."""
+    """The outputs that contain only some of the rows or columns."""
     earlier: list[str] = []
-    """The outputs of pages of earlier runs, one per run."""
+    """The outputs of whole pages that earlier runs wrote, one per run."""
 
     @property
     def archives(self) -> list[str]:
@@ -45,8 +45,9 @@ class Manifest(msgspec.Struct):
 def write_manifest(
     folder: Path, outputs: Sequence[tuple[str, bool]], sites: Sequence[Path], *, anew: bool
 ) -> None:
-    """Writes the manifest of a crawl, if it has outputs. `outputs`: each with whether it contains the rows of
-    all sites. The outputs of earlier runs stay in the manifest unless `anew` is true."""
+    """Writes the manifest of a crawl, if the crawl has outputs. `outputs` contains pairs of an output and
+    whether it contains the rows of all sites. The outputs of earlier runs stay in the manifest unless `anew`
+    is true."""
     pages, items, whole, partial = [], None, list[str](), list[str]()
     for spec, all_sites in outputs:
         chosen = column_choice(spec) is not None

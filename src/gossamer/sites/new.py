@@ -1,5 +1,6 @@
-"""Writes a first site file for a page, for `gossamer new`: hosts, seeds, a typed item with the fields found on the
-page and, for a listing, the links to detail pages. Also saves the pages and their expected items."""
+"""Writes a first site file for a page, for `gossamer new`. The file contains the hosts, the seeds, a typed
+item with the fields found on the page and, for a listing, the links to detail pages. Also saves the pages and
+their expected items."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ class {item}(Item{key}):
 
 '''
 NAMES: Final = {"product": "Product", "article": "Article", "table": "Record", "page": "Found"}
-"""The name of the item class, by kind of page."""
+"""The name of the item class for each kind of page."""
 
 
 def new(
@@ -46,7 +47,8 @@ def new(
     """Writes `name.py`, the saved pages and their expected items, and returns their paths. Raises UsageError
     for an invalid name, and ConfigError if one of the files exists already.
 
-    `detail`: one of the pages to which a listing links. `found`: the survey of the page, if it is known.
+    `detail`: one of the detail pages to which a listing links. `found`: the survey of `page`, if it was
+    already made.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
         raise UsageError(f"{name!r}: a site's name has letters, digits and '_', a letter first")
@@ -82,14 +84,14 @@ def new(
 def skeleton(
     name: str, url: str, page: Page, found: PageSurvey | None = None, detail: PageSurvey | None = None
 ) -> str:
-    """Returns the text of a site file. `found`: the survey of the page. `detail`: the survey of a page to which
-    a listing links."""
+    """Returns the text of a site file. `found`: the survey of the page. `detail`: the survey of a detail page
+    to which a listing links."""
     found = found or survey(PageView(page))
     item = item_survey(found, detail)
     table = found.kind == "table" and PageView(page).tables[found.table]
     fields = [Field(one, "str | None", "") for one in column_names(table.head)] if table else item.fields
     types = "".join(f"    {one.name}: {one.type}\n" for one in fields)
-    # Text and URL of the page appear in the file only as quoted strings, because the page's author may have
+    # The page's text and URL appear in the file only as quoted strings, because the page's author may have
     # written code in them.
     head = HEAD.format(
         name=name,
@@ -113,8 +115,8 @@ def skeleton(
 
 
 def item_survey(found: PageSurvey, detail: PageSurvey | None) -> PageSurvey:
-    """Returns the survey that describes the item: the survey of the page, or for a listing the survey of its
-    detail page."""
+    """Returns the survey that describes the item. This is the survey of the page or, for a listing, the
+    survey of a detail page."""
     if found.details is None:
         return found
     if detail is None or detail.kind in ("listing", "table"):
@@ -124,14 +126,14 @@ def item_survey(found: PageSurvey, detail: PageSurvey | None) -> PageSurvey:
 
 
 def function_of(found: PageSurvey | None) -> str:
-    """Returns the name of the page function for pages of this kind."""
+    """Returns the name of the page function for the kind of page that the survey found."""
     kind = found.kind if found is not None else "page"
     return {"product": "product", "article": "article"}.get(kind, "detail")
 
 
 def _item_function(item: PageSurvey, pattern: str, rest: str = "") -> str:
-    """Returns the function that yields one item per page. If this function reads all pages, it yields a
-    product or an article only from pages that have one."""
+    """Returns the source of a function that yields one item per page. If the function reads all pages, it
+    yields a product or an article only from pages that have one."""
     names = {one.name for one in item.fields}
     guard = ""
     if not pattern and rest:
@@ -153,7 +155,7 @@ def _item_function(item: PageSurvey, pattern: str, rest: str = "") -> str:
 
 
 def _table_function(number: int, head: list[str]) -> str:
-    """Returns the function that yields one item per row of a table."""
+    """Returns the source of a function that yields one item per row of a table."""
     names = column_names(head)
     values = "".join(f"            {name}=row[{at}],\n" for at, name in enumerate(names))
     return (
@@ -164,14 +166,14 @@ def _table_function(number: int, head: list[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Returns a text as a Python string literal, raw if the text has backslashes."""
+    """Returns a text as a Python string literal, which is raw if the text has backslashes."""
     if "\\" in text and '"' not in text and text.isascii() and text.isprintable() and not text.endswith("\\"):
         return f'r"{text}"'
     return repr(text) if '"' in text else json.dumps(text)
 
 
 def summary_line(found: PageSurvey, detail: PageSurvey | None) -> str:
-    """Returns what was found on the page, in one sentence."""
+    """Returns one sentence that describes what was found on the page."""
     item = item_survey(found, detail)
     fields = ", ".join(one.name for one in item.fields)
     if found.details is None:
@@ -186,7 +188,7 @@ def summary_line(found: PageSurvey, detail: PageSurvey | None) -> str:
 
 
 def name_of(url: str) -> str:
-    """Returns a name for the site of a URL: the first part of its host that is not `www`.
+    """Returns a name for the site of a URL: the first part of its host other than `www`.
 
     >>> name_of("https://www.my-shop.example/a"), name_of("http://127.0.0.1:8000/")
     ('my_shop', 'site')

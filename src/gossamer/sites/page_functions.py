@@ -26,25 +26,25 @@ MAX_VALUES = 100_000
 
 
 class PageResult(msgspec.Struct):
-    """The result of a page function. If the function fails, `error` is `parse`, `detail` is the message, and
-    earlier items and requests are dropped."""
+    """The result of a page function. If the function fails, `error` is `parse`, `detail` is the error
+    message, and the items and requests that it yielded before are dropped."""
 
     items: list[Any] = []
     requests: list[Request] = []
     error: str | None = None
     detail: str = ""
     function: str = ""
-    """The function's name; empty if the site has no function for the page."""
+    """The function's name, or '' if the site has no function for the page."""
     item: type | None = None
-    """The item class of the dicts that the function yields."""
+    """The item class for the dicts that the function yields."""
     stop: str = ""
-    """Why the function ends the crawl (`Stop`). '' if it does not."""
+    """The reason why the function stops the crawl (`Stop`), or '' if it does not."""
     missing: str = ""
-    """The selector of `must_have` that found nothing on the page."""
+    """The selector in `must_have` that matched nothing on the page."""
 
 
 def run(loaded: LoadedSite, view: PageView) -> PageResult:
-    """Runs the page function for a page. An error becomes the result's `error`."""
+    """Runs the page function for a page. If it raises an error, the result's `error` is set."""
     site = loaded.site
     use = view.request_.use
     try:
@@ -76,8 +76,9 @@ def call_function(
     view: PageView,
     function: Function | None = None,
 ) -> PageResult:
-    """Calls a function of a site and sorts what it yields. An error becomes the result's `error`. `view`: the
-    page to which relative URLs and requests belong."""
+    """Calls a function of a site, and sorts the values that it yields into items and requests. If it raises
+    an error, the result's `error` is set. `view`: the page against which relative URLs are resolved and from
+    which the requests come."""
     name = call.__name__ if function is None else function.name
     parsed, yielded = PageResult(function=name, item=None if function is None else function.item), None
     try:
@@ -94,15 +95,15 @@ def call_function(
 
 
 def missing_selector(loaded: LoadedSite, view: PageView) -> str:
-    """Returns the first selector of the site's `must_have` that finds nothing, or '' if all find something.
-    Raises ValueError for an invalid selector."""
+    """Returns the first selector in the site's `must_have` that matches nothing, or '' if all match
+    something. Raises ValueError for an invalid selector."""
     return next((query for query in loaded.site.must_have if not view.css(query)), "")
 
 
 def gather_follow(
     loaded: LoadedSite, follow: Callable[[PageView], Iterable[Any]], view: PageView
 ) -> tuple[list[Request], str | None]:
-    """Returns the requests that a `follow=` function yields, and the error or None if there is no error."""
+    """Returns the requests that a `follow=` function yields, and the error or None."""
     parsed = PageResult()
     try:
         with redirect_stdout(sys.stderr):
@@ -119,7 +120,7 @@ def gather_follow(
 def _sort(yielded: Iterable[Any], view: PageView, parsed: PageResult) -> None:
     if not isinstance(yielded, list | Iterator) and (
         isinstance(yielded, str) or is_item(yielded)
-    ):  # a request is a Struct, too
+    ):  # a request is also a Struct
         yielded = (yielded,)
     for number, one in enumerate(yielded):
         if number >= MAX_VALUES:
@@ -127,7 +128,7 @@ def _sort(yielded: Iterable[Any], view: PageView, parsed: PageResult) -> None:
         if isinstance(one, Request):
             parsed.requests.append(_own(one, view))
         elif one is None:
-            continue  # the function yielded a value that was not found
+            continue  # the function yielded a value that it did not find on the page
         elif isinstance(one, str):
             parsed.requests.append(view.request(one))
         elif is_item(one):
@@ -145,8 +146,8 @@ def _sort(yielded: Iterable[Any], view: PageView, parsed: PageResult) -> None:
 
 
 def _own(request: Request, view: PageView) -> Request:
-    """Returns a request that the page function created itself, with an absolute URL, its depth and its
-    referrer."""
+    """Completes a request that the page function created itself: makes its URL absolute, and sets its depth
+    and referrer."""
     if request.referrer == view.url:  # created by view.request
         return request
     needs = {name: value for name in NEEDS if (value := getattr(request, name)) is not None}
@@ -154,8 +155,8 @@ def _own(request: Request, view: PageView) -> Request:
 
 
 def _detail(path: Path, error: BaseException, function: Callable[..., Any], yielded: Any) -> str:
-    """Returns the error message with the file and line in the site's own code. If no frame of the error is in
-    that code, the line is that at which the generator stopped, or the first line of the function."""
+    """Returns the error message with the file and line in the site's own code. If no frame of the traceback
+    is in that code, the line is the one where the generator stopped, or the first line of the function."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

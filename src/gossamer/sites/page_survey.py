@@ -1,8 +1,8 @@
-"""Surveys a page for `gossamer new`: its kind (product, article, listing, table or page), the fields that it has,
-the selector of the links to its detail pages, and the link to the next page.
+"""Surveys a page for `gossamer new`: its kind (product, article, listing, table or page), the fields that it
+has, the selector for the links to its detail pages, and the link to the next page.
 
-Text of a page gets into a site file only as selectors, which consist of tags, letters and hyphens, and as
-quoted strings, because the page's author may have written code there.
+The page's author may have put code into its text. Therefore text of the page gets into a site file only as
+quoted strings, and as selectors that consist of tags, letters and hyphens.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from gossamer.parsing.page_view import PageView
 from gossamer.parsing.prices import price
 
 MIN_LINKS: Final = 3
-"""Minimum number of links to detail pages on a listing."""
+"""Minimum number of links to detail pages for a page to count as a listing."""
 MANY_LINKS: Final = 8
-"""A page with this many links to detail pages is a listing even if its heading has a price."""
+"""A page with at least this many links to detail pages is a listing even if there is a price at its
+heading."""
 MIN_ARTICLE: Final = 800
-"""Minimum number of characters in the main text of an article."""
+"""Minimum number of characters in the main text of a page to count as an article."""
 MIN_DECLARED_ARTICLE: Final = 300
-"""Minimum number of characters in the main text of a page that declares itself an article."""
+"""The same minimum for a page that declares itself an article."""
 MAX_LINKS: Final = 3000
-"""Maximum number of links of a page that are looked at."""
+"""Maximum number of links on a page that are examined."""
 _ARTICLES: Final = re.compile(r"(?:[A-Z]\w*)?Article|BlogPosting|Report|Review", re.ASCII)
 _BESIDE: Final = re.compile(
     r"nav|menu|side|foot|header|crumb|categor|\btags?\b|pag(?:er|inat)|social|share|lang|login|cart",
     re.IGNORECASE,
 )
-"""Matches the tags, classes and ids of page parts that do not list the page's content."""
+"""Matches the tags, classes and ids of page parts that are not content, such as menus and footers."""
 _NEXT: Final = re.compile(
     r"(?:next(?: page)?|older(?: posts)?|weiter|nächste(?: seite)?|suivante?|siguiente|próxim[ao]|volgende|"
     r"successiv[ao]|nästa|следующая|далее|下一页|次へ|다음)?\s*[›»→>]{0,2}",
@@ -59,8 +60,8 @@ TITLE: Final = Field("title", "str | None", "page.title")
 
 
 class DetailLinks(msgspec.Struct, frozen=True):
-    """The links of a listing to its detail pages. `pattern`: a regular expression that matches their paths,
-    '' if it would also match the listing."""
+    """The links from a listing to its detail pages. `pattern`: a regular expression that matches their paths,
+    or '' if it would also match the listing."""
 
     selector: str
     urls: list[str]
@@ -68,8 +69,8 @@ class DetailLinks(msgspec.Struct, frozen=True):
 
 
 class PageSurvey(msgspec.Struct, frozen=True):
-    """What a page holds. `kind`: product, article, listing, table or page. `next_page`: the selector of the link
-    to the next page, '' if there is none."""
+    """The result of a survey. `kind`: product, article, listing, table or page. `next_page`: the selector for
+    the link to the next page, or '' if there is none."""
 
     kind: str
     fields: list[Field]
@@ -77,12 +78,12 @@ class PageSurvey(msgspec.Struct, frozen=True):
     next_page: str = ""
     table: int = 0
     rows: int = 0
-    """With kind table: the number of the table in `page.tables`, and the number of its rows."""
+    """If `kind` is `table`: the index of the table in `page.tables`, and the number of its rows."""
 
 
 def survey(view: PageView) -> PageSurvey:
-    """Surveys a page. Takes any page and never raises. A page whose tree would take too much memory counts as
-    one without content."""
+    """Surveys a page. Accepts any page and never raises. A page whose tree would take too much memory counts
+    as a page without content."""
     try:
         view.document  # noqa: B018 - parses the page
     except ValueError:
@@ -119,8 +120,8 @@ def _kind(view: PageView, details: DetailLinks | None) -> str:
 
 
 def _declared(view: PageView) -> set[str]:
-    """Returns the types of the page's only content: the type in JSON-LD or microdata if just one node has it,
-    and `og:type`."""
+    """Returns the content types that the page declares: each type in JSON-LD or microdata that only one node
+    has, and `og:type`."""
     counts = Counter(kind for node in _nodes(view) for kind in _types(node))
     found = {kind for kind, number in counts.items() if number == 1}
     og = (view.css('meta[property="og:type"]::attr(content)').get() or "").lower()
@@ -128,7 +129,7 @@ def _declared(view: PageView) -> set[str]:
 
 
 def _nodes(view: PageView) -> Iterable[dict[str, Any]]:
-    """Yields the nodes of JSON-LD and microdata at the top of the page's structured data."""
+    """Yields the top-level nodes of the page's structured data (JSON-LD and microdata)."""
     waiting: list[Any] = [view.structured.get("json_ld"), view.structured.get("microdata")]
     while waiting:
         one = waiting.pop()
@@ -145,8 +146,8 @@ def _types(node: dict[str, Any]) -> list[str]:
 
 
 def _all_prices_linked(view: PageView, details: DetailLinks) -> bool:
-    """Returns whether the page itself has no price: each price on it lies in the same card as a link to a
-    detail page."""
+    """Returns whether every price on the page is in the same card as a link to a detail page. If so, the page
+    itself has no price."""
     cards = {_card(link.node) for link in view.css(details.selector)}
     for element in view.css("p, span, div, b, strong, td, ins, bdi").xpath("self::*[not(*)]")[:2000]:
         text = element.text
@@ -166,8 +167,8 @@ def _all_prices_linked(view: PageView, details: DetailLinks) -> bool:
 
 
 def fields_of(view: PageView, kind: str) -> list[Field]:
-    """Returns the fields that the page has. If several candidates have the same name, the first with a value
-    is used."""
+    """Returns the fields that have a value on the page. If several candidates have the same name, the first
+    candidate with a value is used."""
     found: dict[str, Field] = {}
     for field, value in _candidates(view, kind):
         if field.name not in found and value not in (None, "", [], {}):
@@ -228,7 +229,7 @@ def _meta(name: str, key: str, view: PageView) -> tuple[Field, Any]:
 
 
 def _tables(view: PageView) -> Iterable[tuple[Field, Any]]:
-    """Yields a field for the first table that lists names and values, and a field for the first table of
+    """Yields a field for each table that lists names and values, and a field for the largest table of
     records."""
     for number, table in enumerate(view.tables[:20]):
         if not table.head and len(table.rows) > 1 and all(len(row) == 2 and row[0] for row in table.rows):
@@ -241,7 +242,7 @@ def _tables(view: PageView) -> Iterable[tuple[Field, Any]]:
 
 
 def _data_table(view: PageView) -> int | None:
-    """Returns the number of the page's largest table of records, or None."""
+    """Returns the index of the table of records that has the most rows, or None if the page has none."""
     sizes = [
         (len(table.rows), -number)
         for number, table in enumerate(view.tables)
@@ -251,7 +252,7 @@ def _data_table(view: PageView) -> int | None:
 
 
 def column_names(head: Sequence[str]) -> list[str]:
-    """Returns the names of a table's columns as names of fields, each different.
+    """Converts the headings of a table's columns to field names, each of which is different.
 
     >>> column_names(["City", "Area (km²)", "", "city"])
     ['city', 'area_km', 'column_3', 'city_4']
@@ -266,8 +267,9 @@ def column_names(head: Sequence[str]) -> list[str]:
 
 
 def detail_links(view: PageView) -> DetailLinks | None:
-    """Returns the links of a listing to its detail pages, or None. They are the group of links in equal places
-    of the page that looks most like content: with headings, images, prices and long texts."""
+    """Returns the links from a listing to its detail pages, or None. Links are grouped by their place on the
+    page. The result is the group that looks most like content, with headings, images, prices and long
+    texts."""
     groups: dict[tuple[str, ...], list[Any]] = {}
     for link in view.css("a[href]")[:MAX_LINKS]:
         if _leads_on(view, link.attrib["href"]) and "nofollow" not in link.attrib.get("rel", "").split():
@@ -297,14 +299,15 @@ def _leads_on(view: PageView, href: str) -> bool:
 
 
 def _targets(view: PageView, nodes: Sequence[Any]) -> list[str]:
-    """Returns the URLs of links, each once."""
+    """Returns the distinct URLs of links."""
     base = view.document.base
     found = [base.resolve(attribute_of(node, "href")) for node in nodes]
     return list(dict.fromkeys(one for one in found if one))
 
 
 def _path(node: Any) -> list[str]:
-    """Returns the place of a link: the link and up to three elements above it, each as a CSS selector."""
+    """Returns the place of a link on the page, as CSS selectors for the link and up to three elements above
+    it."""
     found: list[str] = []
     while node is not None and len(found) < 4 and getattr(node, "tag", "") not in ("", "body", "html"):
         found.append(_element(node))
@@ -313,8 +316,8 @@ def _path(node: Any) -> list[str]:
 
 
 def _element(node: Any) -> str:
-    """Returns an element as a selector: its tag and its first class of letters and hyphens. Classes with
-    digits are left out, because programs generate them."""
+    """Returns a selector for an element. It consists of the tag and the first class that has only letters and
+    hyphens. Classes with digits are ignored, because they are often generated by programs."""
     tag = str(node.tag) if _WORD.fullmatch(str(node.tag)) or len(str(node.tag)) < 3 else "*"
     for word in attribute_of(node, "class").split():
         if _WORD.fullmatch(word):
@@ -323,8 +326,8 @@ def _element(node: Any) -> str:
 
 
 def _card(node: Any) -> Any:
-    """Returns the element of a listing that belongs to one link: the highest element above the link that does
-    not contain a link to another page."""
+    """Returns the card of a link on a listing: the highest element above the link that does not contain a
+    link to a different page."""
     best, target = node, attribute_of(node, "href")
     above = node.parent
     for _ in range(6):
@@ -337,8 +340,8 @@ def _card(node: Any) -> Any:
 
 
 def _score(view: PageView, nodes: list[Any]) -> float:
-    """Returns how much a group of links looks like links to detail pages. A score below 1 means that it does
-    not."""
+    """Returns a score for how much a group of links looks like links to detail pages. A score below 1 means
+    that it does not."""
     found = _targets(view, nodes)
     if len(found) < MIN_LINKS:
         return 0.0
@@ -376,7 +379,7 @@ def _is_beside(node: Any) -> bool:
 
 
 def _above(node: Any, matches: Callable[[Any], bool]) -> bool:
-    """Returns whether one of the elements above a node, below `body`, matches."""
+    """Returns whether `matches` is true for an element above a node and below `body`."""
     node = node.parent
     while node is not None and getattr(node, "tag", "") not in ("", "body", "html"):
         if matches(node):
@@ -386,8 +389,8 @@ def _above(node: Any, matches: Callable[[Any], bool]) -> bool:
 
 
 def _selector(view: PageView, path: tuple[str, ...], wanted: list[str]) -> str:
-    """Returns the shortest selector that finds the wanted links and at most a tenth as many other links; ''
-    if there is none."""
+    """Returns the shortest selector that matches the wanted links and at most a tenth as many other links.
+    Returns '' if there is none."""
     link, *above = path
     candidates = [link] if "." in link else []
     candidates += [f"{one} {link}" for one in above]
@@ -403,8 +406,8 @@ def _selector(view: PageView, path: tuple[str, ...], wanted: list[str]) -> str:
 
 
 def _pattern(view: PageView, targets: list[str]) -> str:
-    """Returns a regular expression that matches the paths and queries of the URLs. Returns '' if it would
-    also match the page itself or more than two of the page's other links."""
+    """Returns a regular expression that matches the path and query of each URL. Returns '' if it would also
+    match the page itself or more than two of the page's other links."""
     paths = [urlsplit(one).path.split("/") for one in targets]
     same = [
         re.escape(column[0]).replace("\\-", "-") if len(set(column)) == 1 else "[^/]+"
@@ -426,7 +429,7 @@ def _path_and_query(url: str) -> str:
 
 
 def next_page(view: PageView) -> str:
-    """Returns the selector of the link to the next page, or ''."""
+    """Returns the selector for the link to the next page, or ''."""
     for query in ('a[rel~="next"]', 'link[rel~="next"]', "li.next a", "a.next", "a.next-page", ".next > a"):
         if any(_leads_on(view, one.attrib.get("href", "")) for one in view.css(query)):
             return query

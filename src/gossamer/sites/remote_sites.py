@@ -1,5 +1,5 @@
-"""Sites whose files a worker lacks. The worker has only the sites' hosts, and leaves them to workers that
-have the files."""
+"""Sites whose files a worker lacks. The worker knows only the sites' hosts, and leaves these hosts to workers
+that have the files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from gossamer.sites.loaded_site import LoadedSite
 
 
 class SiteReach(msgspec.Struct, frozen=True):
-    """The hosts of a site and the workers that serve them, for one version of the site's file."""
+    """The hosts of a site and the lane, region and ladder that its workers need, for one version of the
+    site's file."""
 
     version: str
     hosts: tuple[str, ...] = ()
     default: bool = False
     paths: bool = False
-    """Whether the site shares its hosts with other sites by paths."""
+    """Whether the site accepts only some paths of its hosts, so that other sites may share the hosts."""
     lane: str | None = None
     region: str | None = None
     ladder: tuple[str, ...] | None = None
@@ -40,7 +41,8 @@ def reach_of(loaded: LoadedSite) -> SiteReach:
 
 
 def stand_ins(lacks: Mapping[str, SiteReach]) -> list[LoadedSite]:
-    """Returns stand-ins for missing sites. They claim the same hosts and have no page functions."""
+    """Returns stand-ins for sites whose files are missing. A stand-in has the same hosts as the site, but no
+    page functions."""
     return [
         LoadedSite(
             Site(
@@ -61,7 +63,7 @@ def stand_ins(lacks: Mapping[str, SiteReach]) -> list[LoadedSite]:
 
 
 def owner_names(sites: Sequence[LoadedSite], host: str) -> set[str]:
-    """Returns the names of the sites that set rules for a host or may read pages of it."""
+    """Returns the names of the sites that set rules for a host or may read its pages."""
     near = [one for one in sites if not one.default and one.site.claims(host)]
     if all(one.site.paths for one in near):
         near += [one for one in sites if one.default]
@@ -69,8 +71,8 @@ def owner_names(sites: Sequence[LoadedSite], host: str) -> set[str]:
 
 
 def site_group(names: Collection[str], lacks: Collection[str]) -> str:
-    """Returns the name of the group for which a host of these sites is reserved, `SITE+SITE`, if this worker
-    lacks the file of one of them. Returns '' if it lacks none.
+    """Returns the group of sites, `SITE+SITE`, for whose workers a host must be reserved, because this worker
+    lacks the file of a site in `names`. Returns '' if this worker lacks none of them.
 
     >>> site_group({"shop", "news"}, {"shop"})
     'news+shop'

@@ -1,5 +1,5 @@
-"""Targets that a Python program made itself: `Site` objects and lists of URLs. A job names them by texts
-(`site:NAME`, `list:HASH`), and only the thread or task that runs the job knows the objects.
+"""Crawl targets that a Python program created: `Site` objects and lists of URLs. A job refers to them by
+strings (`site:NAME`, `list:HASH`). Only the thread or task that runs the job can look up the objects.
 
 A crawl of such targets runs in one process, because another process cannot load them.
 """
@@ -22,7 +22,8 @@ SITE, LIST = "site:", "list:"
 
 
 class ScriptTargets(NamedTuple):
-    """The objects by the texts that name them. A list contains lines as a file of URLs does."""
+    """Maps the strings `site:NAME` and `list:HASH` to the objects. A list contains lines like a file of
+    URLs."""
 
     sites: Mapping[str, LoadedSite] = MappingProxyType({})
     lists: Mapping[str, list[bytes]] = MappingProxyType({})
@@ -34,7 +35,7 @@ _current: ContextVar[ScriptTargets] = ContextVar("script_targets", default=NOTHI
 
 @contextmanager
 def script_targets(targets: ScriptTargets) -> Iterator[None]:
-    """Makes the targets known to this thread or task."""
+    """Makes the targets available to this thread or task during the block."""
     token = _current.set(targets)
     try:
         yield
@@ -43,7 +44,8 @@ def script_targets(targets: ScriptTargets) -> Iterator[None]:
 
 
 def list_name(lines: list[bytes]) -> str:
-    """Returns the text that names a list. Equal lists have the same name, so that a crawl can be resumed.
+    """Returns the string that identifies a list. Equal lists have the same string, so that a crawl can be
+    resumed.
 
     >>> list_name([b"https://example.com/"])
     'list:b67917ba'
@@ -52,14 +54,15 @@ def list_name(lines: list[bytes]) -> str:
 
 
 def site_of(target: str) -> LoadedSite:
-    """Returns the site of a target `site:NAME`. Raises UsageError if this program did not make it."""
+    """Returns the site of a target `site:NAME`. Raises UsageError if this program did not create the site."""
     if (found := _current.get().sites.get(target)) is None:
         raise UsageError(f"{target} is a Site of a Python script: run that script again")
     return found
 
 
 def lines_of(target: str) -> list[bytes]:
-    """Returns the lines of a target `list:HASH`. Raises UsageError if this program did not make it."""
+    """Returns the lines of a target `list:HASH`. Raises UsageError if this program did not create the
+    list."""
     if (found := _current.get().lists.get(target)) is None:
         raise UsageError(f"{target} is a list of a Python script: run that script again")
     return found

@@ -1,4 +1,5 @@
-"""Makes sites from a table of selectors by host: the variable `selectors` of a file without page functions.
+"""Creates sites from a table that maps hosts to selectors. The table is the variable `selectors` in a file
+without page functions.
 
 seeds = ["https://shop.example/new"]
 selectors = {
@@ -22,14 +23,14 @@ from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
 
 FOLLOW, PAGES = "follow", "pages"
-"""Entries of a host that are not fields: the selector of the links that are followed, and the pattern of the
-pages whose fields are read."""
+"""The entries of a host that are not fields. The first is the selector for the links to follow, the second
+the pattern of the pages whose fields are read."""
 URL_ATTRIBUTES = ("::attr(href)", "::attr(src)")
 
 
 def table_sites(path: Path, table: Any, seeds: Any) -> list[Site]:
-    """Returns one site for each host of the table. Their items have one class, with the fields of all hosts. A
-    seed belongs to the site of its host. Raises ConfigError for a table that cannot be used."""
+    """Returns one site for each host in the table. All sites share one item class, which has the fields of
+    all hosts. A seed belongs to the site of its host. Raises ConfigError for an invalid table."""
     if not isinstance(table, Mapping) or not table:
         raise ConfigError(
             f"{path}: selectors is no table: write selectors = {{'shop.example': {{'name': 'h1'}}}}"
@@ -44,7 +45,7 @@ def table_sites(path: Path, table: Any, seeds: Any) -> list[Site]:
 
 
 def _item_class(table: Mapping[str, Mapping[str, Any]]) -> type[Item]:
-    """Returns the class of the items. Its key is the URL, and a field that a page lacks is None or empty."""
+    """Returns the item class. Its key is the URL. A field that a page lacks is None or empty."""
     hints: dict[str, Any] = {"url": str}
     values: dict[str, Any] = {}
     for fields in table.values():
@@ -89,7 +90,7 @@ def _check_host(where: str, host: Any, fields: Any) -> None:
 
 
 def _check(where: str, name: Any, query: Any) -> None:
-    """Raises ConfigError for an entry that is no selector."""
+    """Raises ConfigError for an entry that is not a selector."""
     if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
         raise ConfigError(f"{where}: the name of a field has letters, digits and '_'")
     one = query[0] if isinstance(query, list | tuple) and len(query) == 1 else query
@@ -104,8 +105,8 @@ def _check(where: str, name: Any, query: Any) -> None:
 
 
 def _reader(name: str, query: Any) -> Callable[[Any], Any]:
-    """Returns the function that reads a field: the price of a field named like a price, the first text, or
-    all texts if the selector is in a list."""
+    """Returns a function that reads a field from a page. It reads a price if the field is named like a price,
+    all texts if the selector is in a list, and otherwise the first text."""
     if isinstance(query, list | tuple):
         return lambda page: _texts(page, query[0])
     if _is_price(name, query):

@@ -1,4 +1,4 @@
-"""Prints what page functions and steps log, with time, level, site and URL."""
+"""Prints the log records of page functions and steps, with time, level, site and URL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from typing import Final
 
 SITE_MODULES: Final = "gossamer_site_"
-"""The beginning of the names of site files as modules."""
+"""The prefix of the module names of site files."""
 
 
 class LoggedPage:
@@ -16,7 +16,7 @@ class LoggedPage:
 
     __slots__ = ("_before", "_page")
     current: tuple[str, str] | None = None
-    """Site and URL of the page that is read now."""
+    """The site and URL of the page that is currently being read."""
 
     def __init__(self, site: str, url: str) -> None:
         self._page, self._before = (site, url), LoggedPage.current
@@ -29,8 +29,8 @@ class LoggedPage:
 
 
 class SiteLogs(logging.Handler):
-    """Writes the records of site files to stderr, from a level on. Of all other records, writes the message
-    from warnings on, as Python does without a handler."""
+    """Writes log records of site files to stderr if they have at least the given level. Of other log records,
+    writes only warnings and errors, as plain messages, as Python does if no handler is configured."""
 
     def __init__(self, level: str) -> None:
         super().__init__()
@@ -54,8 +54,8 @@ class SiteLogs(logging.Handler):
 
 
 def print_site_logs(level: str) -> None:
-    """Prints the records of site files from this level on. Does nothing if the program has its own
-    handlers."""
+    """Starts to print the log records of site files that have at least this level. Does nothing if the
+    program has its own handlers."""
     root = logging.getLogger()
     if root.handlers:
         return
@@ -65,5 +65,5 @@ def print_site_logs(level: str) -> None:
 
 
 def printed_level() -> str:
-    """Returns the level of `print_site_logs`, or '' if it was not called."""
+    """Returns the level that was passed to `print_site_logs`, or '' if it was not called."""
     return next((one.word for one in logging.getLogger().handlers if isinstance(one, SiteLogs)), "")

@@ -1,6 +1,6 @@
-"""The attempts of the crawls of a shared store: a bounded table that every worker writes and every machine
-reads. Each entry is one batch of lines, compressed. The oldest entries are dropped when a crawl's table is
-full."""
+"""The attempts of each crawl in a shared store. They are kept in a bounded table, which every worker writes
+and every machine can read. Each entry is a compressed batch of lines. The oldest entries are dropped when a
+crawl's table is full."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ return bytes
 
 
 class TableSize(NamedTuple):
-    """The size of a crawl's table: lines written so far, lines of them that were dropped, and bytes."""
+    """The size of a crawl's table: the number of lines written so far, how many of them were dropped, and the
+    current size in bytes."""
 
     lines: int
     dropped: int
@@ -37,7 +38,7 @@ class TableSize(NamedTuple):
 
 
 def pack_lines(lines: Sequence[Attempt]) -> bytes:
-    """Encodes a batch: the number of lines (4 bytes, big-endian), and the JSON lines, compressed."""
+    """Encodes a batch as the number of lines (4 bytes, big-endian), followed by the compressed JSON lines."""
     text = msgspec.json.Encoder().encode_lines(lines)
     return len(lines).to_bytes(4, "big") + zlib.compress(text, 1)
 
@@ -46,11 +47,11 @@ class AttemptsTable:
     """The table of one crawl."""
 
     def __init__(self, store: Store, crawl: str, most: int = 0) -> None:
-        """`most`: maximum bytes, for `add`."""
+        """`most`: the maximum size of the table in bytes. Only `add` needs it."""
         self._store, self._keys, self._most = store, keys.attempts(crawl), most
 
     async def add(self, entry: bytes, lines: int) -> None:
-        """Adds a batch (`pack_lines`). Waits through an outage of the store if the client does."""
+        """Adds a batch (`pack_lines`). During an outage of the store, waits if the client does."""
         call = self._store.client.eval(_ADD, 2, *self._keys, entry, str(lines), str(self._most))
         await self._store.guard(cast(Any, call))
 

@@ -1,8 +1,8 @@
-"""Removes data that is no longer needed, by age. It works in small steps with pauses, so that the store stays
-responsive.
+"""Removes data that is no longer needed, once it is old enough. The cleanup works in small steps with pauses,
+so that the store stays responsive.
 
-A crawl that can still continue keeps all its data: one that is unfinished, paused, or ended with URLs in its
-queue.
+A crawl that can still continue keeps all its data. Such a crawl is unfinished, paused, or ended with URLs in
+its queue.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from gossamer.store.store import Store
 PAUSE_FACTOR = 4
 """The pause after a step, as a multiple of the duration of the step."""
 MAX_MEASURED_KEYS, SAMPLE_INTERVAL = 10_000, 100
-"""Number of keys whose size is measured individually (MAX_MEASURED_KEYS). Beyond that, one of every
-SAMPLE_INTERVAL keys is measured, and the others are assumed to have the same size."""
+"""The size of the first MAX_MEASURED_KEYS keys is measured individually. Of further keys, one in every
+SAMPLE_INTERVAL is measured, and the others are assumed to have the same size."""
 
 
 class Removed(msgspec.Struct, frozen=True):
-    """The number and the size of the keys that were removed, or would be in a dry run."""
+    """The number and the size of the keys that were removed, or that a dry run would have removed."""
 
     count: int = 0
     bytes: int = 0
@@ -43,8 +43,8 @@ class Removed(msgspec.Struct, frozen=True):
 
 
 class Cleaner:
-    """Cleans one store in small steps. `now` is the store's time in seconds since the epoch. With `dry`, it
-    only counts."""
+    """Cleans one store in small steps. `now` is the store's time in seconds since the epoch. If `dry` is
+    true, keys are only counted, not removed."""
 
     def __init__(self, store: Store, now: float, *, dry: bool) -> None:
         self.store, self.now, self.dry = store, now, dry
@@ -58,18 +58,18 @@ class Cleaner:
             began = time.monotonic()
 
     async def step(self, call: Awaitable[Any]) -> Any:
-        """Awaits a call that costs the store time, then pauses."""
+        """Awaits a call that takes the store some time, then pauses."""
         began = time.monotonic()
         found = await call
         await pause_after_step(began)
         return found
 
     async def do(self, call: Any) -> Any:
-        """Awaits a call that costs the store almost nothing, without a pause."""
+        """Awaits a call that takes the store almost no time, without a pause."""
         return await self.store.guard(cast(Awaitable[Any], call))
 
     async def idle(self, page: list[bytes], age: float) -> list[bytes]:
-        """Returns the keys that nobody read or wrote for `age` seconds."""
+        """Returns those keys that nobody has read or written for `age` seconds."""
         pipe = self.store.client.pipeline(transaction=False)
         for key in page:
             pipe.object("IDLETIME", key)
@@ -78,7 +78,7 @@ class Cleaner:
 
     async def unlink(self, found: Iterable[bytes], before: int = 0) -> Removed:
         """Removes keys. Returns their number and approximate size in bytes. `before` is the number of keys
-        measured earlier."""
+        that were already measured."""
         page = list(found)
         if not page:
             return Removed()
@@ -91,7 +91,7 @@ class Cleaner:
         )
         if not self.dry:
             pipe = self.store.client.pipeline(transaction=False)
-            for key in page:  # one by one, because they are in many slots
+            for key in page:  # one by one, because the keys are in many cluster slots
                 pipe.unlink(key)
             await self.store.guard(pipe.execute())
         return Removed(len(page), size * len(page) // len(asked))
@@ -112,12 +112,13 @@ return 1
 """
 
 Hold = Callable[[str], AbstractContextManager[Any]]
-"""A context manager that ensures that no process of this machine runs the crawl meanwhile. Raises InUse."""
+"""A context manager that ensures that no process on this machine runs the crawl during its block. Raises
+InUse."""
 
 
 async def remove_crawls(broom: Cleaner, age: float, hold: Hold, only: str | None = None) -> Removed:
-    """Removes crawls that ended at least `age` seconds ago with nothing left to do, including everything that
-    the store holds of them."""
+    """Removes crawls that ended at least `age` seconds ago with nothing left to do, including all their data
+    in the store."""
     ripe = [record async for record in _records(broom, only) if await _ripe(broom, record, age)]
     if broom.dry:
         return Removed(len(ripe), (await _keys_of(broom, {record.name for record in ripe})).bytes)
@@ -135,8 +136,8 @@ async def remove_crawls(broom: Cleaner, age: float, hold: Hold, only: str | None
 
 
 async def drop_dead_letters(broom: Cleaner, age: float, only: str | None = None) -> Removed:
-    """Drops dead letters older than `age` seconds, of crawls that ended with nothing left to do. A crawl
-    named by `only` may have any state."""
+    """Drops dead letters that are older than `age` seconds, for crawls that ended with nothing left to do. A
+    crawl named by `only` may have any state."""
     found = Removed()
     async for record in _records(broom, only):
         if only is None and not await _done(broom, record):
@@ -152,7 +153,8 @@ async def drop_dead_letters(broom: Cleaner, age: float, only: str | None = None)
 
 
 async def requeue_leases(broom: Cleaner) -> Removed:
-    """Requeues expired claims of crawls that ended, which frees the slots of their hosts."""
+    """Requeues the expired claims of crawls that ended, so that they no longer count as open requests of
+    their hosts."""
     found = 0
     async for record in _records(broom, None):
         if record.state not in ENDED:
@@ -174,14 +176,14 @@ async def requeue_leases(broom: Cleaner) -> Removed:
 
 
 async def remove_hosts(broom: Cleaner, age: float) -> Removed:
-    """Removes the state of hosts if no crawl holds the host and the state was not used for `age` seconds.
-    Leaves keys that have a time to live."""
+    """Removes the state of a host if no crawl has URLs of the host and the state was not used for `age`
+    seconds. Keys that have a time to live are left alone."""
     found = Removed()
     async for page in broom.pages("{b:???}h:*"):
         idle = await broom.idle(page, age)
         pipe = broom.store.client.pipeline(transaction=False)
         for key in idle:
-            pipe.pttl(key)  # PTTL, because reading the hash itself would count as use
+            pipe.pttl(key)  # PTTL, because reading the hash itself would count as a use
         left = await broom.store.guard(pipe.execute()) if idle else []
         free = [key for key, ms in zip(idle, left, strict=True) if ms == -1]
         found += await broom.unlink([key for key in free if not await _wanted(broom, key)])
@@ -189,7 +191,7 @@ async def remove_hosts(broom: Cleaner, age: float) -> Removed:
 
 
 async def remove_orphan_keys(broom: Cleaner, age: float) -> Removed:
-    """Removes keys of deleted crawls that a late worker wrote, if they were not used for `age` seconds."""
+    """Removes keys that a late worker wrote for a deleted crawl, if they were not used for `age` seconds."""
     known = set(await Crawls(broom.store).names())
     found = Removed()
     async for page in broom.pages("{b:???}*:*"):
@@ -207,8 +209,8 @@ async def remove_orphan_keys(broom: Cleaner, age: float) -> Removed:
 
 
 async def remove_runs(broom: Cleaner, age: float) -> Removed:
-    """Removes records of scheduled runs that ended at least `age` seconds ago. Keeps the latest run of each
-    schedule."""
+    """Removes the records of scheduled runs that ended at least `age` seconds ago, except the latest run of
+    each schedule."""
     schedules, found = Schedules(broom.store), Removed()
     for name in await schedules.names():
         found += Removed(*await broom.step(schedules.forget(name, broom.now - age, dry=broom.dry)))
@@ -216,8 +218,8 @@ async def remove_runs(broom: Cleaner, age: float) -> Removed:
 
 
 async def remove_workers(broom: Cleaner, age: float) -> Removed:
-    """Removes workers without a heartbeat for `age` seconds, orders to unknown workers, and refusals that
-    belong to unknown workers or deleted crawls."""
+    """Removes the records of workers without a heartbeat for `age` seconds, orders to unknown workers, and
+    refusals by unknown workers or for deleted crawls."""
     client, found = broom.store.client, Removed()
     crew = await broom.do(client.hgetall(WORKERS))
     known = {name: WorkerRecord.of(name, raw) for name, raw in crew.items()}
@@ -237,7 +239,8 @@ async def remove_workers(broom: Cleaner, age: float) -> Removed:
 
 
 async def forget_proxies(broom: Cleaner, age: float) -> Removed:
-    """Forgets the health of proxies that no worker has reported on for that time, quarantines included."""
+    """Removes the health statistics of proxies on which no worker has reported for `age` seconds, including
+    quarantines."""
     statistics, changes = keys.PROXIES
     found = Removed()
     before = round((broom.now - age) * 1000)
@@ -270,13 +273,13 @@ async def _records(broom: Cleaner, only: str | None) -> AsyncIterator[Record]:
 
 
 async def _ripe(broom: Cleaner, record: Record, age: float) -> bool:
-    if record.state == REMOVING:  # an earlier cleanup died while it removed this crawl
+    if record.state == REMOVING:  # an earlier cleanup was killed while it removed this crawl
         return True
     return record.ended_at is not None and broom.now - record.ended_at >= age and await _done(broom, record)
 
 
 async def _done(broom: Cleaner, record: Record) -> bool:
-    """Returns whether nothing is left to do in a crawl, now or in another run."""
+    """Returns whether nothing is left to do in a crawl, neither now nor in a later run."""
     over = record.state in ("finished", "cancelled")
     if record.state not in ENDED or not (
         over or (record.seeded and not await unread_producers(broom.store, record.name))
@@ -292,8 +295,8 @@ async def _done(broom: Cleaner, record: Record) -> bool:
 
 
 async def _take(broom: Cleaner, record: Record) -> bool:
-    """Marks a crawl as being removed, so that nobody can start it. Returns False if somebody resumed it
-    meanwhile."""
+    """Marks a crawl as being removed, so that nobody can start it. Returns False if somebody has resumed it
+    in the meantime."""
     if record.state == REMOVING:
         return True
     key = keys.record(record.name)
@@ -323,8 +326,8 @@ async def _remove(broom: Cleaner, name: str) -> Removed:
 
 
 async def _give_back(broom: Cleaner, bucket: int, name: str) -> None:
-    """Requeues the claims of dead workers. These claims hold slots of hosts that other crawls share, so they
-    must be requeued before the crawl is removed."""
+    """Requeues the claims of dead workers. Such claims count as open requests of hosts that other crawls
+    share, so they must be requeued before the crawl is removed."""
     while (await broom.step(broom.store.run("requeue_expired", bucket, name, 1000, 1000, 1)))[0]:
         pass
 
@@ -340,8 +343,8 @@ async def _keys_of(broom: Cleaner, names: set[str]) -> Removed:
 
 
 async def _letters(broom: Cleaner, bucket: int, crawl: str, before: float) -> tuple[list[int], int]:
-    """Returns the ids of dead letters from before a time in ms, and their size in bytes. The letters are
-    stored in order of age."""
+    """Returns the ids of dead letters that are older than a time in ms, and their total size in bytes. Dead
+    letters are stored in order of age."""
     client, at = broom.store.client, f"{keys.tag(bucket)}{crawl}:"
     ids: list[int] = []
     size = 0
@@ -362,7 +365,7 @@ async def _letters(broom: Cleaner, bucket: int, crawl: str, before: float) -> tu
 
 
 async def _wanted(broom: Cleaner, key: bytes) -> bool:
-    """Returns whether a crawl holds URLs of the host."""
+    """Returns whether any crawl has URLs of the host to which a key belongs."""
     tag, host = key[: key.index(b"}") + 1].decode(), key[key.index(b"}") + 3 :].decode()
     names = await broom.do(broom.store.client.smembers(f"{tag}c"))
     return any(

@@ -1,8 +1,8 @@
-"""Credits of an unlocker service, shared by all workers, and the circuit breaker of the service. Credits are
-reserved before a call and settled after it.
+"""The credits of an unlocker service, which all workers share, and the circuit breaker of the service.
+Credits are reserved before a call, and the reservation is settled after it.
 
-Credits that nobody settles count as spent. A worker that dies during a call therefore wastes credits, but
-never exceeds a limit.
+A reservation that nobody settles counts as spent. A worker that dies during a call therefore wastes credits,
+but never exceeds a limit.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from gossamer.store.store import Store
 
 
 class CreditLimits(NamedTuple):
-    """The limits of all workers together: concurrent calls, credits per day (UTC), and credits of the crawl.
-    None means no limit."""
+    """The limits for all workers together: the number of concurrent calls, the credits per day (UTC), and the
+    credits of the whole crawl. None means no limit."""
 
     at_once: int
     day: int | None = None
@@ -25,8 +25,9 @@ class CreditLimits(NamedTuple):
 
 
 class Reserved(NamedTuple):
-    """The reply to a reservation. If `why` is '', the call may be made with this token. Else `why` is busy,
-    open, day or crawl, and `wait` is the number of seconds to wait."""
+    """The reply to a reservation. If `why` is '', the call may be made, and `token` identifies the
+    reservation. Otherwise `why` is busy, open (the breaker), day or crawl (a credit limit), and `wait` is the
+    number of seconds to wait."""
 
     token: str
     why: str
@@ -34,8 +35,8 @@ class Reserved(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Credits spent or reserved today and by the crawl, calls in progress, and seconds until the breaker
-    closes."""
+    """The credits spent or reserved today and by the crawl, the number of calls in progress, and the seconds
+    until the breaker closes."""
 
     day: int
     crawl: int
@@ -44,16 +45,16 @@ class Spent(NamedTuple):
 
 
 class Shut(NamedTuple):
-    """The state of the breaker after a call: seconds for which no calls are made (0 if it is closed), and how
-    many times in a row it opened."""
+    """The state of the breaker after a call: for how many seconds no calls are made (0 if the breaker is
+    closed), and how many times in a row it has opened."""
 
     wait: float
     openings: int
 
 
 class Credits:
-    """The credits of one crawl at one unlocker. `hold` is the number of seconds after which a call that
-    nobody settled counts as lost."""
+    """The credits of one crawl at one unlocker. `hold` is the number of seconds after which a call that was
+    not settled counts as lost."""
 
     def __init__(self, store: Store, crawl: str, unlocker: str, bounds: CreditLimits, hold: float) -> None:
         self._store, self._crawl, self._unlocker, self._bounds = store, crawl, unlocker, bounds
@@ -68,8 +69,8 @@ class Credits:
         return Reserved(token, why.decode(), int(wait) / 1000)
 
     async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> Shut:
-        """Settles a call. `cost` is the number of credits that the call cost, or None if unknown. `health` is
-        what the call showed about the unlocker."""
+        """Settles the reservation of a call. `cost` is the number of credits that the call cost, or None if
+        it is unknown. `health` states what the call showed about the health of the unlocker."""
         wait, openings = await self._do("unlocker_settle", token, -1 if cost is None else cost, health, why)
         return Shut(int(wait) / 1000, int(openings))
 

@@ -1,4 +1,5 @@
-"""The crawls of a fleet in the store: how they are submitted, changed while they run, and ended."""
+"""The records of a fleet's crawls in the store. Functions to submit a crawl, change it while it runs, and end
+it."""
 
 from __future__ import annotations
 
@@ -60,13 +61,13 @@ class Edit(NamedTuple):
     was: str
     version: str
     reach: bytes
-    """Data for workers without the file: which hosts belong to the site (`sites.remote_sites.SiteReach`,
+    """Data for workers that lack the file: which hosts belong to the site (`sites.remote_sites.SiteReach` as
     JSON).
     """
 
 
 class FleetCrawl(NamedTuple):
-    """A crawl of the fleet, as each worker reads it every second."""
+    """The state of a fleet's crawl, which each worker reads every second."""
 
     name: str
     state: str
@@ -75,10 +76,10 @@ class FleetCrawl(NamedTuple):
     sites: dict[str, str]
     ends_as: str
     began: str
-    """When the crawl began. A new value means that the crawl began again, and that everything known about it
-    before is invalid."""
+    """When the crawl began. If the value changes, the crawl has begun again, and everything that was known
+    about it is invalid."""
     revision: int
-    """How many times the crawl was submitted since it began."""
+    """How many times the crawl has been submitted since it began."""
     apart: tuple[str, ...]
     """Groups of sites, `SITE+SITE`, whose hosts wait for workers with the files of all these sites."""
     precedence: int = 0
@@ -92,11 +93,11 @@ class FleetCrawls:
         self._store, self._damaged = store, set[str]()
 
     async def submit(self, name: str, job: bytes, reaches: Mapping[str, bytes] | None = None) -> None:
-        """Submits a crawl to the fleet, which begins at once.
+        """Submits a crawl to the fleet, which begins to work on it at once.
 
-        `job` contains everything that a worker needs (`app.job`). `reaches` has, by site, the data for
-        workers without the site file (`sites.remote_sites.SiteReach`, JSON). Raises InUse if somebody ended
-        the crawl meanwhile.
+        `job` contains everything that a worker needs (`app.job`). `reaches` maps each site to the data for
+        workers that lack the site's file (`sites.remote_sites.SiteReach` as JSON). Raises InUse if somebody
+        ended the crawl in the meantime.
         """
         flat = [x for pair in (reaches or {}).items() for x in pair]
         done = await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job, *flat))
@@ -112,7 +113,7 @@ class FleetCrawls:
         return found
 
     async def tasks(self) -> list[FleetCrawl]:
-        """Returns the fleet's crawls that are under way."""
+        """Returns the crawls that the fleet is working on."""
         names = await Crawls(self._store).names()
         pipe = self._store.client.pipeline(transaction=False)
         for name in names:
@@ -162,7 +163,8 @@ class FleetCrawls:
         return tasks
 
     async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:
-        """Changes the state if it is still `was`. Returns whether it changed the state."""
+        """Changes the state of a crawl to `state` if it is still `was`. Returns whether the state was
+        changed."""
         pairs = {"state": state, "reason": reason, **fields}
         if state in ENDED:
             pairs["ended_at"] = repr(await store_time(self._store))
@@ -185,12 +187,12 @@ class FleetCrawls:
         )
 
     async def versions(self, name: str, sites: dict[str, str]) -> None:
-        """Sets the versions of the crawl's sites that the fleet runs from now on."""
+        """Sets which version of each site's file the fleet uses for the crawl from now on."""
         await self._do(self._store.client.hset(keys.record(name), "sites", json.dumps(sites)))
 
     async def edit(self, name: str, edits: Iterable[Edit]) -> dict[str, str]:
-        """Sets new versions of sites, except those that somebody else edited meanwhile. Returns all versions
-        now in force."""
+        """Sets new versions of site files, except for sites that somebody else has edited in the meantime.
+        Returns the version that now applies to each site."""
         flat = [x for one in edits for x in one]
         found: dict[str, str] = json.loads(
             await self._do(self._store.client.eval(_EDIT, 1, keys.record(name), *flat))
@@ -198,7 +200,7 @@ class FleetCrawls:
         return found
 
     async def site_reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
-        """Returns, for each site, the data for workers without its file (`sites.remote_sites.SiteReach`,
+        """Returns, for each site, the data for workers that lack its file (`sites.remote_sites.SiteReach` as
         JSON), or None."""
         found: list[bytes | None] = await self._do(
             self._store.client.hmget(keys.record(name), [f"reach:{site}" for site in sites])
@@ -206,8 +208,8 @@ class FleetCrawls:
         return found
 
     async def apart(self, name: str, group: str) -> None:
-        """Records that hosts wait for workers with the files of all sites in `group`, which has the form
-        `SITE+SITE`."""
+        """Records that hosts are waiting for workers that have the files of all sites in `group`, which has
+        the form `SITE+SITE`."""
         await self._do(self._store.client.eval(_APART, 1, keys.record(name), group))
 
     async def set_weight(self, name: str, weight: int) -> None:

@@ -1,8 +1,10 @@
-"""Groups of hosts that share one politeness budget: hosts at one IP address, or hosts of one registered
-domain. A worker takes a turn of the group before each request.
+"""Groups of hosts that share one politeness budget: the hosts at one IP address, or the hosts of one
+registered domain. Before each request, a worker must get a turn of the host's group, which is a permit for
+one request.
 
-The hosts of an address are in many buckets, so a claim cannot see all of them. The turn therefore has its own
-key. A worker takes it after the claim, when the address is known. Domains work in the same way.
+The hosts at one address are in many buckets, so a claim cannot see all of them. The turns of a group
+therefore have their own key. A worker takes a turn after the claim, when the address is known. Groups by
+domain work in the same way.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from gossamer.store.store import Store, script_part
 
 
 class HostGroups:
-    """The turns of one worker. `at_once` is the number of turns of a group that may be held at the same time.
-    `hold` is the number of seconds after which the turn of a dead worker expires."""
+    """Lets one worker take and release turns of host groups. `at_once` is the number of turns of a group that
+    may be held at the same time. `hold` is the number of seconds after which the turn of a dead worker
+    expires."""
 
     def __init__(self, store: Store, at_once: int, hold: float) -> None:
         self._store, self._at_once, self._hold = store, at_once, round(hold * 1000)
@@ -25,16 +28,17 @@ class HostGroups:
         self._count = 0
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]:
-        """Asks for a turn. Returns the token of the turn, and 0 if the turn was granted, otherwise the
-        seconds after which to try again. `delay` is the minimum number of seconds until the next turn."""
+        """Requests a turn of the group `name`. Returns the token of the turn, and 0 if it was granted,
+        otherwise the number of seconds after which to try again. `delay` is the minimum number of seconds
+        between this turn and the group's next turn."""
         self._count += 1
         token = f"{self._mine}{self._count}"
         wait = await self._do(self._enter, name, token, self._at_once, round(delay * 1000), self._hold)
         return token, int(wait) / 1000
 
     async def leave(self, name: str, token: str, since: float, delay: float) -> None:
-        """Gives a turn back. `since` is the number of seconds since the request began, negative if none was
-        made."""
+        """Gives a turn back. `since` is the number of seconds since the request began. It is negative if no
+        request was sent."""
         await self._do(
             self._leave, name, token, round(since * 1000) if since >= 0 else -1, round(delay * 1000)
         )

@@ -1,5 +1,5 @@
-"""What the fleet learned about each host: which rung (collector) succeeds in fetching its pages. It is stored
-as one text per host and cached."""
+"""Stores which rung (collector) succeeds in fetching a host's pages, as the fleet has learned from its
+visits. There is one text per host, which is cached."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
 CACHE_TTL_S = 10.0
-"""Seconds for which the cached text of a host is used before it is read again."""
+"""How many seconds the cached text of a host is used before it is read again."""
 MAX_HOSTS = 10_000
 """Maximum number of hosts in the cache."""
 
 
 class LearnedRungs:
-    """The texts of all hosts, shared by all crawls and workers of a store."""
+    """The learned texts of all hosts, which all crawls and workers of a store share."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, tuple[float, str]] = {}
 
     async def known(self, host: str) -> str:
-        """Returns the text of a host, at most CACHE_TTL_S seconds old. '' if there is none."""
+        """Returns the text of a host, or '' if there is none. It is at most CACHE_TTL_S seconds old."""
         at, text = self._known.get(host, (0.0, ""))
         if not at or time.monotonic() - at > CACHE_TTL_S:
             _, text = await self._run(host)
         return text
 
     async def learn(self, host: str, change: Callable[[str], str]) -> str:
-        """Applies `change` to the current text, stores the result and returns it. `change` may be called
-        several times."""
+        """Applies `change` to the current text of a host, stores the result and returns it. `change` may be
+        called several times."""
         was = await self.known(host)
         while (wanted := change(was)) != was:
             done, was = await self._run(host, was, wanted)
             if done:
-                break  # otherwise another worker changed the text meanwhile
+                break  # otherwise another worker has changed the text in the meantime
         return wanted
 
     async def _run(self, host: str, *words: str) -> tuple[bool, str]:

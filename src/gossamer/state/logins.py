@@ -12,17 +12,18 @@ from gossamer.store import keys
 from gossamer.store.store import Store, script_part
 
 LOGIN_TIMEOUT_MS = 30_000
-"""Milliseconds after which another worker may log in, unless the current one renews."""
+"""Milliseconds after which another worker may log in, unless the worker that is logging in renews its
+right."""
 TTL_MS = 90 * 86_400_000
-"""Milliseconds for which the data of a site is kept after its last change."""
+"""How many milliseconds the data of a site is kept after its last change."""
 FIRST_WAIT_MS, MAX_WAIT_MS = 10_000, 600_000
-"""Milliseconds that an account waits after a failed log-in (FIRST_WAIT_MS). The wait doubles after each
-consecutive failure, up to MAX_WAIT_MS."""
+"""An account waits FIRST_WAIT_MS milliseconds after a failed log-in. The wait doubles with each consecutive
+failure, up to MAX_WAIT_MS."""
 REFUSED_TTL_MS = 3_600_000
-"""Milliseconds for which rejected credentials are not tried again."""
+"""How many milliseconds rejected credentials are not tried again."""
 MAX_USELESS_LOGINS, USELESS_WAIT_MS = 3, 600_000
-"""Number of consecutive log-ins without effect that are allowed (MAX_USELESS_LOGINS), and milliseconds after
-the last one until another is tried (USELESS_WAIT_MS)."""
+"""After MAX_USELESS_LOGINS consecutive log-ins that had no effect, the next log-in is tried only after
+USELESS_WAIT_MS milliseconds."""
 
 
 class KnownAccount(NamedTuple):
@@ -36,8 +37,8 @@ class KnownAccount(NamedTuple):
 
 
 class LoginTurn(NamedTuple):
-    """The next step for a worker. `what` is go (use the account), enter (log in), wait (for `ms`) or refused
-    (because of `why`, for `ms`)."""
+    """The next step for a worker. `what` is `go` (use the account), `enter` (log in), `wait` (for `ms`) or
+    `refused` (for `ms`, because the site rejected the credentials with the reason `why`)."""
 
     what: str
     name: str = ""
@@ -49,8 +50,9 @@ class LoginTurn(NamedTuple):
 
 
 class Session(NamedTuple):
-    """The state of an account, for display. `since` and `used` are seconds ago, None if never. `wait` is in
-    seconds from now, 0 if it does not wait."""
+    """The state of an account, for display. `since` and `used` are the seconds since the log-in and since the
+    last use, None if there was none. `wait` is the number of seconds for which the account still waits, 0 if
+    it does not wait."""
 
     site: str
     account: str
@@ -74,12 +76,13 @@ class Logins:
         }
 
     async def met(self, site: str, hosts: Sequence[str]) -> None:
-        """Records a site with accounts, so that `sessions list` and `host show` find it."""
+        """Records that a site has accounts, so that `sessions list` and `host show` can find the site."""
         await self._guarded(self._store.client.hset(keys.LOGINS, site, json.dumps(list(hosts))))
 
     async def turn(self, site: str, me: str, every: float, accounts: Sequence[KnownAccount]) -> LoginTurn:
-        """Returns the next step: use an account, or log in to one. `me` is a token that identifies the caller
-        if it has to log in. `every` is the minimum number of seconds between two uses of an account."""
+        """Returns the next step for the caller: use an account, log in, or wait. `me` is a token that
+        identifies the caller if it has to log in. `every` is the minimum number of seconds between two uses
+        of an account."""
         flat = [part for one in accounts for part in one]
         what, *found = await self._run(
             "login_account", site, me, LOGIN_TIMEOUT_MS, round(every * 1000), TTL_MS, *flat
@@ -94,17 +97,18 @@ class Logins:
         return LoginTurn("refused", found[0].decode(), why=found[1].decode(), ms=int(found[2]))
 
     async def renew(self, site: str, name: str, me: str) -> bool:
-        """Extends the caller's right to log in. Returns False if another worker has that right now."""
+        """Extends the caller's right to log in. Returns False if another worker now has that right."""
         return bool(await self._run("login_result", site, name, me, "renew", LOGIN_TIMEOUT_MS))
 
     async def entered(self, site: str, name: str, me: str, state: bytes, told: str) -> int:
         """Stores the cookies of a successful log-in. Returns the version of the log-in, or 0 if another
-        worker has the right to log in now."""
+        worker now has the right to log in."""
         return int(await self._run("login_result", site, name, me, "in", state, told, TTL_MS))
 
     async def failed(self, site: str, name: str, me: str, *, waits: bool = True) -> None:
-        """Records that a log-in failed for a reason other than its credentials. The account must then wait.
-        If `waits` is false because nothing was sent, another log-in may follow at once."""
+        """Records that a log-in failed for a reason other than the credentials. The account must then wait.
+        If `waits` is false, another log-in may follow at once. This is for failures before anything was
+        sent."""
         await self._run("login_result", site, name, me, "again", FIRST_WAIT_MS if waits else 0, MAX_WAIT_MS)
 
     async def refused(self, site: str, name: str, me: str, told: str, why: str) -> None:
@@ -113,7 +117,7 @@ class Logins:
 
     async def keep(self, site: str, one: KnownAccount, state: bytes) -> tuple[bool, int, int, bytes]:
         """Stores cookies, unless another worker changed the stored ones. Returns whether they were stored,
-        the version, the revision, and the cookies that are stored instead."""
+        the current version and revision, and, if not, the cookies that the other worker stored."""
         done, *found = await self._run(
             "login_cookies", site, one.name, one.version, one.revision, state, TTL_MS
         )
@@ -124,29 +128,32 @@ class Logins:
         )
 
     async def lost(self, site: str, name: str, version: int, *, sure: bool = False) -> bool:
-        """Records that an account is no longer logged in. Returns False if another log-in would not help."""
+        """Records that an account is no longer logged in. Returns False if another log-in would probably not
+        help."""
         return bool(
             await self._run("login_lost", site, name, version, MAX_USELESS_LOGINS, USELESS_WAIT_MS, int(sure))
         )
 
     async def helped(self, site: str, name: str) -> None:
-        """Records that a repeated log-in helped."""
+        """Records that a repeated log-in was successful, which resets the count of log-ins without effect."""
         await self._guarded(self._store.client.hdel(keys.login(site), f"x:{name}"))
 
     async def alone(self, host: str) -> bool:
-        """Limits a host to one request at a time, over all crawls. Returns False if it already had that
+        """Limits a host to one request at a time, over all crawls. Returns False if the host already had that
         limit."""
         return await OperatorCommands(self._store).at_once(host, 1)
 
     async def state(self, site: str, name: str) -> tuple[int, int, bytes]:
-        """Returns the stored data of an account: version, revision, state (b'' if there is none)."""
+        """Returns the stored data of an account: the version, the revision, and the cookies (b'' if there are
+        none)."""
         found = await self._guarded(
             self._store.client.hmget(keys.login(site), [f"{part}:{name}" for part in "vcj"])
         )
         return int(found[0] or 0), int(found[1] or 0), found[2] or b""
 
     async def forget(self, site: str, name: str | None = None) -> int:
-        """Forgets all accounts of a site, or one. Returns how many were known."""
+        """Forgets one account of a site, or all accounts if `name` is None. Returns the number of known
+        accounts that were forgotten."""
         known = {one.account for one in await self.told(site)}
         if name is None:
             await self._guarded(self._store.client.delete(keys.login(site)))
@@ -158,7 +165,7 @@ class Logins:
         return int(name in known)
 
     async def sites(self) -> dict[str, list[str]]:
-        """Returns the sites with accounts, with their hosts."""
+        """Returns the sites that have accounts, each with its hosts."""
         found = await self._guarded(self._store.client.hgetall(keys.LOGINS))
         return {site.decode(): json.loads(hosts) for site, hosts in sorted(found.items())}
 

@@ -11,11 +11,11 @@ from gossamer.store.store import Store
 
 MAX_KEPT = 100
 HOLD_S = 30 * 86400
-"""Seconds after the last malformed message until all of them are forgotten."""
+"""Seconds after the last malformed message after which all of them are forgotten."""
 
 
 class MalformedMessages:
-    """The malformed messages of a fleet."""
+    """The malformed messages that the workers of a fleet received."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -31,12 +31,13 @@ class MalformedMessages:
         await self._store.guard(pipe.execute())
 
     async def count(self) -> int:
-        """Returns how many malformed messages there were."""
+        """Returns how many malformed messages there were in total."""
         found = await self._store.guard(cast(Awaitable[Any], self._store.client.get(keys.MALFORMED_COUNT)))
         return int(found) if found is not None and found.isdigit() else 0
 
     async def newest(self, n: int = MAX_KEPT) -> list[dict[str, Any]]:
-        """Returns the newest messages, latest first. Each has at, worker, queue, reason, body, size."""
+        """Returns the newest messages, latest first. Each is a dict with at, worker, queue, reason, body and
+        size."""
         found = await self._store.guard(
             cast(Awaitable[Any], self._store.client.lrange(keys.MALFORMED, 0, n - 1))
         )
@@ -52,7 +53,7 @@ class MalformedMessages:
 
 
 def malformed_text(count: int, newest: Sequence[Mapping[str, Any]]) -> str:
-    """Returns one line with the number of messages and the reason of the latest."""
+    """Returns one line with the number of malformed messages and the reason why the latest is malformed."""
     last = newest[0] if newest else {}
     why = f"; the last one, on queue {last.get('queue')}: {last.get('reason')}" if last else ""
     return f"{count} malformed message{'s' * (count != 1)} rejected{why}"

@@ -1,5 +1,5 @@
-"""The registered domains that have metrics of their own. All others are counted together, so that the number
-of series stays bounded."""
+"""The registered domains that have their own metrics. All other domains are counted together, so that the
+number of time series stays bounded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ return redis.call('SMEMBERS', KEYS[1])
 
 
 class MetricDomains:
-    """The set as one process knows it. A domain stays in it for good, because a counter must not fall."""
+    """One process's copy of the set of these domains. A domain is never removed, because a counter must not
+    fall."""
 
     def __init__(self, store: Store, first: Iterable[str] = ()) -> None:
         """`first`: domains that the user named."""
@@ -31,18 +32,18 @@ class MetricDomains:
         self._wanted = list(first)
 
     def ask(self, domain: str) -> None:
-        """Proposes a domain. It joins the set at the next `exchange`, if there is room."""
+        """Proposes a domain, which is added to the set at the next `exchange` if there is room."""
         self._wanted.append(domain)
 
     async def keep(self) -> None:
         """Exchanges the set every INTERVAL_S seconds. Runs until it is cancelled."""
         while True:
-            with contextlib.suppress(GossamerError):  # the store is away: the next round sends the domains
+            with contextlib.suppress(GossamerError):  # the next round sends the domains
                 await self.exchange()
             await asyncio.sleep(INTERVAL_S)
 
     async def exchange(self) -> None:
-        """Sends the proposed domains, and reads the set."""
+        """Adds the proposed domains to the set in the store, and reads the set."""
         wanted, self._wanted = self._wanted, []
         call = self._store.client.eval(_ADD, 1, KEY, str(MAX_DOMAINS), *wanted)
         try:

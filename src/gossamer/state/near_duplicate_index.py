@@ -1,13 +1,14 @@
-"""The index of exact and near duplicates in one crawl. All processes of the crawl look up texts in it and add
-new ones.
+"""The index of exact and near duplicates in one crawl. All processes of the crawl look up texts in the index
+and add new texts to it.
 
-Duplicates form a group, and only the first text of a group is stored: a hash of the text (14 bytes), eight
-bands of its sketch (10 bytes each), and the sketch itself (70 bytes), spread over the buckets.
+Texts that duplicate each other form a group. Only the first text of a group is stored, as a hash of the text
+(14 bytes), eight bands of its sketch (10 bytes each), and the sketch itself (70 bytes). These entries are
+spread over the buckets.
 
-The lookup of a batch takes one round trip, and one more if texts may be similar. A new text takes two more,
-because its sketch is first stored as provisional and then as final. A process that finds a provisional sketch
-similar to its own text waits until that sketch is final. Therefore, if several processes begin a group at
-once, exactly one text becomes the first.
+The lookup of a batch takes one round trip, and a second one if some texts may be similar. A new text takes
+two more round trips, because its sketch is first stored as provisional and then as final. If a process finds
+a provisional sketch that is similar to its own text, it waits until that sketch is final. Therefore, if
+several processes begin a group at once, exactly one text becomes the first.
 """
 
 from __future__ import annotations
@@ -24,21 +25,23 @@ from gossamer.model.minhash import GroupQuery, Placed
 from gossamer.store.store import Store
 
 DEFAULT_MAX_GROUPS = 1_000_000
-"""Maximum number of groups kept per crawl, if the crawl does not set another limit."""
+"""Maximum number of groups stored per crawl, unless the crawl sets another limit."""
 CHUNK_OPERATIONS = 400
 """Maximum number of operations in one script call, so that it takes only a few milliseconds."""
 MAX_LOOKS, MAX_PAUSE_S = 50, 0.02
-"""Maximum number of looks at a sketch that is still provisional, and maximum seconds between two looks. After
-the last look, the process that wrote the sketch counts as dead."""
+"""How often a process reads a sketch that is still provisional again, and the maximum number of seconds
+between two reads. If the sketch is still provisional after the last read, the process that wrote it counts as
+dead."""
 Key = tuple[str, int, bytes]
-"""A map of `near_duplicates.lua`, a bucket, and a key of the map."""
+"""The key of an entry in the index: the name of a map of `near_duplicates.lua`, the bucket, and the key
+within the map."""
 Word = tuple[str, Key, bytes]
 """An operation of `near_duplicates.lua`: its verb, the key, and a value."""
 
 
 class _One:
-    """A text to be placed in a group. `id` identifies it. It is found by the keys `same` and `bands`, and its
-    sketch is stored under `own`."""
+    """A text that must be assigned to a group. `id` identifies the text. Other texts find it by the keys
+    `same` (equal texts) and `bands` (similar texts). Its sketch is stored under the key `own`."""
 
     def __init__(self, asked: GroupQuery, buckets: int) -> None:
         self.near = asked.sketch.near
@@ -50,7 +53,7 @@ class _One:
         self.keys = [self.same, *self.bands]
 
     def left(self, near: bytes) -> list[Key]:
-        """Returns the band keys that an older sketch of this text has and the current sketch does not."""
+        """Returns the band keys of an older sketch of this text that the current sketch does not have."""
         return [key for key in self._found(near) if key not in self.bands]
 
     def _found(self, near: bytes) -> list[Key]:
@@ -58,16 +61,16 @@ class _One:
 
 
 class NearDuplicateIndex:
-    """The index of one crawl. It keeps about `most` groups. After that, new texts are still compared with the
-    stored groups, but no new group is stored."""
+    """The index of one crawl. It stores about `most` groups. When it is full, new texts are still compared
+    with the stored groups, but no new group is stored."""
 
     def __init__(self, store: Store, crawl: str, most: int = DEFAULT_MAX_GROUPS) -> None:
         self._store, self._crawl = store, crawl
         self._room = -(-most // store.buckets)
 
     async def place(self, asked: Sequence[GroupQuery]) -> list[Placed]:
-        """Returns the group of each text, in order. A text that was placed before stays the first of its
-        group. Raises the errors of the store."""
+        """Assigns each text to a group, and returns the groups in the order of the texts. A text that already
+        is the first of its group remains so. Raises the errors of the store."""
         ones = [_One(one, self._store.buckets) for one in asked]
         holders, sketches, sizes = await self._look(ones)
         first, out = dict[bytes, _One](), list[Placed]()
@@ -88,7 +91,8 @@ class NearDuplicateIndex:
     async def _look(
         self, ones: Sequence[_One]
     ) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
-        """Returns the holder of each key, the sketches of the holders, and how many groups each bucket keeps.
+        """Returns the holder of each key (the id of the text that owns it), the sketches of the holders, and
+        the number of groups in each bucket.
 
         Briefly waits for sketches that are still provisional.
         """
@@ -104,7 +108,7 @@ class NearDuplicateIndex:
             if not unsure or turn == MAX_LOOKS:
                 break
             await asyncio.sleep(MAX_PAUSE_S * random())
-        if unsure:  # the process that wrote these sketches died
+        if unsure:  # the process that wrote these sketches is considered dead
             words: list[Word] = [
                 ("w", _own(id_, self._store.buckets), mark_final(sketches[id_]))
                 for id_ in unsure & sketches.keys()
@@ -120,8 +124,8 @@ class NearDuplicateIndex:
         return {one: found for one, found in zip(wanted, held, strict=True) if found}
 
     async def _keep(self, ones: Sequence[_One], expected: dict[Key, bytes]) -> set[str]:
-        """Stores the first texts of new groups. Returns the groups that are given up because another process
-        began the same group at the same time."""
+        """Stores the first texts of new groups. Returns the groups that this process gives up because another
+        process began the same group at the same time."""
         written: list[Word] = [("w", one.own, mark_provisional(one.near)) for one in ones if one.near]
         words: list[Word] = [("p", key, one.id) for one in ones for key in one.keys]
         held, _ = await self._say([*written, *words])
@@ -140,13 +144,14 @@ class NearDuplicateIndex:
                 )
             elif one.near:
                 out.append(("w", one.own, one.near))
-                if was := former[one.id]:  # the text was different when it was placed before
+                if was := former[one.id]:  # the text was different when it was last assigned to a group
                     out += [("d", key, one.id) for key in one.left(was)]
         await self._say(out)
         return yielded
 
     async def _say(self, words: Sequence[Word]) -> tuple[list[bytes], dict[int, int]]:
-        """Runs operations. Returns their answers in order, and how many groups each bucket keeps."""
+        """Runs operations in the store. Returns their results in order, and the number of groups in each
+        bucket."""
         places: dict[int, list[int]] = {}
         for j, (_, (_, bucket, _), _) in enumerate(words):
             places.setdefault(bucket, []).append(j)
@@ -185,8 +190,8 @@ def _own(id_: bytes, buckets: int) -> Key:
 
 
 def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -> Placed:
-    """Returns the group of a text, given the stored keys and sketches. A text belongs to its own group if one
-    of its keys is held by its own id."""
+    """Determines the group of a text from the stored keys and sketches. A text belongs to its own group if
+    its own id holds one of its keys."""
     if one.id in (found := [holders[key] for key in one.keys]):
         return Placed(one.id.hex())
     if found[0]:
@@ -203,11 +208,12 @@ def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -
 def _yields(
     one: _One, lost: dict[Key, bytes], expected: dict[Key, bytes], theirs: dict[bytes, bytes]
 ) -> bool:
-    """Returns whether this process gives up its group, because another process began a similar one at the
-    same time.
+    """Returns whether this process must give up its group, because another process began a similar group at
+    the same time.
 
-    If this text won none of the bands that both texts share, the other process cannot see it, and this
-    process gives up. If each process can see the other's text, the text with the smaller id stays first.
+    If this text holds none of the band keys that both texts share, the other process cannot see this text, so
+    this process gives up. If each process can see the other's text, the text with the smaller id stays the
+    first of its group.
     """
     if one.same in lost:
         return True
@@ -226,10 +232,10 @@ def _yields(
 
 
 def mark_provisional(near: bytes) -> bytes:
-    """Returns the sketch marked as provisional: its group may still be given up."""
+    """Returns the sketch, marked as provisional. This means that its group may still be given up."""
     return near[:-1] + bytes((near[-1] | 1,))
 
 
 def mark_final(near: bytes) -> bytes:
-    """Returns the sketch marked as final."""
+    """Returns the sketch, marked as final."""
     return near[:-1] + bytes((near[-1] & 254,))

@@ -1,5 +1,5 @@
-"""Statistics of proxies, shared by all workers of a store, and the proxies to which sticky sessions are
-bound."""
+"""Statistics of proxies, which all workers of a store share, and the bindings of sticky sessions to
+proxies."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ TTL_MS = 7 * 86_400_000
 """Milliseconds after which a proxy that no worker used is forgotten."""
 CHUNK_PROXIES = 500
 CHECKER_LEASE_MS = 5_000
-"""Milliseconds for which one worker does the health checks."""
+"""How many milliseconds a worker keeps the task of making a pool's health checks."""
 
 
 class ProxyStatistics:
-    """One worker's access to the proxy statistics. Each observation is counted once: after an outage, an
-    observation is sent again only if it cannot have arrived."""
+    """One worker's access to the proxy statistics. Each observation counts once: after an outage, it is sent
+    again only if it cannot have arrived before."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -26,10 +26,10 @@ class ProxyStatistics:
         self._last = b"0"
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]:
-        """Sends observations. Returns the store's time in ms, and the statistics that changed since the last
-        call, by key.
+        """Sends observations. Returns the store's time in ms, and those statistics that have changed since
+        the last call, by key.
 
-        The values of `seen` are good, bad, seconds, tail, most, first, longest.
+        Each value in `seen` consists of good, bad, seconds, tail, most, first and longest.
         """
         flat = [(key, *values) for key, values in seen.items()]
         out: dict[str, str] = {}
@@ -42,16 +42,16 @@ class ProxyStatistics:
                 return int(now), out
 
     async def bind(self, session: str, wanted: str, old: str, length: float) -> str:
-        """Returns the proxy that a session uses. Binds the session to `wanted` for `length` seconds, unless
-        it is already bound to a proxy other than `old`."""
+        """Binds a session to the proxy `wanted` for `length` seconds, unless it is already bound to a proxy
+        other than `old`. Returns the proxy to which the session is now bound."""
         found = await self._do(
             self._bind, [keys.session(self._crawl, session)], wanted, old, round(length * 1000)
         )
         return str(found.decode())
 
     async def turn(self, name: str, me: str) -> bool:
-        """Returns whether this worker does the health checks of the pool `name` for the next CHECKER_LEASE_MS
-        milliseconds."""
+        """Returns whether this worker makes the health checks of the pool `name` for the next
+        CHECKER_LEASE_MS milliseconds."""
         client = self._store.client
         call = client.set(keys.checks(name), me, nx=True, px=CHECKER_LEASE_MS)
         return bool(await self._store.guard(cast(Any, call)))

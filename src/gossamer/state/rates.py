@@ -1,8 +1,9 @@
-"""Caps on the total request rate of all crawls: for the whole fleet, and for the workers of a lane. They are
-stored in the store and can change at any time.
+"""Caps on the total request rate of all crawls. A cap applies to the whole fleet or to the workers of a lane.
+Caps are kept in the store and can change at any time.
 
-A worker checks every CHECK_INTERVAL_S seconds whether a cap exists. If so, it takes permits before it claims,
-and gives unused permits back. The total rate therefore stays within the cap, however many workers there are.
+A worker checks every CHECK_INTERVAL_S seconds whether a cap applies to it. If so, it takes permits before it
+claims URLs, and gives unused permits back. The total rate therefore stays within the cap, however many
+workers there are.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Rates:
         self._permits = script_part("rate_permits")
 
     async def all(self) -> dict[str, float]:
-        """Returns the caps in requests per second, by lane. The key `fleet` is the cap of the whole fleet."""
+        """Returns the caps in requests per second, by lane. The cap of the whole fleet has the key
+        `fleet`."""
         found = await self._store.guard(cast(Any, self._store.client.hgetall(KEY)))
         return {name.decode(): float(rate) for name, rate in found.items() if not name.startswith(b"tat:")}
 
@@ -41,20 +43,21 @@ class Rates:
             await self._store.guard(cast(Any, client.hset(KEY, name, repr(rate))))
 
     async def permits(self, n: int, names: Sequence[str]) -> tuple[int, float]:
-        """Takes up to `n` permits, or gives permits back if `n` is negative. Returns the number taken, and
-        the seconds until there are more. Raises Away immediately."""
+        """Takes up to `n` permits, or gives permits back if `n` is negative. Returns the number of permits
+        taken, and the seconds until more are available. Raises Away without waiting if the store is
+        unreachable."""
         got, wait = await self._store.once("EVAL", self._permits, 1, KEY, n, *names)
         return int(got), int(wait) / 1000
 
     async def known(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Returns the names that have a cap. Raises Away immediately."""
+        """Returns those of the names that have a cap. Raises Away without waiting if the store is
+        unreachable."""
         found = await self._store.once("HMGET", KEY, *names)
         return tuple(name for name, rate in zip(names, found, strict=True) if rate is not None)
 
 
 class Caps:
-    """The caps that apply to one worker because of its lanes. No permits are granted during an outage. The
-    claim that follows reports the outage."""
+    """The caps that apply to one worker, because of its lanes. During an outage, no permits are granted."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store, self._rates, self._mine = store, Rates(store), (FLEET, *lanes)

@@ -1,5 +1,5 @@
-"""Schedules in the store: their definitions, their open and ended runs, and the lead among schedulers. All of
-it is in bucket 0."""
+"""Schedules in the store: their definitions, their open and ended runs, and which scheduler leads. All of
+this is in bucket 0."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ VERSION = 1
 
 
 class ScheduledTask(msgspec.Struct, frozen=True):
-    """What a run crawls: the arguments as typed, which are parsed when a run begins. It contains no secret
-    from the environment."""
+    """What a run of a schedule crawls: the arguments as the user typed them. They are parsed when a run
+    begins. A task contains no secrets from the environment."""
 
     targets: list[str]
     options: dict[str, Any] = {}
-    """Options as `gossamer.crawl` accepts them."""
+    """Options that `gossamer.crawl` accepts."""
     outputs: list[tuple[str, bool]] = []
-    """Outputs: the argument of -o or -O, and whether it was -O. `{date}` and `{run}` are replaced."""
+    """The outputs. Each is the argument of -o or -O, and whether the option was -O. `{date}` and `{run}` are
+    replaced for each run."""
     folder: str = "."
     """The folder that may contain gossamer.toml."""
     fail_on: str | list[str] | None = None
@@ -53,22 +54,24 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, or one part of a run that is spread over time. Times are in seconds since the epoch."""
+    """One run of a schedule, or one part of a run that is spread over time. Times are in seconds since the
+    epoch."""
 
     version: int = VERSION
     due: float
     at: float
-    """When it begins."""
+    """When the run begins."""
     state: str
-    """One of OPEN, or how the run ended: an end state of a crawl, `failed`, `gate`, `skipped` or `missed`."""
+    """One of OPEN, or else how the run ended: an end state of a crawl, `failed`, `gate`, `skipped` or
+    `missed`."""
     crawl: str = ""
     part: int = 0
-    """The number of the part, from 1, if the run has several parts."""
+    """The number of the part, starting at 1, if the run has several parts; otherwise 0."""
     begun: float | None = None
     ended: float | None = None
     reason: str = ""
     times: int = 1
-    """How many due times this record covers."""
+    """The number of due times that this record stands for."""
     by_hand: bool = False
     task: ScheduledTask | None = None
 
@@ -79,8 +82,8 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lead(NamedTuple):
-    """The reply to a request for the lead. `token` is 0 if another scheduler leads. `now` is the store's time
-    in seconds since the epoch."""
+    """The reply to a scheduler that requests the lead. `token` is 0 if another scheduler leads. `now` is the
+    store's time in seconds since the epoch."""
 
     token: int
     leader: str
@@ -94,7 +97,7 @@ class StoredSchedule(NamedTuple):
     schedule: Schedule
     revision: str
     mark: float
-    """The time up to which all due times are decided."""
+    """The time up to which all due times were handled."""
     counts: dict[str, int]
 
 
@@ -106,8 +109,8 @@ class Unread(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError if `name` cannot be the name of a schedule. The names of its crawls begin with that
-    name."""
+    """Raises UsageError if `name` cannot be the name of a schedule. It must also be valid at the beginning of
+    a crawl's name, because the names of the schedule's crawls begin with it."""
     if not NAME.match(name) or name in ("h", "o"):
         raise UsageError(
             f"schedule {name[:60]!r}: use letters, digits, '.', '_' and '-', at most 50, a letter "
@@ -122,16 +125,18 @@ class Schedules:
         self.store = store
 
     async def put(self, schedule: Schedule, *, from_now: bool = False) -> bool:
-        """Adds or changes a schedule. Returns whether it existed. `from_now` skips due times in the past."""
+        """Adds or changes a schedule. Returns whether the schedule already existed. `from_now`: whether due
+        times in the past are skipped."""
         raw = msgspec.json.encode(schedule)
         return bool(await self.store.run("edit_schedule", 0, "", "put", schedule.name, raw, int(from_now)))
 
     async def drop(self, name: str) -> bool:
-        """Removes a schedule with all its runs. Returns whether it existed."""
+        """Removes a schedule and all its runs. Returns whether the schedule existed."""
         return bool(await self.store.run("edit_schedule", 0, "", "drop", name, "", 0))
 
     async def need(self, name: str) -> StoredSchedule:
-        """Returns one schedule. Raises UsageError with the most similar names if it does not exist."""
+        """Returns one schedule. If it does not exist, raises UsageError, which lists the most similar
+        names."""
         found = await self._read([name])
         if not found:
             names = await self.names()
@@ -170,8 +175,8 @@ class Schedules:
         return [run for run in map(_run, found) if run is not None]
 
     async def forget(self, name: str, before: float, *, dry: bool) -> tuple[int, int]:
-        """Forgets runs that ended before a time, except the latest one. Returns their number and size in
-        bytes."""
+        """Removes the records of runs that ended before a time, except the latest run. Returns the number of
+        these records and their size in bytes."""
         found = await self._do(self.store.client.lrange(_key(f"runs:{name}"), 0, -1))
         old = 0
         for raw in reversed(found[1:]):
@@ -184,14 +189,14 @@ class Schedules:
         return old, sum(len(raw) for raw in found[len(found) - old :])
 
     async def lead(self, owner: str, seconds: float) -> Lead:
-        """Takes or keeps the lead for `seconds`. 0 gives it up."""
+        """Takes or keeps the lead for `seconds`. If `seconds` is 0, gives it up."""
         token, leader, now, changes = await self.store.run(
             "elect_scheduler", 0, "", owner, round(seconds * 1000)
         )
         return Lead(token, leader.decode(), now / 1000, changes)
 
     async def leader(self) -> str | None:
-        """Returns the scheduler that leads now, or None."""
+        """Returns the scheduler that currently leads, or None."""
         found = await self._do(self.store.client.get(_key("leader")))
         return found.decode().partition(" ")[2] if found else None
 
@@ -204,8 +209,9 @@ class Schedules:
         ended: Iterable[ScheduledRun],
         counts: dict[str, int],
     ) -> int:
-        """Decides the due times up to `mark`. Returns 1 if done, 0 if another scheduler was faster, -1 if the
-        lead is lost."""
+        """Records how the due times up to `mark` were handled: the runs that begin, and the runs that ended
+        without beginning. Returns 1 on success, 0 if another scheduler was faster, -1 if this scheduler has
+        lost the lead."""
         opened = [word for run in runs for word in (run.field, msgspec.json.encode(run))]
         past = [msgspec.json.encode(run) for run in ended]
         counted = [word for field, by in counts.items() if by for word in (field, by)]
@@ -229,10 +235,10 @@ class Schedules:
         )
 
     async def turn(self, token: int | None, name: str, was: ScheduledRun | None, now: ScheduledRun) -> int:
-        """Changes the state of a run from `was` to `now`. Returns 1 if done, 0 if the run is no longer in the
-        state `was`, -1 if the lead is lost.
+        """Changes the record of a run from `was` to `now`. Returns 1 on success, 0 if the record is no longer
+        `was`, -1 if this scheduler has lost the lead.
 
-        A run that a person started by hand has no token.
+        `token` is None for a run that a person started by hand.
         """
         before = msgspec.json.encode(was) if was is not None else b""
         over = now.state not in OPEN
@@ -282,7 +288,7 @@ def _entry(name: str, raw: dict[bytes, bytes]) -> StoredSchedule | Unread:
 
 
 def _run(raw: bytes) -> ScheduledRun | None:
-    """Decodes a run. Returns None for another version or a damaged record."""
+    """Decodes the record of a run. Returns None if it is damaged or has another version."""
     try:
         run = msgspec.json.decode(raw, type=ScheduledRun)
     except msgspec.MsgspecError:

@@ -1,5 +1,5 @@
-"""The score records of workers (`politeness.scores`), in one hash. Every few seconds, each worker writes its
-own record and reads all records."""
+"""The score records of workers (`politeness.scores`), which are kept in one hash. Every few seconds, each
+worker writes its own record and reads the records of all workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEY = "gossamer:scores"
 
 
 class Scores:
-    """The score records of one crawl's workers, as JSON."""
+    """The score records of the workers of one crawl, as JSON."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -33,7 +33,7 @@ class Scores:
         return list((await store.guard(cast(Any, store.client.hgetall(KEY)))).values())
 
     async def drop(self, name: str) -> None:
-        """Deletes the record of a worker that ended."""
+        """Deletes the record of a worker that has ended."""
         await self._do(self._store.client.hdel(KEY, f"{self._crawl}\t{name}"))
 
     async def now(self) -> float:

@@ -1,9 +1,10 @@
 """Slots limit how many slices of work a fleet runs at once. A lane has as many slots as its living workers
 have processes.
 
-A slot is free, queued (a message for it is on its way) or taken. Its key expires, so the slot of a dead
-worker becomes free. A token fences the slot: a process that lost its slot stops. A task that only one process
-may do is guarded by a lead, which also expires.
+A slot is free, queued (a message for it is on its way) or taken. The key of a slot expires, so the slot of a
+dead worker becomes free. The holder of a slot has a fencing token: if the slot has another token, the process
+has lost the slot and stops. A task that only one process may do at a time is protected by a lead, which also
+expires.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import Any, cast
 from gossamer.store.store import Store
 
 LEASE_MS = 6_000
-"""Milliseconds for which a slot stays taken without a renewal."""
+"""How many milliseconds a slot stays taken without a renewal."""
 QUEUED_MS = 6_000
-"""Milliseconds to wait for the message of a queued slot before another one is sent."""
+"""How many milliseconds a slot stays queued. If its message was not received by then, another message is
+sent."""
 LEAD_MS = 6_000
 RENEW_INTERVAL_S = 2.0
 """Seconds between renewals of a slot or a lead."""
@@ -44,14 +46,14 @@ class Slots:
         self._store = store
 
     async def queue(self, lane: str, slot: int) -> str | None:
-        """Marks a free slot as queued, because a message for it is being sent. Returns the ticket for the
-        message, or None if the slot is not free."""
+        """Marks a free slot as queued, because a message for it is about to be sent. Returns the ticket to
+        put into the message, or None if the slot is not free."""
         ticket = f"queued {secrets.token_hex(8)}"
         done = await self._do(self._store.client.set(_key(lane, slot), ticket, nx=True, px=QUEUED_MS))
         return ticket if done else None
 
     async def waits(self, lane: str, slot: int, ticket: str) -> bool:
-        """Returns whether a slot waits for the message with this ticket."""
+        """Returns whether a slot is still waiting for the message with this ticket."""
         found = await self._do(self._store.client.get(_key(lane, slot)))
         return found is not None and found.decode() == ticket
 
@@ -60,8 +62,8 @@ class Slots:
         await self._do(self._store.client.eval(_LEAVE, 1, _key(lane, slot), ticket))
 
     async def take(self, lane: str, slot: int, ticket: str) -> str | None:
-        """Takes a slot with its ticket. Returns the token that fences the slot, or None if another process
-        has the slot or the ticket is outdated."""
+        """Takes a queued slot, using the ticket from its message. Returns the fencing token, or None if
+        another process has the slot or the ticket is outdated."""
         token = secrets.token_hex(8)
         args = (ticket, token, str(LEASE_MS))
         return token if await self._do(self._store.client.eval(_TAKE, 1, _key(lane, slot), *args)) else None
@@ -76,7 +78,8 @@ class Slots:
 
     @asynccontextmanager
     async def lead(self, what: str) -> AsyncIterator[bool]:
-        """Takes the lead for `what` and keeps it during the block. Yields whether this process got it."""
+        """Tries to take the lead for the task `what`, and keeps it during the block. Yields whether this
+        process got the lead."""
         key, token = f"gossamer:lead:{what}", secrets.token_hex(8)
         if not await self._do(self._store.client.set(key, token, nx=True, px=LEAD_MS)):
             yield False

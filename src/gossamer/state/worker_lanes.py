@@ -1,5 +1,5 @@
-"""Read-only statistics of the ready heaps: how many hosts of a crawl wait for workers of each lane and
-region, and how many workers serve them."""
+"""Read-only statistics of the ready heaps. They show how many hosts of a crawl wait for workers of each lane
+and region, and how many workers serve these hosts."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from gossamer.store.store import Store
 
 
 class HeapLine(NamedTuple):
-    """Hosts of a crawl that wait for workers of one lane and region. Region '' means any."""
+    """Statistics of the hosts of a crawl that wait for workers of one lane and region. Region '' means any
+    region."""
 
     lane: str
     """The lane, or `LANE+SITE+SITE` for hosts that need workers with the files of these sites."""
     region: str
     ready: int
-    """Hosts that may start now."""
+    """Number of hosts whose next request may start now."""
     waiting: int
-    """Hosts that may start later."""
+    """Number of hosts whose next request may start later."""
     hard: int
-    """Hosts in `ready` and `waiting` that are hard. The best workers visit them first."""
+    """Number of hosts in `ready` and `waiting` that are hard. The best workers visit hard hosts first."""
     workers: int | None
-    """Living workers that serve these hosts. None if the crawl's own process serves all hosts."""
+    """Number of living workers that serve these hosts. None if the crawl's own process serves all hosts."""
     lacking: int = 0
-    """Living workers of this lane and region that cannot serve these hosts, because they lack files."""
+    """Number of living workers of this lane and region that cannot serve these hosts because they lack site
+    files."""
 
     @property
     def stranded(self) -> bool:
@@ -36,12 +38,13 @@ class HeapLine(NamedTuple):
 
     @property
     def sites(self) -> list[str]:
-        """The sites whose files a worker needs, if some workers lack them."""
+        """The sites whose files a worker needs in order to serve these hosts, if some workers lack them."""
         return self.lane.split("+")[1:]
 
 
 def split_heap(heap: str) -> tuple[str, str, bool]:
-    """Splits the name of a heap into lane (with sites), region, and whether it holds hard hosts.
+    """Splits the name of a heap into the lane (with sites), the region, and whether the heap contains hard
+    hosts.
 
     >>> split_heap("http!@eu")
     ('http', 'eu', True)
@@ -51,7 +54,7 @@ def split_heap(heap: str) -> tuple[str, str, bool]:
 
 
 async def heaps_of_crawl(store: Store, name: str) -> list[HeapLine]:
-    """Returns the crawl's heaps that hold hosts, by lane and region."""
+    """Returns statistics of the crawl's heaps that are not empty, by lane and region."""
     seconds, micros = await store.guard(store.client.time())
     now = int(seconds) * 1000 + int(micros) // 1000
     record = await Crawls(store).need(name)
@@ -89,8 +92,8 @@ async def heaps_of_crawl(store: Store, name: str) -> list[HeapLine]:
 
 
 async def heap_of_host(store: Store, name: str, host: str) -> HeapLine | None:
-    """Returns the heap in which a host of the crawl waits. Returns None if the host has nothing to fetch or
-    is being visited."""
+    """Returns the name of the heap in which a host of the crawl waits. Returns None if the host has no URLs
+    to fetch or is being visited."""
     tag = keys.tag(keys.bucket_of(host, store.buckets))
     at, own = await store.guard(store.client.hmget(f"{tag}{name}:h:{host}", ["Y", "y"]))
     lane, region, hard = split_heap((at or own or b"http").decode().rstrip("?"))

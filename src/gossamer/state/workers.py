@@ -1,4 +1,5 @@
-"""The workers of a fleet: the record of each worker, the orders it was given, and the crawls it refuses."""
+"""The workers of a fleet: the record of each worker, the pending order for it, and the crawls for which it
+refuses to work."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ class WorkerRecord(msgspec.Struct, kw_only=True):
     version: str
     region: str = ""
     state: str = "running"
-    """running, draining, stopping or gone. `unread` is a record in another format, of which only the name is
-    known."""
+    """running, draining, stopping or gone. `unread` means that the record has another format, so that only
+    its name is known."""
     started: float = 0.0
     beat: float = 0.0
     """The time of the last heartbeat, by the store's clock."""
@@ -79,16 +80,17 @@ class WorkerRecords:
         return float(seconds) + float(micros) / 1e6
 
     async def name(self, wanted: str, token: str) -> bool:
-        """Takes a name or renews it. Returns False if another living worker has the name."""
+        """Reserves a worker name, or renews the reservation. Returns False if another living worker has the
+        name."""
         args = (token, str(round(DEAD_AFTER_S * 1000)))
         return bool(await self._do(self._store.client.eval(_KEEP, 1, _NAME + wanted, *args)))
 
     async def release_name(self, name: str, token: str) -> None:
-        """Gives a name up."""
+        """Releases a worker name."""
         await self._do(self._store.client.eval(_LEAVE, 1, _NAME + name, token))
 
     async def beat(self, worker: WorkerRecord) -> str:
-        """Writes a worker's record. Returns its order: "", drain or stop."""
+        """Writes a worker's record. Returns the pending order for the worker: "", drain or stop."""
         worker.beat = await self.now()
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(WORKERS, worker.name, msgspec.json.encode(worker))
@@ -97,12 +99,12 @@ class WorkerRecords:
         return _order(order)
 
     async def pending_order(self, name: str) -> str:
-        """Returns the order of a worker: "", drain or stop."""
+        """Returns the pending order for a worker: "", drain or stop."""
         found = await self._do(self._store.client.hget(ORDERS, name))
         return _order(found)
 
     async def leave(self, name: str) -> None:
-        """Deletes the record and the order of a worker that ended."""
+        """Deletes the record of a worker that has ended, and any pending order for it."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hdel(WORKERS, name)
         pipe.hdel(ORDERS, name)
@@ -124,16 +126,16 @@ class WorkerRecords:
         return [worker for worker in await self.all() if worker.state != "gone"]
 
     async def at_work(self) -> list[WorkerRecord]:
-        """Returns the living workers that start new work. They are not draining or stopping, and have no
-        order to do so."""
-        # orders count at once, but a worker's own record changes up to two seconds later
+        """Returns the living workers that accept new work, that is, those that are not draining or stopping
+        and have no order to do so."""
+        # an order counts at once, but the worker's own record shows it up to two seconds later
         told = await self._do(self._store.client.hgetall(ORDERS))
         idle = ("draining", "stopping")
         return [one for one in await self.living() if one.state not in idle and one.name.encode() not in told]
 
     async def order(self, name: str, what: str) -> list[str]:
-        """Orders a worker, or `all`, to drain or stop. Returns the names of the workers. Raises UsageError
-        with the living workers if none matches."""
+        """Orders a worker, or `all`, to drain or stop. Returns the names of the workers that got the order.
+        If no worker matches, raises UsageError, which lists the living workers."""
         living = [worker.name for worker in await self.living()]
         told = [one for one in living if name in ("all", one, one.partition("@")[0])]
         if not told:
@@ -148,14 +150,15 @@ class WorkerRecords:
 
 
 class Refusals:
-    """Crawls, or single sites of crawls, for which a worker does no work, with the reason."""
+    """Records the crawls, or individual sites of crawls, for which a worker refuses to work, with the
+    reason."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def refuse(self, name: str, crawl: str, why: str | None, site: str = "") -> None:
-        """Records why a worker does no work for a crawl, or for one site of the crawl. None as the reason
-        removes the record."""
+        """Records the reason why a worker does no work for a crawl, or for one site of the crawl. If the
+        reason is None, removes the record."""
         field = "\t".join(filter(None, (name, site, crawl)))
         if why is None:
             await self._do(self._store.client.hdel(REFUSED, field))
@@ -163,8 +166,8 @@ class Refusals:
             await self._do(self._store.client.hset(REFUSED, field, why))
 
     async def refused(self) -> dict[tuple[str, str, str], str]:
-        """Returns the reasons of living workers by (worker, crawl, site). The site is '' for the whole
-        crawl."""
+        """Returns the reasons that living workers recorded, by (worker, crawl, site). The site is '' if the
+        reason applies to the whole crawl."""
         found = await self._do(self._store.client.hgetall(REFUSED))
         living = {worker.name for worker in await WorkerRecords(self._store).living()}
         parts = {field: field.decode("utf-8", "replace").split("\t") for field in found}
@@ -176,7 +179,7 @@ class Refusals:
 
     async def of(self, crawl: str) -> dict[str, str]:
         """Returns the reasons why workers do no work for a crawl. The keys are the names of the workers, or
-        `WORKER (site SITE)` for a single site."""
+        `WORKER (site SITE)` if the reason applies to one site."""
         found = sorted((await self.refused()).items())
         return {
             worker + (f" (site {site})" if site else ""): why
@@ -204,9 +207,10 @@ def _order(found: bytes | None) -> str:
 
 
 async def take_name(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[str, str]:
-    """Takes a name that no other living worker has. Returns the name and the token that renews it.
+    """Reserves a name that no other living worker has. Returns the name and the token for renewing the
+    reservation.
 
-    `wanted` is `NAME@HOST`. If that name is taken, tries `NAME-2@HOST`, and so on. With `fixed`, raises
+    `wanted` is `NAME@HOST`. If that name is taken, tries `NAME-2@HOST`, and so on. If `fixed` is true, raises
     ConfigError instead.
     """
     token = secrets.token_hex(8)
@@ -214,7 +218,7 @@ async def take_name(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[s
     for number in range(1, 1000):
         name = wanted if number == 1 else f"{stem}-{number}{at}{host}"
         if await crew.name(name, token):
-            await crew.leave(name)  # deletes an order to a dead worker of the same name
+            await crew.leave(name)  # deletes an order that was meant for a dead worker of the same name
             return name, token
         if fixed:
             raise ConfigError(

@@ -43,7 +43,7 @@ _HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.%]+)\]|(?P<name>[^:@\[\]\s,]+))(?:
 
 
 class HostPort(NamedTuple):
-    """The host and port of a server. With port 0, `host` is the path of a Unix socket."""
+    """The host and port of a server. If the port is 0, `host` is the path of a Unix socket."""
 
     host: str
     port: int
@@ -58,7 +58,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str
     shown: str
-    """The URL with passwords masked, for messages."""
+    """The URL with masked passwords, for messages."""
     places: tuple[HostPort, ...]
     service: str = ""
     db: int = 0
@@ -74,8 +74,8 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     verify: bool = True
 
     def options(self, *, sentinel: bool = False) -> dict[str, Any]:
-        """Returns the connection options, named as redis-py names its parameters. `sentinel` selects the
-        credentials for the Sentinels."""
+        """Returns the connection options. They have the names of redis-py's parameters. If `sentinel` is
+        true, the credentials are those for the Sentinels."""
         user, password = (
             (self.sentinel_user, self.sentinel_password) if sentinel else (self.user, self.password)
         )
@@ -121,7 +121,7 @@ _QUERY: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "db": ("db", int),
     "sentinel_user": ("sentinel_user", str),
     "sentinel_password": ("sentinel_password", Secret),
-    # the names that redis-py and kombu use
+    # the parameter names of redis-py and kombu
     "ssl_ca_certs": ("ca_file", _file),
     "ssl_certfile": ("cert_file", _file),
     "ssl_keyfile": ("key_file", _file),
@@ -134,7 +134,7 @@ _QUERY: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 def parse(url: str, what: str = "--store") -> Address:
     """Parses a store URL. `what` is the name of the setting, for messages.
 
-    Raises UsageError for an unknown scheme, and ConfigError for any other fault of the URL.
+    Raises UsageError for an unknown scheme, and ConfigError for any other error in the URL.
     """
     try:
         return _parsed(url, what)
@@ -172,7 +172,7 @@ def _parsed(url: str, what: str) -> Address:
 
 
 def printable_url(url: str) -> str:
-    """Returns the printable form of any URL, with passwords masked."""
+    """Returns a URL of any kind with its passwords masked, so that it can be printed."""
     return _shown(url) if url.partition("://")[0].lower() in SCHEMES else mask(url)
 
 
@@ -223,7 +223,7 @@ def _shown(url: str) -> str:
 
 
 class _Wrong(Exception):
-    """A fault of a URL. The message also contains the correct form."""
+    """Raised for an error in a URL. The message also shows the correct form."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(f"{why}; write it as {FORMS[kind]}")

@@ -1,9 +1,9 @@
-"""The append-only files of an embedded store: their check before a server reads them, the removal of a torn
-end, and their repair by `gossamer doctor --repair` (docs/decisions/0036).
+"""Checks and repairs the append-only files of an embedded store. They are checked before a server reads them,
+and a torn end is removed. `gossamer doctor --repair` repairs other damage (docs/decisions/0036).
 
-Valkey keeps a base file (RDB) and incremental files (commands as they were sent), and lists them in a
-manifest. The check prevents silent loss. Without it, a server would start empty if the manifest is missing.
-It would also treat everything after a damaged length field as torn, and drop it.
+Valkey keeps a base file (RDB) and incremental files (the commands as they were sent), and lists these files
+in a manifest. The check prevents silent loss of data. Without it, a server would start empty if the manifest
+is missing. The server would also treat everything after a damaged length field as a torn end, and drop it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def find_faults(store: Path) -> list[str]:
 
 
 def mend_files(store: Path) -> None:
-    """Cuts each incremental file after its last complete command or transaction, and writes a missing
-    manifest. Drops all files after the first break."""
+    """Cuts each incremental file after its last complete command or transaction, and writes the manifest if
+    it is missing. Drops all files after the first broken file."""
     folder = store / FOLDER
     kept, broken = [], False
     for path in _increments(folder):
@@ -56,8 +56,8 @@ def mend_files(store: Path) -> None:
 
 
 def whole_commands(path: Path) -> int:
-    """Returns the offset at which the last complete command of an incremental file ends. Commands of an
-    unfinished transaction do not count."""
+    """Returns the offset at which the last complete command of an incremental file ends. The commands of an
+    unfinished transaction do not count as complete."""
     end, within = 0, False
     with open(path, "rb") as file:
         while line := file.readline(100):
@@ -74,8 +74,8 @@ def whole_commands(path: Path) -> int:
 
 
 def _words(file: object, line: bytes) -> list[bytes]:
-    """Reads one command and returns a list with its name. Skips its other arguments. Returns an empty list if
-    the command is broken."""
+    """Reads one command, and returns a list that contains only its name. Returns an empty list if the command
+    is broken."""
     read, seek, readline = file.read, file.seek, file.readline  # type: ignore[attr-defined]
     if not re.fullmatch(rb"\*[1-9]\d{0,8}\r\n", line):
         return []
@@ -112,8 +112,8 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _increments(folder: Path) -> list[Path]:
-    """Returns the incremental files that the manifest lists. Without a manifest, returns all that are in the
-    folder."""
+    """Returns the incremental files that the manifest lists. If there is no manifest, returns all incremental
+    files in the folder."""
     names = [name for name in _listed(folder) if ".incr." in name] or [
         n for n in _log_files(folder) if ".incr." in n
     ]
@@ -128,8 +128,8 @@ _COMMAND = re.compile(rb"\*[1-9]\d{0,6}\r\n\$\d{1,9}\r\n")
 
 
 def check_files(store: Path, *, served: bool) -> None:
-    """Raises StoreDamaged if a server would silently start with fewer keys. `served`: whether a server ran
-    here before."""
+    """Raises StoreDamaged if a server would silently lose keys when it loads these files. `served`: whether a
+    server has run in this folder before."""
     folder = store / FOLDER
     try:
         sizes = {path.name: path.stat().st_size for path in folder.iterdir() if path.suffix != ".manifest"}
@@ -150,8 +150,8 @@ def check_files(store: Path, *, served: bool) -> None:
 
 
 def set_aside(store: Path) -> Path | None:
-    """Moves the append-only files to a new folder in the store's folder. Returns its path, or None if there
-    were no files."""
+    """Moves the append-only files to a new folder in the store's folder. Returns the path of the new folder,
+    or None if there were no files."""
     to = store / f"damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     try:
         (store / FOLDER).rename(to)
@@ -178,11 +178,11 @@ def _files(store: Path, kind: bytes) -> list[str]:
 
 
 def mend_tail(store: Path) -> str:
-    """Cuts a torn end off the last append-only file. Returns a message about it, or '' if the file has no
-    torn end.
+    """Cuts a torn end off the last append-only file. Returns a message about what was cut, or '' if the file
+    has no torn end.
 
-    A torn file ends within a command or a transaction, perhaps followed by zeros. The removed bytes are saved
-    in another file.
+    A file has a torn end if it ends within a command or a transaction, even if zeros follow. The removed
+    bytes are saved in another file.
     """
     files = _files(store, b"i")
     if not files:
@@ -227,7 +227,7 @@ class _AppendOnlyScan(NamedTuple):
 
 
 def _whole(fd: int) -> int | None:
-    """Returns the offset at which the complete commands of a torn file end. None if the file is damaged in
+    """Returns the offset at which the complete commands of a torn file end, or None if the file is damaged in
     another way."""
     size = os.fstat(fd).st_size
     scan = _scan(fd, size)
@@ -252,8 +252,8 @@ def _without_zeros(fd: int, size: int, start: int) -> int:
 
 
 def _holds_commands(fd: int, start: int, size: int) -> bool:
-    """Returns whether complete commands follow a broken one. If so, the broken one is not a torn end: its
-    length field is wrong."""
+    """Returns whether complete commands follow a broken command. If so, the broken command is not a torn end:
+    its length field is wrong."""
     at = start + 1
     while piece := os.pread(fd, _CHUNK_BYTES, at):
         for found in _COMMAND.finditer(piece):
@@ -285,7 +285,7 @@ def _scan(fd: int, size: int, start: int = 0) -> _AppendOnlyScan:
 
 def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
     """Returns the length and the name of the command at the file's position. Returns True if the file ends
-    within it, and False if the bytes are not a command."""
+    within the command, and False if the bytes are not a command."""
     read = file.readline(32)  # type: ignore[attr-defined]
     length, name = len(read), b""
     if read.startswith(b"#") and not read.endswith(b"\n") and at + length < size:
@@ -293,7 +293,7 @@ def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
         length = len(read)
     if at + length > size:
         return True
-    if read.startswith(b"#"):  # an annotation of the server
+    if read.startswith(b"#"):  # a line that the server adds as an annotation
         return (length, b"") if read.endswith(b"\n") else at + length >= size
     if not (count := _number(read, b"*", at + length >= size)):
         return count is None
@@ -323,7 +323,7 @@ def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
 
 def _number(line: bytes, mark: bytes, last: bool) -> int | bool | None:
     """Returns the number in a line such as `*3`. Returns None if the file ends within the line, and False if
-    the line has another form."""
+    the line does not have this form."""
     if found := re.fullmatch(re.escape(mark) + rb"(\d{1,9})\r\n", line):
         return int(found[1])
     return None if last and re.fullmatch(re.escape(mark) + rb"\d{0,9}\r?", line) else False

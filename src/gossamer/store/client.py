@@ -1,8 +1,8 @@
 """The client of a store. It sends each command to the server that holds the key, and repeats it after
 an outage if the client waits for outages.
 
-A command may be sent twice if its reply was lost, so only commands that may safely run twice use the normal
-methods. Other commands use `Client.send`, which tries once.
+A command may be sent twice if its reply was lost. So only commands that can safely run twice may be sent by
+the normal methods. Other commands must be sent by `Client.send`, which tries once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ first copy of the data. Such a replica could become master before it receives th
 
 
 class UnconfirmedReply(NamedTuple):
-    """A reply whose writes no replica has confirmed. A failover may undo them."""
+    """A reply to a command whose writes no replica has confirmed. A failover may undo these writes."""
 
     reply: Any
 
@@ -41,7 +41,8 @@ _KEYLESS = frozenset(
 
 
 def key_of(args: Sequence[Any]) -> str | bytes | None:
-    """Returns the key that decides which server gets a command, or None if any server can run it."""
+    """Returns the key that determines to which server a command is sent, or None if any server can run the
+    command."""
     word = args[0]
     if word in ("EVALSHA", "EVAL"):
         found = args[3]
@@ -91,11 +92,11 @@ class Client(Commands):
     async def send(
         self, commands: Sequence[Command], transaction: bool = False, confirm: bool = False
     ) -> list[Any]:
-        """Sends commands to their servers in parallel, once, and returns the replies. An error is returned in
-        place of its reply.
+        """Sends each command once to its server, in parallel, and returns the replies. An error is returned
+        in place of its reply.
 
-        With `confirm`, a reply is wrapped in `UnconfirmedReply` unless a replica has what was written.
-        Servers without replicas need no confirmation.
+        If `confirm` is true, a reply is wrapped in `UnconfirmedReply` unless a replica has received the
+        writes. Servers without replicas need no confirmation.
         """
         if len(commands) == 1 and not transaction and not (confirm and self.servers.may_follow):
             try:
@@ -145,8 +146,8 @@ class Client(Commands):
         return replies
 
     def _doubt(self, reply: Any) -> None:
-        """Makes the next call after an outage error look for the current master. A client that waits for
-        outages has a background probe for that."""
+        """After a reply that indicates an outage, makes the next call search for the current master. This is
+        only for clients that do not wait for outages. The others have a background probe that does this."""
         if isinstance(reply, BaseException) and not self.patience.patient and is_passing(reply):
             self.servers.stale(forget=True)
 
@@ -165,7 +166,7 @@ class Client(Commands):
             replies[j] = reply
 
     async def _healthy(self) -> None:
-        """Raises an error while any server rejects writes."""
+        """Raises an error if any server rejects writes."""
         await self.servers.drop_idle()
         await self.servers.look()
         for server in await self.servers.all():
@@ -190,8 +191,8 @@ async def _call(server: Server, *args: Any, **options: Any) -> Any:
 
 
 def _wait(scripts: list[Command], most: int) -> list[Command]:
-    """Returns a write and a WAIT for one replica, limited to `most` milliseconds. Once a replica has this
-    write, it also has all earlier ones."""
+    """Returns two commands: a write, and a WAIT that waits at most `most` milliseconds for one replica. A
+    replica that has this write also has all earlier writes."""
     return [(("SET", f"{scripts[0][0][3]}w", "", "PX", REPLICA_TIMEOUT_MS), {}), (("WAIT", 1, most), {})]
 
 
@@ -201,9 +202,10 @@ def _has(said: Any) -> bool:
 
 
 async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
-    """Returns whether a replica has what was written, or whether no replica exists that could take over.
+    """Returns whether the writes are safe: either a replica has them, or there is no replica that could take
+    over.
 
-    `who` is a reply to INFO. It is read because a replica may have connected since the last check.
+    `who` is a new reply to INFO, because a replica may have connected since the last check.
     """
     server.told(who)
     if not server.replicas and not server.filling:

@@ -1,8 +1,8 @@
-"""Finds the server that takes writes now: a single server, the master that Sentinels name, or the masters of
-a Cluster.
+"""Finds the servers that currently accept writes: a single server, the master that Sentinels name, or the
+masters of a Cluster.
 
-The result is a list of (first slot, last slot, place). Raises Away with all addresses that were tried, or
-StoreError for a fault that waiting cannot fix.
+The result is a list of (first slot, last slot, place). Raises Away, which lists all addresses that were
+tried, or StoreError for an error that waiting cannot fix.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SLOTS = 16384
 _OWN = "the parameters sentinel_user and sentinel_password are for the Sentinels"
 Range = tuple[int, int, HostPort]
 Look = Callable[[HostPort], Awaitable[Server]]
-"""A function that connects to a place and returns its server with fresh INFO."""
+"""A function that connects to a host and port, and returns the server there after reading its INFO."""
 
 
 async def by_itself(address: Address, look: Look) -> list[Range]:
-    """Returns the range of a single server. Raises StoreError if it is a Sentinel or a Cluster node, and Away
-    if it is a replica."""
+    """Returns the slot range of a single server, which is all slots. Raises StoreError if the server is a
+    Sentinel or a Cluster node, and Away if it is a replica."""
     place = address.places[0]
     server = await look(place)
     at = f"the store at {address.shown}"
@@ -47,15 +47,15 @@ async def by_itself(address: Address, look: Look) -> list[Range]:
 
 
 class Sentinels:
-    """The Sentinels of an address, with one connection each."""
+    """The Sentinels of an address, with one connection to each."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._clients = {place: _client(address, place) for place in address.places}
 
     async def find(self, address: Address, look: Look) -> list[Range]:
-        """Returns the range of the master that a Sentinel names, after a check that this server is a
-        master."""
+        """Returns the slot range of the master that a Sentinel names. First checks that this server really is
+        a master."""
         tried: list[str] = []
         named: set[HostPort] = set()
         strangers = 0
@@ -71,7 +71,7 @@ class Sentinels:
                 if master not in named:
                     named.add(master)
                     if (await look(master)).role == "master":
-                        # asked first the next time
+                        # try this Sentinel first the next time
                         self._clients = {place: self._clients.pop(place), **self._clients}
                         return [(0, SLOTS - 1, master)]
                     tried.append(f"{place} (names {master}, which is no master yet)")
@@ -88,7 +88,8 @@ class Sentinels:
         raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
 
     async def _named(self, place: HostPort, address: Address) -> Any:
-        """Asks a Sentinel for the master. Sentinels have their own users and passwords."""
+        """Requests the address of the master from a Sentinel. Sentinels have their own users and
+        passwords."""
         try:
             return await send_command(
                 self._clients[place], "SENTINEL GET-MASTER-ADDR-BY-NAME", address.service
@@ -111,11 +112,11 @@ class Nodes:
     def __init__(self, address: Address, server: Callable[[HostPort], Server]) -> None:
         self._server = server
         self._places = list(address.places)
-        """The nodes to ask, with the one that answered last in front."""
+        """The nodes to query. The node that answered last comes first."""
 
     async def find(self, address: Address, look: Look) -> list[Range]:
-        """Returns the slot ranges of the masters according to the first node that answers. Connects to each
-        master to check it."""
+        """Returns the slot ranges of the masters, as reported by the first node that answers. Connects to
+        each master to check it."""
         tried: list[str] = []
         for place in list(self._places):
             try:
@@ -179,8 +180,8 @@ def _text(host: Any) -> str:
 
 
 def _why(error: BaseException, address: Address) -> str:
-    """Returns a short description of an error at one of several places. Raises errors that waiting cannot
-    fix."""
+    """Returns a short description of an error that one of several servers caused. If waiting cannot fix the
+    error, raises it."""
     if not is_passing(error):
         raise to_gossamer_error(error, address) from error
     reached = r"Error -?\d+ connecting to (\S+)\. (?:Connect call failed.*)?"

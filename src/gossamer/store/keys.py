@@ -1,14 +1,15 @@
-r"""The keys of the store: the type of each, its contents, which code writes it, and how long it lives. A test
-fails on a key that is not listed here.
+r"""Lists the keys of the store: the type of each key, its contents, the code that writes it, and its
+lifetime. A test fails if the store contains a key that is not listed here.
 
-A bucket is a shard of the frontier. Its hash tag, such as `{b:0a3}`, puts all its keys into one cluster slot.
-All hosts of a registered domain are in one bucket. The state of a host is shared by all crawls. A key that
-belongs to one crawl has the crawl's name after the tag. Scripts receive the tag (and the crawl) and derive the
-other keys, so the store must allow derived keys within a slot.
+A bucket is a shard of the frontier. All keys of a bucket contain its hash tag, such as `{b:0a3}`, so they are
+in one cluster slot. All hosts of a registered domain are in one bucket. The state of a host is shared by all
+crawls. In a key that belongs to one crawl, the crawl's name follows the tag. Scripts receive only the tag
+(and the crawl) and compute the other keys. So the store must allow scripts to access undeclared keys of the
+same slot.
 
 | key | type | contents | written by | lifetime |
 | --- | --- | --- | --- | --- |
-| `gossamer` | hash | version, buckets, seed, psl: must equal those of every client; `id`: the store's identity (`store`) | store | forever |
+| `gossamer` | hash | `version`, `buckets`, `seed`, `psl`: every client must have the same values. `id`: the store's identity (`store`) | store | forever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
 | `gossamer:crawl:NAME` | hash | `spec` (JSON: what must be equal on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds of work, `idle` seconds without work since the start, `door` (JSON: pid, host, folder, files of the process that runs it), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1: a pass of `--refresh`); for a fleet's crawl also `job` (the submitted job), `revision` (how many times it was submitted), `weight`, `precedence`, `ends_as`, `reach:SITE` (JSON, `sites.remote_sites`: data for workers without the site's file), `apart` (groups `SITE+SITE` whose hosts wait for workers with all these files) | crawls | until removed |
 | `gossamer:workers` | hash | worker's name -> its record (JSON, `state.workers`) | the worker | a day after its last heartbeat |
@@ -22,20 +23,20 @@ other keys, so the store must allow derived keys within a slot.
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope; FROM is '' for a host that `gossamer add --as-seeds` brought into scope | crawls | until removed |
 | `gossamer:setup:NAME` | string | setup of a crawl that no fleet runs, without outputs and secrets (`app.job_payload`), for `gossamer add` | stored_setup | until removed |
 | `gossamer:quality:SITE` | list | last good runs of a site, at most 10, newest first (JSON, `model.quality.GoodRun`) | quality | 400 days after the last one |
-| `gossamer:lately:CRAWL` | stream | recent pages of a crawl whose gates are checked while it runs: `w` the process that saw them, `p` their number, `n` (JSON) their counts; at most 100 entries | quality | a day after the last one |
-| `gossamer:told:CRAWL` | set | gates about which a warning was given | quality | an hour after the last one |
-| `gossamer:rates` | hash | caps in requests per second: `fleet` or a lane -> cap, and `tat:` before these names -> ms of the next permit | rates | until removed |
+| `gossamer:lately:CRAWL` | stream | recent pages of a crawl whose gates are checked while it runs, at most 100 entries. Each entry: `w` the process that saw the pages, `p` the number of pages, `n` their counts (JSON) | quality | a day after the last one |
+| `gossamer:told:CRAWL` | set | gates for which a warning was already given | quality | an hour after the last one |
+| `gossamer:rates` | hash | caps: `fleet` or a lane -> requests per second; `tat:fleet` or `tat:LANE` -> time of the next permit in ms | rates | until removed |
 | `gossamer:domains` | set | registered domains with metrics of their own, at most 50 | metric_domains | forever |
 | `{attempts:CRAWL}l` | list | the crawl's attempts, oldest first: batches of 4 bytes (number of lines) and compressed JSON lines (`state.attempts_table`) | workers of a shared store | the crawl; bounded by `keep_attempts` |
-| `{attempts:CRAWL}n` | hash | `lines` written, `dropped` of them, `bytes` now | workers of a shared store | the crawl |
+| `{attempts:CRAWL}n` | hash | `lines`: number of lines written, `dropped`: how many of them were dropped, `bytes`: current size | workers of a shared store | the crawl |
 | `gossamer:scores` | hash | `CRAWL TAB WORKER` -> recent success of the worker's visits (JSON, `state.scores`) | the worker | a minute after its last record |
 | `{proxies}s` | hash | proxy's id, `@PROVIDER` or `ID TAB DOMAIN` -> statistics (`proxy_health.lua`) | proxy_health | a week after its last use |
-| `{proxies}v` | zset | the same names -> number of their last change | proxy_health | as `{proxies}s` |
+| `{proxies}v` | zset | the fields of `{proxies}s` -> number of the last change | proxy_health | as `{proxies}s` |
 | `{proxies}c:POOL` | string | worker that does the health checks of a pool | proxy_stats | 5 s |
-| `gossamer:session:CRAWL:NAME` | string | proxy of a sticky session: the proxy's id, and the session word of the gateway | session_proxy | the session |
+| `gossamer:session:CRAWL:NAME` | string | proxy of a sticky session: the proxy's id, and the session id for the gateway | session_proxy | the session |
 | `gossamer:logins` | hash | sites with accounts -> their hosts (JSON) | logins | until forgotten |
 | `gossamer:login:SITE` | hash | a site's accounts, for all crawls. For each NAME: `v:` version of its log-in, `j:` cookies and identity (encrypted if there is a key), `c:` their revision, `d:` fingerprint of its credentials, `t:` ms of the log-in, `l:` `TOKEN MS`: the worker that logs in, `u:` ms of the last use, `o:` number of that use (counted in `turn`), `n:` ms of the next use, `w:` ms until which it waits after `f:` failures, `r:` `MS FINGERPRINT REASON`: rejected credentials, `x:` log-ins that had no effect | login_account login_result login_cookies login_lost | 90 days after the last change |
-| `{ip:ADDRESS}`, `{domain:NAME}` | hash | shared by the hosts of a group with `--polite-by`: `n` ms of the next start, `r` ms of the last start that a waiting worker was given, `w` the worker that started last, `tTOKEN` a turn -> ms until which it is held | host_group_enter host_group_leave | a minute or two |
+| `{ip:ADDRESS}`, `{domain:NAME}` | hash | shared by the hosts of a group with `--polite-by`: `n` ms of the next start, `r` ms of the last start that a waiting worker was given, `w` the worker that started last, `tTOKEN` ms until which the turn with this TOKEN is held | host_group_enter host_group_leave | a minute or two |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
 | `{b:N}e` | string | `RUN MS`: run id of the server process that gave the last claims, and when it was first asked (0: it was the first server) | claim | forever |
 | `{b:N}@totals` | hash | totals of all crawls, which never fall: counts of settled visits, and the `|` names of `worker.visit_totals` | settle add requeue_expired | forever |
@@ -49,9 +50,9 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}CRAWL:rt` | zset | if there were several levels: host -> ms when its next retry is due | settle claim | until then |
 | `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap if that is not `http` (with `?` at the end if requests need regions), `Y` the heap that it is in if that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` 1 if a seed was redirected to it; if hosts have limits (`host_limits.lua`): `B` bytes, `F` ms of its first claim in the crawl's working time | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
-| `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> their number, `cLEVEL` -> number of the last entry brought back | add settle cold_refill | while there are some |
-| `{b:N}CRAWL:o` | list | outbox to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle cold_written | while not empty |
-| `{b:N}CRAWL:rf` | set | hosts with cold URLs whose queue runs low | add claim cold_refill | while there are some |
+| `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: LEVEL -> number of URLs, `cLEVEL` -> number of the last entry that was brought back | add settle cold_refill | while there are some |
+| `{b:N}CRAWL:o` | list | entries on their way to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle cold_written | while not empty |
+| `{b:N}CRAWL:rf` | set | hosts with URLs in the cold store whose queue is almost empty | add claim cold_refill | while there are some |
 | `{b:000}CRAWL:turn:NAME` | string | the worker that does a task for the whole crawl: `spill` | cold | 5 s |
 | `{b:000}CRAWL:pl` | zset | producers that may add URLs: name -> ms of their lease's expiry | producers | while they work |
 | `{b:000}CRAWL:fr` | string | freshness of a crawl that visits its pages again (JSON, `recrawl.freshness`) | revisit_loop | the crawl |
@@ -70,27 +71,27 @@ other keys, so the store must allow derived keys within a slot.
 | `{b:N}CRAWL:s:GEN:X` | set | seen set: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
 | `{b:N}CRAWL:b:NODE` | string | seen set: a page of a filter (`filter_pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
-| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `own:NAME` (`page.count`) `q|SITE|...` (`gossamer.model.quality`), `seeds` without a response yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
+| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `own:NAME` (`page.count`) `q|SITE|...` (`gossamer.model.quality`), `seeds` (without a response so far), `strangers` and `singles` (pages used by hosts with no voucher or one voucher), `token`, `letter` | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | file -> committed length in bytes; fill\|file -> offset in the kept rows up to which a new output is filled | settle | the crawl |
-| `{b:000}CRAWL:hd` | list | item rows that lack usual values, until the run is judged (`frontier.quality.HeldRows`) | quality | the run |
-| `{b:N}CRAWL:y` | hash | near-duplicate index: for the maps `e` (same), `b` (bands) and `s` (sketches) the number of keys, and in `ep` `bp` `sp` the number of parts | near_duplicates | the crawl |
+| `{b:000}CRAWL:hd` | list | item rows that lack usual values, held back until the gates have judged the run (`frontier.quality.HeldRows`) | quality | the run |
+| `{b:N}CRAWL:y` | hash | near-duplicate index: `e`, `b` and `s` are the number of keys in the maps `e` (same), `b` (bands) and `s` (sketches); `ep`, `bp` and `sp` are the number of parts of each map | near_duplicates | the crawl |
 | `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | near_duplicates | the crawl |
 | `{b:000}CRAWL:turn` | string | the worker whose turn it is to claim under limits, if there are many buckets | multi_bucket | 5 s |
 | `{b:N}CRAWL:rp` | hash | recent periods of 10 s: number modulo 64 -> `NUMBER,PAGES,REQUESTS`; `at` ms of the last page | settle | the crawl |
-| `{b:N}CRAWL:rl` | hash | the same by the lanes and the region of the worker: `LANES\|REGION\|NUMBER modulo 64` -> `NUMBER,PAGES`; workers of lane `http` without a region are left out | settle | the crawl |
+| `{b:N}CRAWL:rl` | hash | the same, by the lanes and the region of the worker: `LANES\|REGION\|NUMBER modulo 64` -> `NUMBER,PAGES`; workers of lane `http` without a region are left out | settle | the crawl |
 | `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |
 | `{b:000}@schedules` | set | names of all schedules | edit_schedule | forever |
-| `{b:000}@schedule:NAME` | hash | `spec` (JSON), `rev` the number of its last change, `mark` ms up to which due times are decided, counts `runs failed skipped missed` | edit_schedule due_runs scheduled_run | until removed |
+| `{b:000}@schedule:NAME` | hash | `spec` (JSON), `rev` number of the last change, `mark` ms up to which due times were handled, and the counts `runs failed skipped missed` | edit_schedule due_runs scheduled_run | until removed |
 | `{b:000}@open:NAME` | hash | `DUE-MS:PART` -> run (JSON) that has not ended | due_runs scheduled_run | until the run ends |
 | `{b:000}@runs:NAME` | list | runs (JSON) that ended, latest first, at most 1,000 | due_runs scheduled_run | until cleaned by age, except the latest |
 | `{b:000}@leader` | string | `TOKEN OWNER`: the scheduler that leads | elect_scheduler | 7 s after its last heartbeat |
-| `{b:000}@fence`, `{b:000}@changes` | string | the last token of a lead; the number of the last change of a schedule | elect_scheduler edit_schedule scheduled_run | forever |
-| `{b:000}@credits` | hash | credits of unlockers, spent and reserved: `day:UNLOCKER:N` (days since the epoch, UTC), `crawl:CRAWL` | unlocker_reserve unlocker_settle | two days; the crawl |
+| `{b:000}@fence`, `{b:000}@changes` | string | the last token given to a leader; the number of the last change to a schedule | elect_scheduler edit_schedule scheduled_run | forever |
+| `{b:000}@credits` | hash | spent and reserved credits of unlockers: `day:UNLOCKER:N` (days since the epoch, UTC), `crawl:CRAWL` | unlocker_reserve unlocker_settle | two days; the crawl |
 | `{b:000}@calls:UNLOCKER` | hash | calls in progress: token -> `ENDS-MS CREDITS DAY CRAWL` | unlocker_reserve unlocker_settle | until settled or expired |
 | `{b:000}@unlocker:UNLOCKER` | string | circuit breaker of the unlocker (`breaker.lua`) | unlocker_settle | a day after the last fault |
 | `{b:000}@alerts` | hash | `RULE{label=value,...}` -> an alert (JSON, `observability.alert_states`) | alerts | a day after it is resolved |
 | `{b:000}@mutes` | hash | pattern of alerts -> time until which they are muted, in seconds since the epoch | alerts | until set again |
-| `{b:000}@cleaned` | string | ms of the last cleanup | cleanup | forever |
+| `{b:000}@cleaned` | string | time of the last cleanup in ms | cleanup | forever |
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def record(crawl: str) -> str:
 
 
 def turn(crawl: str, name: str) -> str:
-    """Returns the key of the lease of a task that one worker does for the whole crawl."""
+    """Returns the key of the lease on a task that only one worker does for the whole crawl."""
     return f"{tag(0)}{crawl}:turn:{name}"
 
 
@@ -129,17 +130,17 @@ def changed_pages(crawl: str) -> str:
 
 
 def totals(bucket: int) -> str:
-    """Returns the key of a bucket's totals of all crawls."""
+    """Returns the key of a bucket's totals over all crawls."""
     return f"{tag(bucket)}@totals"
 
 
 def attempts(crawl: str) -> tuple[str, str]:
-    """Returns the keys of a crawl's attempts: the list, and its size."""
+    """Returns the keys of a crawl's attempts table: the list of batches, and its size."""
     return f"{{attempts:{crawl}}}l", f"{{attempts:{crawl}}}n"
 
 
 def opened(bucket: int) -> str:
-    """Returns the key of the circuit breakers that opened and were not logged yet."""
+    """Returns the key of the list of opened circuit breakers that were not logged yet."""
     return f"{tag(bucket)}@opened"
 
 
@@ -165,12 +166,12 @@ def quality(site: str) -> str:
 
 
 def lately(crawl: str) -> str:
-    """Returns the key of the recent pages of a crawl, as its processes saw them."""
+    """Returns the key of the recent pages that a crawl's processes saw."""
     return f"gossamer:lately:{crawl}"
 
 
 def told(crawl: str) -> str:
-    """Returns the key of the gate warnings that were given for a crawl."""
+    """Returns the key of the set of gate warnings that were given for a crawl."""
     return f"gossamer:told:{crawl}"
 
 
@@ -222,5 +223,5 @@ def bucket_of(host: str, buckets: int) -> int:
 
 
 def known(key: str) -> bool:
-    """Returns whether a key is one of those listed above."""
+    """Returns whether a key is in the list above."""
     return KNOWN.match(key) is not None

@@ -1,8 +1,8 @@
-"""Finds and removes embedded servers that nobody uses: all their gossamer processes were killed, or their
-data folder was deleted. Also finds the sockets of dead servers.
+"""Finds and removes embedded servers that nobody uses, because all their gossamer processes were killed or
+their data folder was deleted. Also finds the sockets of dead servers.
 
-Only private folders `gossamer-*` of this user in the temporary folder that contain only a socket `s` are
-considered.
+Only this user's private folders `gossamer-*` in the temporary folder are considered, and only if they contain
+nothing but a socket `s`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from gossamer.store.server_errors import Lost, RedisError
 
 
 class Orphan(NamedTuple):
-    """An unused socket. `store` is the folder of the store whose server answers on the socket. It is None if
-    no server answers or if that folder is gone."""
+    """An unused socket. `store` is the folder of the store whose server answers on the socket, or None if no
+    server answers or that folder is gone."""
 
     socket: Path
     alive: bool
@@ -55,8 +55,7 @@ def find_orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
 
 
 def remove_orphan(orphan: Orphan) -> None:
-    """Stops the server, if there is one, and removes its socket. If the store's folder still exists, its data
-    stays."""
+    """Stops the server, if there is one, and removes its socket. The data in the store's folder stays."""
     if orphan.store is not None:
         door = Embedded(orphan.store.parent)
         if str(orphan.socket) in (door.url() or ""):

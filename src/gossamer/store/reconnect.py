@@ -1,8 +1,8 @@
-"""Waits for a store that is unreachable. One background probe with backoff checks the store, and all callers
+"""Waits while a store is unreachable. One background probe with backoff checks the store, and all callers
 wait for its result.
 
-A fleet's worker waits forever, and a command does not wait. The log gets one line when an outage begins and
-one when it ends.
+A fleet's worker waits forever. A command does not wait. One line is logged when an outage begins, and one
+when it ends.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collections.abc import Awaitable, Callable
 from gossamer.store.store_errors import is_passing
 
 FIRST_INTERVAL_S, MAX_INTERVAL_S = 0.1, 1.0
-"""Seconds between two probes. The interval doubles from FIRST_INTERVAL_S to MAX_INTERVAL_S, and is reduced by
-up to a quarter at random."""
+"""The minimum and maximum number of seconds between two probes. The interval doubles after each probe, and is
+randomly reduced by up to a quarter."""
 CALM_S = 5.0
-"""Seconds without an outage after which the probe interval starts from FIRST_INTERVAL_S again."""
+"""Seconds without an outage after which the next outage's probe interval starts at FIRST_INTERVAL_S again."""
 _log = logging.getLogger("gossamer.store")
 
 
 class OutageWaiter:
-    """Waits for the outages of one client, each for at most `seconds`. `probe` raises while the store does
-    not work. `where` is its masked URL."""
+    """Waits for the outages of one client to end, for at most `seconds` each. `probe` raises an error while
+    the store does not work. `where` is the store's URL with masked passwords."""
 
     def __init__(self, seconds: float, probe: Callable[[], Awaitable[None]], where: str) -> None:
         self.seconds = seconds
@@ -50,7 +50,8 @@ class OutageWaiter:
     def note(self, error: BaseException) -> None:
         """Records a failed call. Begins an outage unless one is in progress.
 
-        Raises the error if it is not an outage, or if the client does not wait or has waited long enough.
+        Raises the error if it does not mean an outage, if the client does not wait, or if it has waited long
+        enough.
         """
         if not is_passing(error) or not self.patient:
             raise error
@@ -65,7 +66,7 @@ class OutageWaiter:
             raise error
 
     async def wait(self, error: BaseException) -> None:
-        """Returns when the store works again. Raises the error if the client does not wait or has waited long
+        """Waits until the store works again. Raises the error if the client does not wait or has waited long
         enough."""
         self.note(error)
         assert self._prober is not None
@@ -103,7 +104,7 @@ class OutageWaiter:
                         extra={"event": "store_back"},
                     )
                 return
-            if not self._told:  # if the first probe succeeds, only a connection broke: do not log an outage
+            if not self._told:  # if the first probe succeeds, only a connection was lost: log no outage
                 self._told = True
                 why = self._short(error).removeprefix("does not answer: ")
                 _log.warning(

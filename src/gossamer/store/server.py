@@ -1,7 +1,7 @@
-"""One Valkey server: its connections, and what INFO reports about it.
+"""One Valkey server: its connections, and its replicas according to INFO.
 
-A connection stores the run id of the server process to which it is connected. A claim sends the run id that
-it expects. If the id has changed, the script delays the hosts of the bucket (`failover.lua`).
+A connection stores the run id of the server process to which it is connected. Each claim sends this run id.
+If the id has changed since the last claim, the script delays the hosts of the bucket (`failover.lua`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_REPLICA_LAG_S = 10
 
 
 class Server:
-    """One server process that takes writes, and the connections to it."""
+    """One server process that accepts writes, and the connections to it."""
 
     def __init__(self, place: HostPort, address: Address, timeout: float, *, plain: bool = False) -> None:
         self.place = place
@@ -36,12 +36,13 @@ class Server:
 
     @property
     def mode(self) -> str:
-        """standalone, sentinel or cluster."""
+        """The mode of the server: standalone, sentinel or cluster."""
         return str(self.info.get("redis_mode") or self.info.get("server_mode") or "standalone")
 
     @property
     def role(self) -> str:
-        """master or slave. The value is also master if the user may not call INFO."""
+        """The role of the server: master or slave. It is also master if the database user may not call
+        INFO."""
         return str(self.info.get("role", "master"))
 
     async def look(self) -> None:
@@ -56,7 +57,8 @@ class Server:
         self.told(self.info)
 
     def told(self, info: Any) -> None:
-        """Updates the number of replicas from a reply of INFO. The number is 0 if the user may not call INFO."""
+        """Updates the numbers of replicas from a reply to INFO. They are 0 if the database user may not call
+        INFO."""
         told = info if isinstance(info, dict) else {}
         followers = [v for k, v in told.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
         online = [one for one in followers if one.get("state") == "online"]

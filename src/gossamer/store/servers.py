@@ -1,7 +1,7 @@
-"""The set of servers that hold the store now: a single server, the master that Sentinels name, or the masters
-of a Cluster.
+"""The set of servers that currently hold the store: a single server, the master that Sentinels name, or the
+masters of a Cluster.
 
-The set is rebuilt from each discovery, so after an outage it contains the servers that took over.
+Each discovery rebuilds the set, so after an outage it contains the servers that took over.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gossamer.store.server_errors import MovedError, RedisError
 from gossamer.store.store_errors import to_gossamer_error
 
 DISCOVERY_TTL_S = 5.0
-"""Seconds for which a discovery is reused if nothing fails."""
+"""How many seconds the result of a discovery is used if nothing fails."""
 
 
 @lru_cache(8192)
@@ -33,19 +33,19 @@ def cluster_slot(key: str | bytes) -> int:
 
 
 class Servers:
-    """The servers of an address. `embedded`: the store is the server of a data folder, so no discovery is
-    needed."""
+    """The servers of an address. `embedded`: whether the store is the server of a data folder, so that no
+    discovery is needed."""
 
     def __init__(self, address: Address, timeout: float, *, embedded: bool) -> None:
         self.address, self._timeout, self.embedded = address, timeout, embedded
         self._by_place: dict[HostPort, Server] = {}
         self._by_slot: list[Server | None] = []
         self._only: Server | None = None
-        """The server, if there is only one. It is fixed for a single server or Unix socket, and found by
-        discovery for Sentinels."""
+        """The server, if there is only one. For a single server or a Unix socket, it is fixed. For Sentinels,
+        it is found by discovery."""
         self._ranges: list[Range] = []
         self.turn = 0
-        """A counter that changes whenever the set of servers that take writes changes."""
+        """A counter that changes whenever the set of servers that accept writes changes."""
         self._looked = 0.0
         self._lock = asyncio.Lock()
         self._sentinels: Sentinels | None = None
@@ -72,7 +72,7 @@ class Servers:
         return found
 
     async def groups(self, keys: Sequence[str]) -> dict[Server, list[int]]:
-        """Groups keys by server. The values are positions in `keys`."""
+        """Groups keys by server. The values of the result are positions in `keys`."""
         found: dict[Server, list[int]] = {}
         for j, key in enumerate(keys):
             server = (
@@ -84,7 +84,7 @@ class Servers:
         return found
 
     async def all(self) -> list[Server]:
-        """Returns all servers that take writes."""
+        """Returns all servers that accept writes."""
         if self._only is not None:
             return [self._only]
         await self.serving()
@@ -92,21 +92,21 @@ class Servers:
 
     @property
     def may_follow(self) -> bool:
-        """Returns whether a replica may take over. It is also true if no replica is known, because one may
-        connect between two discoveries and be promoted at once."""
+        """Returns whether a replica may take over. With Sentinels or a Cluster, it is true even if no replica
+        is known, because a replica may connect between two discoveries and be promoted at once."""
         return self.address.kind in ("sentinel", "cluster") or any(
             one.replicas for one in self._by_place.values()
         )
 
     def stale(self, *, forget: bool = False) -> None:
-        """Marks the last discovery as outdated. With `forget`, the next caller must repeat it before it sends
-        anything."""
+        """Marks the last discovery as outdated. If `forget` is true, the next caller must repeat the
+        discovery before it sends anything."""
         if forget and (self._sentinels is not None or self._by_slot):
             self._only, self._by_slot, self._ranges = None, [], []
         self._looked = min(self._looked, time.monotonic() - DISCOVERY_TTL_S - 1) if self._looked else 0.0
 
     def moved(self, error: MovedError) -> None:
-        """Applies a MOVED reply, in which a node named the new server of a slot."""
+        """Applies a MOVED reply, which names the new server of a slot."""
         if self._by_slot:
             self._by_slot[error.slot_id] = self._server(HostPort(error.host, error.port))
             self._ranges, self.turn = [], self.turn + 1
@@ -117,8 +117,8 @@ class Servers:
             await self.look()
 
     async def look(self) -> None:
-        """Finds the servers that take writes now, and their replicas. Raises Away with the addresses that
-        were tried, or StoreError for a fault of the configuration."""
+        """Finds the servers that currently accept writes, and their replicas. Raises Away, which lists the
+        addresses that were tried, or StoreError for an error in the configuration."""
         began = time.monotonic()
         async with self._lock:
             if self._looked >= began:

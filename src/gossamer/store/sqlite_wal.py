@@ -1,4 +1,5 @@
-"""Opens SQLite files in WAL mode that several processes write. A commit returns when it is on disk."""
+"""Opens SQLite files in WAL mode, so that several processes can write them. A commit is on disk when it
+returns."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ import time
 
 
 def open_sqlite(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Connection:
-    """Opens or creates a SQLite file, for threads that use it one at a time.
+    """Opens or creates a SQLite file. Several threads may use the connection, but only one at a time.
 
-    `wait` is how many seconds to wait for a transaction of another process. `by_hand` disables automatic
-    transactions. Raises sqlite3.Error.
+    `wait` is the number of seconds to wait for a transaction of another process. If `by_hand` is true,
+    transactions do not begin automatically. Raises sqlite3.Error.
     """
     base = sqlite3.connect(
         path, timeout=wait, isolation_level=None if by_hand else "DEFERRED", check_same_thread=False
@@ -25,8 +26,8 @@ def open_sqlite(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Con
 
 
 def _switch(base: sqlite3.Connection, until: float) -> None:
-    """Switches to WAL. SQLite's own timeout does not apply to this statement: if two processes run it at
-    once, one fails immediately."""
+    """Switches to WAL mode. SQLite's own timeout does not apply to this statement: if two processes run it at
+    once, one of them fails immediately. So this function retries."""
     while True:
         try:
             base.execute("PRAGMA journal_mode=WAL")

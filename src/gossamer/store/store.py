@@ -1,5 +1,5 @@
-"""A store: runs the frontier's scripts on Valkey or Redis, after a check that the server holds a gossamer
-store of a compatible version."""
+"""Runs the frontier's scripts on Valkey or Redis. First checks that the server holds a gossamer store of a
+compatible version."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class Store:
         self.buckets = 0
         self.seed = 0
         self.identity = ""
-        """A random id from the creation of the store. It is "" if an older gossamer created the store and the
-        store rejects writes now."""
+        """A random id that was generated when the store was created. It is "" if an older gossamer created
+        the store and the store currently rejects writes."""
         self.used = 0
         """Number of script calls so far."""
         self._texts: dict[str, str] = {}
@@ -93,7 +93,7 @@ class Store:
 
     @property
     def together(self) -> bool:
-        """Whether all buckets are on one server, so that one script can change all of them."""
+        """Whether all buckets are on one server, so that one script can access all of them."""
         return self.client.servers.address.kind != "cluster"
 
     @property
@@ -102,8 +102,8 @@ class Store:
         return self.client.patience.patient
 
     async def open(self, buckets: int, psl: str) -> None:
-        """Checks that the server can hold a frontier, and that its version, number of buckets and Public
-        Suffix List are the same as ours. Writes them if the store is empty.
+        """Checks that the server can hold a frontier, and that the store's version, number of buckets and
+        Public Suffix List equal those of this process. Writes these values if the store is empty.
 
         Raises StoreError, StoreFull or ConfigError.
         """
@@ -116,7 +116,7 @@ class Store:
         pipe.hgetall(keys.META)
         try:
             raw = (await self.guard(pipe.execute()))[-1]
-        except StoreFull:  # reading is still allowed, and a later write raises the error
+        except StoreFull:  # the store can still be read, and a later write raises the error
             raw = await self.guard(self.client.hgetall(keys.META))
         found = {k.decode(): v.decode() for k, v in raw.items()}
         if mine.keys() - found.keys() - {"id"}:
@@ -130,7 +130,8 @@ class Store:
         self.identity = found.get("id", "")
 
     def same(self, seed: bytes | None) -> None:
-        """Raises StoreChanged if the store's current `seed` differs from the one it was opened with."""
+        """Raises StoreChanged if the store's current `seed` differs from the seed it had when it was
+        opened."""
         if self.seed and (seed or b"").decode("utf-8", "replace") != str(self.seed):
             what = "was emptied" if seed is None else "was emptied or replaced"
             where = self.client.servers.address.shown
@@ -143,7 +144,7 @@ class Store:
         self.same(await self.guard(cast(Awaitable[Any], self.client.hget(keys.META, "seed"))))
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
-        """Calls a script on a bucket. Repeats it after an outage if the client waits for outages."""
+        """Calls a script on a bucket. Repeats the call after an outage if the client waits for outages."""
         self.used += 1
         call = (*self._call(verb), 1, keys.tag(bucket), *args)
         try:
@@ -154,17 +155,17 @@ class Store:
     async def run_all(
         self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False
     ) -> list[Any]:
-        """Calls a script on many buckets at once, each call once. `calls` has (bucket, arguments).
+        """Calls a script on many buckets at once, each call once. `calls` contains (bucket, arguments).
 
-        Returns one element per call: the reply or a gossamer error. With `confirm`, an unconfirmed reply is
-        returned as `UnconfirmedReply`.
+        Returns one element per call: the reply or a gossamer error. If `confirm` is true, a reply whose
+        writes no replica has confirmed is returned as `UnconfirmedReply`.
         """
         call = self._call(verb)
         self.used += len(calls)
         sent: list[Command] = [((*call, 1, keys.tag(b), *args), {}) for b, args in calls]
         replies = await self._send(sent, confirm)
         again = [j for j, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
-        if again:  # a server that was just promoted to master has no scripts
+        if again:  # a server that was just promoted to master has no cached scripts
             texts: list[Command] = [(("EVAL", self.text(verb), *sent[j][0][2:]), {}) for j in again]
             for j, reply in zip(again, await self._send(texts, confirm), strict=True):
                 replies[j] = reply
@@ -182,7 +183,7 @@ class Store:
         return replies
 
     async def once(self, *command: Any) -> Any:
-        """Sends one command once. Raises Away where `run` would wait."""
+        """Sends one command once. Raises Away during an outage, when `run` would wait."""
         (reply,) = await self.client.send([(command, {})])
         _still_wanted()
         if isinstance(reply, Exception):
@@ -190,7 +191,8 @@ class Store:
         return reply
 
     async def by_server(self, buckets: Sequence[int] | None = None) -> list[list[int]]:
-        """Groups buckets by the server that holds them. None means all buckets. Raises Away."""
+        """Groups buckets by the server that holds them. If `buckets` is None, groups all buckets. Raises
+        Away."""
         servers = self.client.servers
         if buckets is not None:
             groups = await self.guard(servers.groups([keys.tag(bucket) for bucket in buckets]))
@@ -219,13 +221,13 @@ class Store:
         return "EVAL", self.text(verb)
 
     def digest(self, verb: str) -> str:
-        """Returns the SHA-1 of a script, which names it in EVALSHA."""
+        """Returns the SHA-1 of a script, by which EVALSHA calls it."""
         if verb not in self._digests:
             self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
         return self._digests[verb]
 
     def text(self, verb: str) -> str:
-        """Returns the full text of a script: the shared parts, then its own file."""
+        """Returns the full text of a script: the shared parts, followed by the script's own file."""
         if verb not in self._texts:
             shared = _SHARED.get(verb, ("prelude",))[1:]
             names = ("prelude", verb) if verb in _READING else (*_FIRST, *shared, verb)
@@ -247,7 +249,7 @@ class Store:
     async def scan(self, pattern: str, page: int = 1000) -> AsyncIterator[list[bytes]]:
         """Yields the keys that match a pattern, in pages, from all servers. Never blocks the servers.
 
-        A key may appear twice if the store grows meanwhile.
+        A key may appear twice if the store grows during the scan.
         """
         for server in await self.guard(self.client.servers.all()):
             cursor: Any = 0
@@ -274,12 +276,13 @@ def script_part(name: str) -> str:
 def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded: bool = False) -> Store:
     """Returns a store for a URL (docs/stores.md), without connecting yet.
 
-    `timeout` is in seconds per call. `patience` is how many seconds to wait for an outage to end, FOR_EVER
-    for a fleet. `embedded` means the server of a data folder. Raises UsageError or ConfigError.
+    `timeout` is the time limit per call in seconds. `patience` is the number of seconds to wait for an outage
+    to end, FOR_EVER for a fleet. `embedded`: whether the URL is that of a data folder's server. Raises
+    UsageError or ConfigError.
     """
     address = parse(url)
     if address.kind in ("sentinel", "cluster"):
-        timeout = min(timeout, 5.0)  # fail sooner, because another server may take over
+        timeout = min(timeout, 5.0)  # time out sooner, because another server may take over
     return Store(Client(Servers(address, timeout, embedded=embedded), patience), url)
 
 

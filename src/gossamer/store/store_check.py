@@ -1,7 +1,7 @@
-"""Checks whether a server can hold a frontier: it answers, is recent enough, does not evict keys, runs
-scripts, and writes to its disk.
+"""Checks whether a server can hold a frontier: it must answer, be recent enough, not evict keys, run scripts,
+and write to its disk.
 
-All facts come from INFO, so the user needs no other permission.
+All facts come from INFO, so the database user needs no other permission.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class CheckedStore(Protocol):
 
 
 OLDEST = {"server": (6, 2), "cluster": (7, 0)}
-"""The oldest server versions that have all the commands we use. A Cluster must be newer, because scripts also
-read all buckets of a node."""
+"""The oldest server versions that have all the commands that gossamer uses. A Cluster must be newer, because
+some scripts read all buckets of a node."""
 NOEVICTION = "CONFIG SET maxmemory-policy noeviction"
 
 
 class Remark(NamedTuple):
-    """A finding about a server. `bad` means that the store must not be used until it is fixed."""
+    """A finding about a server. If `bad` is true, the store must not be used until the problem is fixed."""
 
     what: str
     bad: bool
@@ -52,7 +52,7 @@ def server_name(info: Mapping[str, Any]) -> str:
 
 
 def server_findings(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
-    """Yields the findings about a server. `kind` is the kind of its address."""
+    """Yields the findings about a server. `kind` is the kind of the store's address (`Address.kind`)."""
     if not info:
         yield Remark(
             "rights",
@@ -92,8 +92,8 @@ def server_findings(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
 
 
 async def fullest_share(store: CheckedStore) -> float:
-    """Returns the share of its `maxmemory` that the fullest server uses, 0 to 1. Returns 0 without a limit,
-    or if the user may not call INFO."""
+    """Returns the share of `maxmemory` that the fullest server uses, from 0 to 1. Returns 0 if there is no
+    limit or the database user may not call INFO."""
     shares = [0.0]
     for server in await store.client.servers.all():
         with contextlib.suppress(NoPermissionError):
@@ -106,7 +106,7 @@ async def fullest_share(store: CheckedStore) -> float:
 async def wait_until_ready(store: CheckedStore, seconds: float) -> None:
     """Waits until the store answers and has loaded its data. Raises StoreError after `seconds`."""
     servers = store.client.servers
-    deadline = time.monotonic() + seconds  # one attempt may take 2 s if nothing refuses the connection
+    deadline = time.monotonic() + seconds  # one attempt may take 2 s if the connection is not refused
     while True:
         try:
             await (
@@ -136,11 +136,11 @@ async def check_store(store: CheckedStore) -> None:
 
 
 async def write_durably(store: CheckedStore, *command: Any) -> None:
-    """Makes a write and waits until it and all earlier writes are on disk, if the store has an append-only
-    file. Also waits for a replica, if there is one.
+    """Sends a write command, and waits until it and all earlier writes are on disk, if the store has an
+    append-only file. Also waits for a replica, if there is one.
 
-    The wait takes at most two seconds on a store that syncs every second. The embedded store is made to sync
-    at once.
+    On a store that syncs every second, this takes at most two seconds. The embedded store is made to sync at
+    once.
     """
     while True:
         try:
@@ -159,7 +159,7 @@ async def _durably(store: CheckedStore, command: tuple[Any, ...]) -> None:
     pipe.execute_command("WAITAOF", 1, 0, 2000)
     if server.replicas:
         pipe.execute_command("WAIT", 1, 2000)
-    # errors are ignored: the server may have no append-only file, or not know WAITAOF
+    # errors are ignored, because the server may have no append-only file or may not know WAITAOF
     done = (await store.guard(pipe.execute(raise_on_error=False)))[0]
     if servers.embedded:
         await store.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "everysec")))

@@ -1,4 +1,4 @@
-"""Classifies the errors of the store: an outage that may pass, or a fault that a person must fix."""
+"""Classifies the errors of the store as outages, which may pass, or as faults that a person must fix."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _FOREIGN = "non local key"  # a bucket moved to another node of the Cluster
 
 
 def is_passing(error: BaseException) -> bool:
-    """Returns whether waiting may help: no server answers, the server is loading its data, or a failover is
+    """Returns whether the error may pass: no server answers, the server is loading its data, or a failover is
     in progress."""
     if is_login_refused(error):
         return False
@@ -80,7 +80,7 @@ def to_gossamer_error(error: BaseException, address: Address) -> GossamerError:
     at, text = f"the store at {address.shown}", _line(error, address)
     if isinstance(error, GossamerError):
         return error
-    if (short := own_limit(error)) in _OURS:  # EAGAIN and EADDRNOTAVAIL may be caused by the other side
+    if (short := own_limit(error)) in _OURS:  # the server may be the cause of EAGAIN and EADDRNOTAVAIL
         return ResourceError(
             f"{at} cannot be reached: this machine is short of {short}: raise the limit, then run "
             "the same command again"
@@ -115,7 +115,7 @@ def _whose(address: Address) -> str:
 
 
 def _speech(text: str, address: Address) -> str:
-    """Returns a hint for the message, for example that only one side may use TLS."""
+    """Returns a hint for the error message, for example that perhaps only one side uses TLS."""
     if address.kind == "unix":
         return "; run the same command again"
     if address.tls and "within" in text:

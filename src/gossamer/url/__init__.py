@@ -1,12 +1,12 @@
 """Parses URLs as browsers do (WHATWG) and derives their canonical forms, hosts and fingerprints. Each URL is
-parsed once, when it enters the crawler. All other code receives the serialized form.
+parsed only once, when it enters the crawler. All other code works with the serialized form.
 
 A URL has three forms:
 
 - The *fetch form* is the WHATWG serialization without fragment. It is the URL that is requested
   (`HrefResolver`). Only a route of a single-page application stays in it (`url.routes`).
 - The *canonical form* identifies a URL for deduplication (`canonical`, `key`). It is the fetch form without
-  credentials, tracking parameters and session ids, with its query sorted by name.
+  credentials, tracking parameters and session ids. Its query parameters are sorted by name.
 - The *host* is the authority `host[:port]` (`host`). Its registered domain is `registered_domain`.
 """
 
@@ -98,7 +98,7 @@ def key(url: str, drop: DroppedParameters = DEFAULT_DROP) -> str:
         head = _bare(head)
     before = ""
     while head != before and (";" in head or "/(" in head):
-        # Repeated because the rest may contain a dot segment or another session id, as in
+        # Repeated, because the rest may contain a dot segment or another session id, as in
         # `/(S(x));sid=1/..;jsessionid=1/b`.
         before, start = head, head.index("/", 8)  # a host may contain `;`
         head = head[:start] + drop.path(head[start:])
@@ -128,8 +128,8 @@ class HrefResolver:
         """Returns the distinct fetch forms of a page's hrefs, in order. Skips hrefs that are not http(s)
         URLs."""
         resolve = self._fetch
-        # Most hrefs of a page repeat, and many differ only by fragment. Removing these first saves the costly
-        # step.
+        # Most hrefs of a page are repeated, and many differ only by fragment. Removing these first saves the
+        # costly step.
         distinct = dict.fromkeys([_cut(href) if "#" in href else href for href in hrefs])
         found = dict.fromkeys([resolve(href) for href in distinct])
         found.pop(None, None)
@@ -149,7 +149,7 @@ class HrefResolver:
 
 
 def host(url: str) -> str:
-    """Returns the authority `host[:port]` of a serialized http(s) URL, without credentials. The port is
+    """Returns the authority `host[:port]` of a serialized http(s) URL. Credentials are left out. The port is
     present only if it is not the scheme's default port.
 
     >>> host("https://u:p@example.com:8443/a")
@@ -172,7 +172,7 @@ def origin(url: str) -> str:
 
 
 def split_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
-    """Splits a serialized URL into the URL without userinfo and the pair (user, password), percent-decoded.
+    """Splits a serialized URL into the URL without userinfo and the percent-decoded pair (user, password).
     The pair is None if the URL has no userinfo.
 
     >>> split_credentials("https://me:s%40c@example.com/a")
@@ -202,7 +202,7 @@ def _of(text: str | None, base: URL | str | None) -> URL | None:
     except TypeError:
         if not isinstance(text, str) or isinstance(base, bytes):
             return None
-        # Lone surrogates are not Unicode scalar values. Browsers read them as U+FFFD.
+        # Lone surrogates are not Unicode scalar values. Browsers replace them with U+FFFD.
         if isinstance(base, str):
             base = _scalar(base)
         return _parse(_scalar(text), base)
@@ -214,7 +214,7 @@ def _scalar(text: str) -> str:
 
 def _cut(href: str) -> str:
     """Returns an href without its fragment. If white space precedes the fragment, only the fragment's text is
-    cut and `#` stays. Without the `#`, the parser would strip the white space."""
+    removed and `#` stays, because without the `#` the parser would strip the white space."""
     at = href.index("#")
     return href[:at] if at == 0 or href[at - 1] > " " else href[: at + 1]
 

@@ -7,15 +7,15 @@ from functools import lru_cache
 from pathlib import Path
 
 SNAPSHOT = Path(__file__).parents[1] / "data" / "public_suffix_list.dat"
-MAX_LABELS = 8  # maximum number of labels of a rule; labels further left cannot matter
+MAX_LABELS = 8  # the maximum number of labels in a rule; labels further left do not matter
 
 
 @lru_cache(maxsize=65_536)
 def registered_domain(host: str) -> str:
-    """Returns the registered domain of a host: its public suffix and one more label. A port is ignored.
-    Cookies and rate limit buckets belong to the registered domain.
+    """Returns the registered domain of a host, which is its public suffix and one more label. A port is
+    ignored. Cookies and buckets belong to a registered domain.
 
-    The ICANN rules and the private rules of the list both apply. IP addresses, single labels and public
+    Both the ICANN rules and the private rules of the list apply. IP addresses, single labels and public
     suffixes are their own registered domain.
 
     >>> registered_domain("www.example.co.uk:8080"), registered_domain("127.0.0.1:80")
@@ -42,15 +42,15 @@ def is_public_suffix(host: str) -> bool:
 @lru_cache(maxsize=1)
 def psl_hash() -> str:
     """Returns 16 hex digits that identify the snapshot. A store that was created with a different snapshot
-    assigns hosts to different buckets."""
+    would assign some hosts to different buckets."""
     from hashlib import sha256
 
     return sha256(SNAPSHOT.read_bytes()).hexdigest()[:16]
 
 
 def _labels(host: str) -> list[str]:
-    """Returns the labels of a host name in lower case, without port and root dot. An IP address is one
-    label."""
+    """Returns the labels of a host name in lower case, without the port and the root dot. An IP address is a
+    single label."""
     if host.startswith("["):
         return [host.partition("]")[0] + "]"]
     name = host.partition(":")[0].rstrip(".").lower()
@@ -64,7 +64,7 @@ def _is_address(label: str) -> bool:
 
 
 def _suffix_start(labels: list[str]) -> int:
-    """Returns the index of the first label of the public suffix, by the longest rule that matches."""
+    """Returns the index of the first label of the public suffix, according to the longest matching rule."""
     rules = _rules()
     shown = [_unicode(label) if label.startswith("xn--") else label for label in labels]
     for at in range(max(0, len(labels) - MAX_LABELS), len(labels)):

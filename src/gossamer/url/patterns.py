@@ -1,14 +1,14 @@
-"""Matches the regular expressions of users and sites against text from the web in bounded time.
+"""Matches regular expressions that users and sites provide against text from the web, in bounded time.
 
 The syntax and the semantics are those of Python's `re`, whose parser reads each pattern. The matcher of `re`
 backtracks, so a hostile text can keep it busy for years (`(a+)+$`). Each pattern is therefore matched by one
 of three engines:
 
-- `re`, for patterns that provably take linear time. Also for short texts, if a bound on the number of steps
-  is known.
+- `re`, for patterns that provably take linear time. It is also used for short texts if a bound on the number
+  of steps is known.
 - `re2`, for all other patterns that RE2 can express. RE2 takes linear time on every text.
-- `regex`, for look-around and back-references, and for texts on which the result of RE2 would differ from
-  that of `re`. It stops after `TIMEOUT_S`.
+- `regex`, for look-around and back-references, and for texts on which RE2 would give another result than
+  `re`. Its run time is limited to `TIMEOUT_S`.
 
 `re2` and `regex` are imported only when a pattern needs them.
 """
@@ -23,15 +23,16 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, Protocol
 
 TIMEOUT_S: Final = 0.05
-"""Maximum processor time in seconds for one text."""
+"""Maximum processor time in seconds for a search in one text."""
 _LEAST_TIMEOUT_S: Final = 0.0005
 """Minimum time limit in seconds for a pattern that has timed out repeatedly."""
 _RECOVERY_SHARE: Final = 0.05
-"""Recovery of a pattern's time limit after timeouts, as a share of the elapsed time."""
+"""How much of the elapsed time is added back to the time limit of a pattern that has timed out."""
 _ALL_MATCHES_S: Final = 0.1
-"""Maximum processor time in seconds in which RE2 finds all matches in a text."""
+"""Maximum processor time in seconds that RE2 may take to find all matches in a text."""
 _MAX_STEPS: Final = 20_000
-"""Maximum number of backtracking steps, which take a fraction of a millisecond."""
+"""Maximum number of backtracking steps of `re` for a text. This many steps take a fraction of a
+millisecond."""
 _MAX_WIDTH, _MAX_WAYS, _LONG_RUN = 256, 64, 64
 _OTHER: Final = 1 << 128
 """The bit for all non-ASCII characters in a character set. Bits 0 to 127 stand for the ASCII characters."""
@@ -48,7 +49,7 @@ class PatternTimeout(ValueError):
 
 
 class Searcher(Protocol):
-    """The part of a pattern's interface that filters need. `re.Pattern` implements it, too."""
+    """The part of a pattern's interface that filters need. `re.Pattern` also implements it."""
 
     @property
     def pattern(self) -> str:
@@ -64,12 +65,12 @@ class Pattern:
     __slots__ = ("_debt", "_engines", "_since", "_tree", "on_timeout", "pattern", "plain", "short")
 
     def __init__(self, plain: re.Pattern[str], tree: Any, short: int) -> None:
-        """`tree` is the pattern parsed by `re`, or None. Texts of at most `short` characters are matched by
-        `re`."""
+        """`tree` is the pattern as parsed by `re`, or None. Texts of at most `short` characters are matched
+        by `re`."""
         self.plain, self.short, self._tree = plain, short, tree
         self.pattern = plain.pattern
         self.on_timeout: Callable[[str], None] | None = None
-        """Called with a message the first time that the pattern takes too long."""
+        """A function that is called with a message the first time that the pattern takes too long."""
         self._engines: _Engines | None = None
         self._debt, self._since = 0.0, 0.0
 
@@ -148,7 +149,7 @@ class Pattern:
 
 
 class _Engines:
-    """The RE2 and `regex` matchers of one pattern, compiled when they are needed."""
+    """The RE2 and `regex` matchers of one pattern. Each is compiled when it is first needed."""
 
     def __init__(self, plain: re.Pattern[str], tree: Any) -> None:
         self._plain, self._tree, self._regex = plain, tree, None
@@ -157,8 +158,8 @@ class _Engines:
         writer = _Writer(plain.flags)
         try:
             text = writer.sequence(tree, plain.flags).encode()
-            # If a repeated part may be empty, RE2 returns other groups than `re`. After an empty match, RE2
-            # continues at another position.
+            # If a repeated part may be empty, RE2 returns different groups than `re`. After an empty match,
+            # RE2 continues at another position.
             spans = tree.getwidth()[0] > 0 and not writer.repeats_empty
             self._open(text, spans)
         except (_Inexpressible, UnicodeEncodeError):
@@ -183,8 +184,8 @@ class _Engines:
             self.spans = lambda data, place: every(anchor, data, place, len(data))
 
     def is_equal_to_re(self, text: str) -> bool:
-        """Whether RE2 finds the same in the text as `re`."""
-        if self._ends and text[-1:] == "\n":  # in `re`, `$` also matches before a final newline
+        """Returns whether RE2 finds the same matches in the text as `re`."""
+        if self._ends and text[-1:] == "\n":  # in `re`, `$` also matches before a trailing newline
             return False
         if text.isascii():
             return True
@@ -204,8 +205,8 @@ class _Engines:
             try:
                 text = _Writer(self._plain.flags, regex=True).sequence(self._tree, self._plain.flags)
                 self._regex = regex.compile(text, regex.VERSION0)
-            except (_Inexpressible, regex.error):  # a construct that only newer Pythons have
-                # the other flags have different values in regex
+            except (_Inexpressible, regex.error):  # a construct that only newer versions of Python support
+                # the other flags have different values in `regex`
                 flags = self._plain.flags & (re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE)
                 self._regex = regex.compile(self._plain.pattern, flags | regex.VERSION0)
         return self._regex
@@ -213,7 +214,7 @@ class _Engines:
 
 @lru_cache(512)
 def compile_(pattern: str | re.Pattern[str]) -> re.Pattern[str] | Pattern:
-    r"""Compiles a pattern for the matcher that suits it. Raises re.error, OverflowError or RecursionError for
+    r"""Compiles a pattern for the engine that suits it. Raises re.error, OverflowError or RecursionError for
     an invalid pattern.
 
     >>> type(compile_(r"/product/\d+$")).__module__, type(compile_(r"(a+)+$")).__module__
@@ -247,8 +248,8 @@ def found(pattern: Searcher, text: str, on_timeout: bool) -> bool:
 
 
 def watch(patterns: Iterable[Searcher], tell: Callable[[str], None]) -> None:
-    """Sets the function that is called with a message when one of the patterns takes too long for the first
-    time."""
+    """Sets a function that is called with a message the first time that one of the patterns takes too
+    long."""
     for one in patterns:
         if isinstance(one, Pattern):
             one.on_timeout = tell
@@ -269,13 +270,13 @@ class _Inexpressible(Exception):
 
 
 class _Complex(Exception):
-    """Raised for a pattern for which no bound on the steps of `re` is known."""
+    """Raised for a pattern for which no bound on the number of `re`'s steps is known."""
 
 
 class _Piece(NamedTuple):
-    """A part of a pattern, which matches from `least` to `most` characters. `first` is the set of characters
-    with which it may begin. If `run` is true, the part is a long repeat of these characters. `is_end`
-    marks an anchor at the end of the text."""
+    """A part of a pattern. It matches between `least` and `most` characters. `first` is the set of characters
+    with which a match may begin. If `run` is true, the part is a long repeat of these characters. If `is_end`
+    is true, the part is an anchor for the end of the text."""
 
     first: int
     least: int
@@ -285,8 +286,8 @@ class _Piece(NamedTuple):
 
 
 def _short(tree: Any, flags: int) -> int | None:
-    """Returns the maximum length of texts on which `re` takes few steps. Returns None if `re` takes linear
-    time on all texts."""
+    """Returns the maximum length of a text on which `re` surely takes few steps. Returns None if `re` takes
+    linear time on all texts."""
     ways = [1]
     try:
         pieces = _pieces(tree, flags, ways)
@@ -296,7 +297,7 @@ def _short(tree: Any, flags: int) -> int | None:
         return 0
     clashes, plain_runs, runs = 0, False, 0
     for number, piece in enumerate(pieces):
-        # a run at the end of the pattern always matches
+        # a run at the end of a pattern always matches, so it needs no backtracking
         if piece.run and (then := _first(pieces[number + 1 :])) is not None:
             runs |= piece.first
             clashes += bool(piece.first & then)
@@ -326,7 +327,7 @@ def _is_anchored(tree: Any, flags: int) -> bool:
 
 
 def _pieces(tree: Any, flags: int, ways: list[int]) -> list[_Piece]:
-    """Splits a parsed pattern into pieces, in order. Multiplies `ways[0]` by the number of ways in which
+    """Splits a parsed pattern into pieces, in order. Multiplies `ways[0]` by the number of ways in which the
     bounded pieces can match. Raises _Complex."""
     found: list[_Piece] = []
     for op, av in tree:
@@ -409,7 +410,7 @@ def _span(low: int, high: int, flags: int) -> int:
         if flags & re.IGNORECASE and (char := chr(code)).isalpha():
             found |= 1 << ord(char.swapcase())
             found |= _OTHER if char in "iksIKS" else 0
-    # non-ASCII letters that equal i, k or s if case is ignored
+    # the non-ASCII letters that equal i, k or s when case is ignored
     if flags & re.IGNORECASE and high > 127:
         found |= _span(105, 105, 0) | _span(107, 107, 0) | _span(115, 115, 0)
         found |= _span(73, 73, 0) | _span(75, 75, 0) | _span(83, 83, 0)
@@ -424,12 +425,12 @@ def _category(name: str) -> int:
 
 
 class _Writer:
-    """Writes a parsed pattern in the syntax of RE2, or of `regex`."""
+    """Writes a parsed pattern in the syntax of RE2 or of `regex`."""
 
     def __init__(self, flags: int, *, regex: bool = False) -> None:
         self.regex, self._spaces = regex, _SPACES_REGEX if regex else _SPACES
         self.ascii_only = bool(flags & re.ASCII)
-        """Whether RE2 agrees with `re` only on ASCII texts."""
+        """Whether RE2 gives the same result as `re` only for ASCII texts."""
         self.ends = self.repeats_empty = False
         """Whether the pattern contains `$`, and whether it repeats a part that may be empty."""
 
@@ -485,7 +486,7 @@ class _Writer:
             raise _Inexpressible
         if not self.regex:
             self.ascii_only = True
-            if name == "AT_NON_BOUNDARY":  # Python versions differ on an empty text
+            if name == "AT_NON_BOUNDARY":  # Python versions differ for an empty text
                 raise _Inexpressible
             return r"\b"
         word = f"[{_ASCII_CLASSES['WORD'] if flags & re.ASCII else _CLASSES['WORD']}]"
@@ -522,7 +523,8 @@ class _Writer:
         return f"(?i:{text})" if flags & re.IGNORECASE else text
 
     def _set(self, members: Any, flags: int) -> str:
-        """Writes a character set for `regex`. A negated category in it becomes an alternative of its own."""
+        """Writes a character set for `regex`. A negated category in the set becomes a separate
+        alternative."""
         plain, choices, negated = "", [], False
         for op, value in members:
             if str(op) == "NEGATE":
@@ -539,8 +541,8 @@ class _Writer:
         return f"(?:(?!{either})(?s:.))" if negated else f"(?:{either})"
 
     def _as_written(self, members: str) -> str:
-        """Returns a set that ignores no case. In `re`, a category never does: the Kelvin sign is no ASCII letter,
-        though it is a k in another case."""
+        """Returns a set that is case-sensitive. In `re`, a category is always case-sensitive: the Kelvin sign
+        is not an ASCII letter, although its lower-case form is k."""
         return f"(?-i:{members})" if self.regex else members
 
     def _category(self, name: str, flags: int) -> str:

@@ -1,5 +1,5 @@
-"""Decides which URLs belong to a crawl. The filters are pure functions between the discovery of a link and
-the frontier, compiled once from the settings."""
+"""Decides which URLs belong to a crawl. The filters are compiled once from the settings. They are pure
+functions, which are applied to a discovered link before it reaches the frontier."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ MAX_URL = 2083
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """The filters of one crawl, created by `of`. URLs are in fetch form, hosts are `host[:port]`
-    (`gossamer.url`)."""
+    """The filters of one crawl, created by `of`. URLs are in fetch form, and hosts are `host[:port]` (see
+    `gossamer.url`)."""
 
     mode: str
     seeds: frozenset[str]
     """The seeds. No pattern refuses a seed, so a crawl with `--include /blog/` can start at the front page.
     """
     places: frozenset[str]
-    """The hosts or registered domains that a URL is compared with, depending on the mode."""
+    """The hosts or registered domains (depending on the mode) that are in scope."""
     prefixes: tuple[str, ...]
     """The authority and directory of each seed, in mode prefix."""
     include: tuple[patterns.Searcher, ...]
     exclude: tuple[patterns.Searcher, ...]
-    """Patterns of URLs that are refused. A URL on which one of these patterns takes too long is also refused.
+    """Patterns of URLs to refuse. A URL on which one of these patterns takes too long is also refused.
     """
     depth: int
     ports: frozenset[int]
@@ -43,8 +43,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     domains: frozenset[str] = frozenset()
     """The registered domains of the seeds, in mode host."""
     open: bool = False
-    """Whether seeds may be added while the crawl runs. If so, the scope contains every URL that is added as a
-    seed, and every link whose target is on the host of the linking page."""
+    """Whether seeds may be added while the crawl runs. If so, every URL that is added as a seed is in scope,
+    and so is every link to the linking page's own host."""
 
     @classmethod
     def of(
@@ -59,8 +59,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         longest: int = MAX_URL,
         today: date | None = None,
     ) -> Scope:
-        """Compiles the filters. `ports` are allowed in addition to 80, 443, 8080, 8443 and the ports of the
-        seeds. `longest` is the maximum length of a URL. `today` is the date for the calendar rule.
+        """Compiles the filters. `ports` are ports that are allowed in addition to 80, 443, 8080, 8443 and the
+        ports of the seeds. `longest` is the maximum length of a URL. `today` is the date for the calendar
+        rule.
 
         Raises UsageError for an unknown mode or an invalid pattern.
 
@@ -88,7 +89,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the reason for refusing a URL found at `depth` (a word of verdict.SKIPS), or None if the
         URL is accepted.
 
-        `beside` is the host of the page that contains the link, or `*` if the URL is a seed. It matters only
+        `beside` is the host of the page that contains the link, or `*` if the URL is a seed. It is used only
         if the scope is open.
 
         >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
@@ -102,7 +103,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
     def lone(self, url: str, host: str) -> str | None:
         """Returns the reason for refusing a file that an item refers to, or None. The file may be on any
-        host. Only its credentials, port, length and the `exclude` patterns are checked."""
+        host. Only the credentials, port and length of its URL and the `exclude` patterns are checked."""
         if "@" in url and urls.split_credentials(url)[1] is not None:
             return "filter"
         if url[:4] != "http" or not self.allows_port(host) or self._excluding(url):
@@ -121,8 +122,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return "trap" if len(url) > self.longest else None
 
     def near(self, url: str, host: str, depth: int) -> bool:
-        """Whether a URL outside the scope would be accepted if a seed redirected to the URL's host. Such a
-        redirect is likely if both hosts have the same registered domain, which this function requires.
+        """Returns whether a URL outside the scope would be accepted if a seed redirected to the URL's host.
+        The function requires that this host has the same registered domain as a seed, because only then is
+        such a redirect likely.
 
         >>> scope = Scope.of(["https://example.com/"])
         >>> scope.near("https://www.example.com/", "www.example.com", 1), scope.near("https://example.org/", "example.org", 1)
@@ -133,8 +135,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return self._filtered(url, host, depth) is None
 
     def _filtered(self, url: str, host: str, depth: int, dialled: bool = False) -> str | None:
-        """Returns the reason for refusing a URL by the filters other than the scope, or None. `dialled` means
-        that the host's port is allowed because the URL is a seed or is on the host of the linking page."""
+        """Applies all filters except the scope. Returns the reason for refusing a URL, or None. `dialled`
+        means that the host's port is allowed because the URL is a seed or is on the host of the linking
+        page."""
         if ":" in host and not dialled and not self.allows_port(host):
             return "filter"
         if url in self.seeds:
@@ -148,15 +151,15 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def allows_port(self, host: str) -> bool:
-        """Whether connections to the port of `host[:port]` are allowed."""
+        """Returns whether connections to the port of `host[:port]` are allowed."""
         port = _port(host)
         return not port or port in self.ports
 
     def explain(self, url: str, depth: int) -> list[tuple[str, str, str]]:
-        """Returns (filter, verdict, rule) of each filter, in the order in which they apply.
+        """Returns (filter, verdict, rule) for each filter, in the order in which they apply.
 
-        The verdict is `pass` or a reason for skipping the URL. The first such reason is the result of
-        `refuse`. The rule names the pattern, limit or word that decided.
+        The verdict is `pass` or the reason for skipping the URL. `refuse` returns the first such reason. The
+        rule names the pattern, limit or word that was decisive.
 
         >>> Scope.of(["https://example.com/"], depth=3).explain("https://example.com/a", 4)[5]
         ('depth', 'depth', '4 links from a seed, --depth is 3')
@@ -174,8 +177,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the scope after a redirect of a seed. The host of `to_url` is accepted as if `to_url` were
         a seed.
 
-        The caller ensures that `from_url` is a seed or the result of a seed's redirect. The order of several
-        redirects does not matter.
+        The caller ensures that `from_url` is a seed or the target of a seed's redirect. Several redirects may
+        be applied in any order.
 
         >>> wider = Scope.of(["https://example.com/"]).re_anchored("https://example.com/", "https://www.example.com/")
         >>> wider.refuse("https://www.example.com/a", "www.example.com", 1)
@@ -227,7 +230,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in self.include if patterns.found(one, url, on_timeout=False)), False)
 
     def _gates(self, url: str, host: str, depth: int) -> Iterator[tuple[str, str | None, str]]:
-        """Yields (filter, reason or None, rule) of each filter, in the order in which `refuse` applies
+        """Yields (filter, reason or None, rule) for each filter, in the order in which `refuse` applies
         them."""
         bare = urls.split_credentials(url)[1] is None
         yield (
@@ -287,7 +290,7 @@ def _folder(url: str) -> str:
 
 
 def _some(words: Iterable[str]) -> str:
-    """Returns the first three words, and the number of the others, for a message."""
+    """Formats a list for a message: the first three words, and the number of the others."""
     listed = sorted(words)
     return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
 

@@ -1,4 +1,5 @@
-"""Query parameters that track the visitor and do not select a page. The canonical URL omits them."""
+"""The query parameters that track visitors and have no influence on the page. The canonical URL omits
+them."""
 
 from __future__ import annotations
 
@@ -188,7 +189,7 @@ class DroppedParameters:
 
     `words` are case-insensitive names such as `gclid`. `utm_*` means all names with this prefix. `sid=?`
     means that the parameter is omitted only if its value looks machine-made (`made_by_machine`), because
-    `?sid=42` may be a page. If the words include `jsessionid`, session ids in the path are omitted, too
+    `?sid=42` may select a page. If the words include `jsessionid`, session ids in the path are also omitted
     (`;jsessionid=...`, `/(S(...))/`).
 
     >>> DroppedParameters(["utm_*"]).query("utm_source=x&b=2&a=1")
@@ -211,8 +212,8 @@ class DroppedParameters:
         return DroppedParameters((*self.words, *words))
 
     def query(self, query: str) -> str:
-        """Returns a query (without `?`) without the omitted parameters, sorted by name. Parameters with equal
-        names keep their order."""
+        """Removes the omitted parameters from a query (given without `?`), and sorts the others by name.
+        Parameters with equal names keep their order."""
         known = self._known
         kept = []
         for pair in query.split("&"):
@@ -245,7 +246,7 @@ class DroppedParameters:
 
 
 def made_by_machine(value: str) -> bool:
-    """Returns whether a parameter's value looks like a session id, and not like a number or a name that a
+    """Returns whether a parameter's value looks like a session id rather than a number or a name that a
     person chose.
 
     Session ids are hexadecimal texts of 8 or more characters with letters and digits, hexadecimal texts of 16

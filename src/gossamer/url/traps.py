@@ -1,9 +1,9 @@
-"""Detects crawler traps (endless URL spaces) from the URL alone. Pure, and takes less than a microsecond for
-an ordinary URL.
+"""Detects crawler traps (endless URL spaces) from the URL alone. The functions are pure, and take less than a
+microsecond for an ordinary URL.
 
-A wrong rule loses real pages, but a missing rule costs only some requests. Each rule therefore requires
-strong evidence: paths of documentation, shops, source trees and dated archives pass. Traps that the URL does
-not reveal are limited by budgets and by depth.
+A wrong rule loses real pages, but a missing rule costs only a few requests. Each rule therefore requires
+strong evidence: the paths of documentation, shops, source trees and dated archives must pass. Traps that URLs
+alone do not reveal are limited by budgets and by depth.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RULES = {
         "than two years ahead"
     ),
 }
-"""The URLs that each rule refuses, as shown by `explain`."""
+"""For each rule, a description of the URLs that it refuses, which `explain` shows."""
 
 _SESSION = late_pattern(
     r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE
@@ -59,8 +59,8 @@ _PARTS = ({"year", "y", "yr", "jahr"}, {"month", "m", "mon", "mm", "monat"}, {"d
 
 
 def trap(url: str, today: date | None = None) -> str | None:
-    """Returns the name of the rule (a key of `RULES`) by which a serialized URL looks endless, or None.
-    `today` defaults to the current date.
+    """Returns the name of the rule (a key of `RULES`) according to which a serialized URL leads into a trap,
+    or None. `today` defaults to the current date.
 
     >>> trap("https://example.com/a/b/a/b/a/b/")
     'repeated-path'
@@ -85,11 +85,11 @@ def trap(url: str, today: date | None = None) -> str | None:
 
 
 def growing(base: str, hrefs: Iterable[str]) -> frozenset[str]:
-    """Returns the relative hrefs of a page that lead into an endlessly growing path.
+    """Returns those relative hrefs of a page that lead into an endlessly growing path.
 
-    Some sites answer every path and use links without a leading slash. Their links then nest without end: the
-    page `/a/b/` links to `a/` and `b/` again. If a page has two different links to segments of its own path,
-    none of its links to subfolders leads to a new page. A single such link is not enough, because
+    Some sites return a page for every path, and use links without a leading slash. Such links nest without
+    end: the page `/a/b/` links to `a/` and `b/` again. If a page has two different links to segments of its
+    own path, none of its links to subfolders leads to a new page. A single such link is not enough, because
     `/apache/src/main/org/` may well have a folder `apache/`.
 
     >>> sorted(growing("http://example.com/a/b/", ["a/", "b/", "c/", "/a/", "d.html"]))
@@ -129,7 +129,7 @@ def _path(head: str) -> str | None:
 
 
 def _cycles(segments: list[str], period: int) -> bool:
-    """Whether a stretch of `period` segments repeats too often."""
+    """Returns whether a sequence of `period` segments is repeated too often."""
     run = 0
     for i in range(period, len(segments)):
         run = run + 1 if segments[i] == segments[i - period] else 0
@@ -151,8 +151,8 @@ def _parameters(query: str) -> bool:
 
 
 def _dated(head: str, query: str, today: date | None) -> bool:
-    """Whether a URL that contains a year is a calendar view far from today, or contains a date more than two
-    years ahead."""
+    """Returns whether a URL that contains a year is a calendar view that is far from today, or contains a
+    date more than two years ahead."""
     path = head[head.find("/", 8) :]
     when = None
     if at_end := _PATH_DATE.search(path):
@@ -182,7 +182,8 @@ def _numbers(year: str, month: str | None, day: str | None) -> tuple[int, int, i
 
 
 def _in_query(query: str) -> tuple[int, int, int] | None:
-    """Returns (year, month, day) in a query, with 0 for a missing part, or None if the query has no year."""
+    """Returns (year, month, day) from a query, with 0 for a missing part. Returns None if the query has no
+    year."""
     parts = [0, 0, 0]
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
@@ -197,12 +198,12 @@ def _in_query(query: str) -> tuple[int, int, int] | None:
 
 
 def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
-    """Whether a calendar view is far from today. Views of days are near from yesterday to two weeks ahead.
-    Views of months are near from last month to three months ahead. Views of years are near for this year
-    and the next. With these limits an endless calendar costs about twenty requests.
+    """Returns whether a calendar view is far from today. Views of days are near from yesterday to two weeks
+    ahead. Views of months are near from last month to three months ahead. Views of years are near for this
+    year and the next. With these limits, an endless calendar costs about twenty requests.
 
-    In an `archive` of events, views of years from 1970 to two years ahead are near, because there are few of
-    them.
+    In an `archive` of events, the years from 1970 to two years ahead all count as near, because there are few
+    of them.
     """
     year, month, day = when
     months = (year - today.year) * 12 + month - today.month

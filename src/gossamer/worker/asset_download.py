@@ -1,9 +1,9 @@
 """Downloads the files that items refer to, stores each by its content hash, and emits one row per file and
 one per reference.
 
-Until its response arrives, a file is a URL like any other. The response is not read by a page function. It is
-checked against the file rule and stored. File rows are upserted like items, so stores know their previous
-state.
+Until its response arrives, a file is treated like any other URL. The response is not passed to a page
+function, but checked against the file rule and stored. File rows are upserted like items, so stores know
+their previous state.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from gossamer.worker.outputs import SinkRetry
 from gossamer.worker.records import format_time
 
 MAX_FILES_PER_PAGE = 5000
-"""Maximum number of different files that the items of one page may refer to. Further files are counted as
+"""Maximum number of distinct files that the items of one page may refer to. Further files are counted as
 `trap`."""
 MAX_TEXT_FILE_BYTES = 64 << 20
 """Maximum size in bytes of a file whose text is extracted."""
 MAX_TEXT_CHARS = 1_000_000
-"""Maximum length in characters of the extracted text in a row."""
+"""Maximum length in characters of the extracted text that is stored in a row."""
 THREADS = 4
 _encode = msgspec.json.Encoder().encode
 
 
 class FileStore(Protocol):
-    """The place where files are stored (`sinks.item_files`)."""
+    """The interface to the folder or object store that contains the files (`sinks.item_files`)."""
 
     def prepare(self) -> None: ...
 
@@ -61,13 +61,13 @@ class FileStore(Protocol):
 
 
 MakeThumbnails = Callable[[bytes, Sequence[tuple[int, int]]], tuple[list[bytes], str]]
-"""Makes thumbnails of the given largest widths and heights from an image's bytes. Returns the thumbnails and
-'', or no thumbnails and the reason (`parsing.thumbnails`)."""
+"""A function that makes thumbnails from an image's bytes, given a maximum width and height for each. Returns
+the thumbnails and '', or no thumbnails and the reason why there are none (`parsing.thumbnails`)."""
 
 
 class AssetRows:
-    """Makes the rows of files and references. `runs`: site -> the run that saw its files (`Row.run`), only
-    for sites whose files each run sees completely. `versions`: site -> version of its site file."""
+    """Creates the rows of files and references. `runs` returns the run that saw a site's files (`Row.run`),
+    or '' unless every run sees all files of the site. `versions` returns the version of a site's file."""
 
     def __init__(
         self, key: Callable[[str], str], runs: Callable[[str], str], versions: Callable[[str], str]
@@ -75,7 +75,7 @@ class AssetRows:
         self._key, self._runs, self._versions = key, runs, versions
 
     def file(self, request: Request, now: float, **found: Any) -> Row:
-        """Returns the row of a file. `found`: its fields."""
+        """Returns the row of a file. `found` contains the fields of the row."""
         rule = rule_of(request)
         url = self._key(request.hops[0] if request.hops else request.url)
         fields = FileWithThumbnails if rule.thumbnails else StoredFile
@@ -132,10 +132,10 @@ def request_named_files(
     stay: Iterable[Row],
     taken: TakenLinks,
 ) -> list[Row]:
-    """Requests the files that the items in `stay` refer to. Returns the rows of all references.
+    """Adds the files that the items in `stay` refer to to the frontier. Returns the rows of all references.
 
-    `seen`: the page's URL and the time at which it was fetched, in seconds since the epoch. `items`: item
-    rows of the page, each with its references and the number of references over the limit. `fetch`: whether
+    `seen`: the page's URL and the time at which it was fetched, in seconds since the epoch. `items`: the item
+    rows of the page, each with its references and the number of references beyond the limit. `fetch`: whether
     files are downloaded at all.
     """
     page, at = seen
@@ -165,8 +165,8 @@ def request_named_files(
 
 
 def add_references(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Visit) -> None:
-    """Handles the items that are still among the visit's rows after duplicates were dropped. Adds their
-    references and requests their files."""
+    """Adds the references of the items that remain in the visit after duplicates were dropped, and requests
+    their files."""
     taken = TakenLinks()
     visit.rows = [*visit.rows, *name(visit.rows, taken)]
     for group, flat in taken.adds.items():
@@ -178,7 +178,7 @@ def add_references(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Vi
 def _ask(
     one: Named, page: str, claim: Claim, taker: LinkIntake, taken: TakenLinks, voucher: str
 ) -> str | None:
-    """Takes one file into the frontier. Returns the reason for a refusal, or None."""
+    """Adds one file to the frontier. Returns the reason if the file is refused, otherwise None."""
     if not one.url:
         taken.skip("filter")
         return "filter"
@@ -210,16 +210,16 @@ class AssetDownloads:
         text: Callable[[bytes], str],
         thumbnails: MakeThumbnails,
     ) -> None:
-        """`most`: maximum bytes of a file whose rule sets no limit. `text`: extracts the text of a PDF from
-        its bytes."""
+        """`most`: the maximum size in bytes of a file whose rule sets no limit. `text`: a function that
+        extracts the text of a PDF from its bytes."""
         self.rows, self._place, self._waiting, self._most = rows, place, waiting, most
         self._text, self._thumbnails = text, thumbnails
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
         self._prepared = False
 
     async def kept(self, request: Request, page: Page, error: str | None) -> tuple[Row | None, str | None]:
-        """Returns the row of a downloaded file (None if it is unchanged) and the reason why it is not stored,
-        or None. Raises SinkError."""
+        """Stores a downloaded file. Returns its row (None if the file is unchanged), and the reason why it
+        was not stored, or None. Raises SinkError."""
         if page.status == 304:
             return None, None
         rule = rule_of(request)
@@ -256,7 +256,7 @@ class AssetDownloads:
         return self.rows.file(request, at, status=status, error=why, detail=verdict.detail or None)
 
     def close(self) -> None:
-        """Shuts the threads down."""
+        """Stops the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _wrong(self, rule: FileRule, size: int, own: dict[str, Any], page: Page) -> tuple[str, str]:
@@ -269,8 +269,8 @@ class AssetDownloads:
         return "", ""
 
     def _measured(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> tuple[str, str]:
-        """Measures an image and stores its width and height in `own`. Returns the reason and the detail if
-        the image is too small, else two empty strings."""
+        """Measures an image and stores its width and height in `own`. If the image is too small, returns the
+        reason and the detail, otherwise two empty strings."""
 
         def read(at: int, most: int) -> bytes:
             body.seek(at)
@@ -283,13 +283,13 @@ class AssetDownloads:
                 return "filter", f"it has {found[0]}x{found[1]} pixels"
         elif (rule.width or rule.height) and own[
             "media_type"
-        ] != "image/svg+xml":  # an SVG is large enough at any size
+        ] != "image/svg+xml":  # an SVG is scalable, so it is never too small
             return "filter", "its size in pixels is unknown"
         return "", ""
 
     async def _thumbnails_of(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> dict[str, Any]:
-        """Stores the thumbnails of a stored file. Returns their fields of the file's row. `own`: the fields
-        known before."""
+        """Makes and stores the thumbnails of a stored file. Returns the fields of the file's row that
+        describe them. `own`: the fields that are already known."""
         if own["media_type"] not in THUMBNAIL_TYPES:
             return {"thumbnail_error": f"there are no thumbnails of {own['media_type']}"}
         if own["bytes"] > MAX_IMAGE_BYTES:

@@ -1,8 +1,8 @@
-"""Fills outputs with the rows that the crawl kept (`sinks.rows_in_data_folder`). These are outputs that a later run
-adds to a crawl, or that some of its runs did not have.
+"""Fills outputs with rows of earlier runs, which the crawl kept (`sinks.rows_in_data_folder`). This concerns
+outputs that a later run adds to a crawl, or that only some of its runs had.
 
-For each such output, the store records how far it is filled, together with its length, so that a killed run
-can be continued. The caller holds the lock of the outputs.
+For each such output, the store records up to which kept row the output is filled, together with its length.
+So a killed run can be continued. The caller holds the lock of the outputs.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ from gossamer.model.visit import Row
 from gossamer.sinks.rows_in_data_folder import TARGET, KeptRows
 
 PASS = ""
-"""The name under which the store keeps the start of the current pass, as an offset in the kept rows."""
+"""The name under which the store keeps where the rows of the current pass begin, as an offset in the kept
+rows."""
 LOST = -1
-"""Used in place of an offset in the kept rows if the rows that an output lacks were not kept."""
+"""A special value instead of an offset in the kept rows. It means that the rows that an output lacks were not
+kept."""
 Through = Callable[..., Awaitable[Any]]
-"""A function that makes a call in the thread of the outputs, and repeats it while the sink is away."""
+"""A function that makes a call in the thread of the outputs, and repeats it while the sink is unavailable."""
 Add = Callable[[FileSink, str, int], Awaitable[None]]
-"""A function that prepares a file that is new to the crawl. Arguments: sink, path, and offset of the first
-kept row that the file lacks."""
+"""A function that prepares a file that is new to the crawl. Its arguments are the sink, the path, and the
+offset of the first kept row that the file lacks."""
 
 
 class OutputBackfill:
     """Fills the outputs of one process.
 
-    `kept`: the kept rows, None if rows of the crawl were not kept. `only_pass`: new outputs get only the rows
-    of the current pass (`--refresh`).
+    `kept`: the kept rows, or None if some rows of the crawl were not kept. `only_pass`: whether new outputs
+    get only the rows of the current pass (`--refresh`).
     """
 
     def __init__(
@@ -48,16 +50,16 @@ class OutputBackfill:
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
-        """Returns the user's outputs by path, and whether their rows are kept
-        (`sinks.open_outputs.FilteredFiles`)."""
+        """Maps the path of each output that the user named to whether the crawl keeps its rows (see `fills`
+        of `sinks.open_outputs.FilteredFiles`)."""
         found = {table.target(): getattr(table, "fills", None) for table in tables}
         for output in files:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
         return {path: fills for path, fills in found.items() if fills is not None}
 
     async def starts(self, fills: Mapping[str, bool]) -> dict[str, int]:
-        """Returns, for each output, the offset of the first kept row that the output lacks if it is new.
-        Leaves out outputs that the store knows."""
+        """Returns, for each output, the offset of the first kept row that the output would lack if it is new.
+        Leaves out outputs for which the store already has such an offset."""
         if self._kept is None or not any(await self._frontier.lengths([TARGET])):
             return {}
         marked = await self._frontier.filling()
@@ -65,8 +67,8 @@ class OutputBackfill:
         return {path: start for path, kept in fills.items() if kept and path not in marked}
 
     def note(self, new: Sequence[str], fills: Mapping[str, bool], starts: Mapping[str, int]) -> None:
-        """Notes which new outputs lack rows of earlier runs. `fills`: the result of `may_fill`. `starts`: the
-        result of the method `starts`."""
+        """Determines which new outputs lack rows of earlier runs. `fills`: the result of `may_fill`.
+        `starts`: the result of the method `starts`."""
         self.changes += [path for path in new if starts.get(path)]
         self.unfilled += [
             path for path in new if fills.get(path) is False or (fills.get(path) and not self._kept)
@@ -79,8 +81,8 @@ class OutputBackfill:
         lengths: dict[str, int],
         add: Add,
     ) -> None:
-        """Fills the outputs. For each output that this run does not have, records the offset from which it
-        lacks rows."""
+        """Fills the outputs. For each output of the crawl that this run does not have, records the offset of
+        the first row that it lacks."""
         filled = await self._frontier.filling()
         reached = LOST if self._kept is None else lengths[TARGET]
         absent = (await self._frontier.all_lengths()).keys() - lengths.keys() - {TARGET, PASS}
@@ -102,7 +104,7 @@ class OutputBackfill:
         self, output: FileOutput, filled: dict[str, int], lengths: dict[str, int], add: Add
     ) -> None:
         """Appends the kept rows to the files of an output. `filled`: for each file, the offset up to which it
-        is filled. The groups of rows begin at the same offsets in every run."""
+        is filled. Groups of rows begin at the same offsets in every run."""
         assert self._kept is not None
         at = min(filled.values())
         groups = self._kept.read(at, lengths[TARGET])
@@ -110,7 +112,7 @@ class OutputBackfill:
             rows, after = group
             for sink, part in output.route(rows):
                 path = sink.target()
-                if path not in lengths:  # the first row of its kind opened this file
+                if path not in lengths:  # this file was opened by the first row of its kind
                     await add(sink, path, at)
                     filled[path] = (await self._frontier.filling()).get(path, after)
                 if filled.get(path, after) <= at:
@@ -119,7 +121,8 @@ class OutputBackfill:
             at = after
 
     async def _fill_table(self, table: TableSink, at: int, reached: int) -> None:
-        """Upserts the kept rows into a table, except those that a judged run may have refused."""
+        """Upserts the kept rows into a table. Leaves out rows that lack usual values if the table keeps a
+        history, because such rows may have been rejected when their run was judged."""
         assert self._kept is not None
         groups = self._kept.read(at, reached)
         while (group := await self._through(next, groups, None)) is not None:
@@ -131,8 +134,8 @@ class OutputBackfill:
 
 
 def written_counts(table: TableSink) -> dict[str, int]:
-    """Returns the counts of rows that a table accepted and refused since the last call, by kind, and resets
-    them. Returns {} if the table does not count."""
+    """Returns how many rows of each kind a table accepted and refused since the last call, and resets these
+    counts. Returns {} if the table does not count."""
     offered: Counter[str] | None = getattr(table, "offered", None)
     refused: Counter[str] | None = getattr(table, "refused", None)
     if offered is None or refused is None:

@@ -1,5 +1,5 @@
-"""Decides how many visits a worker may run: by the process's own limits, by its share of a process that runs
-several crawls, and by the fleet's rate caps."""
+"""Decides how many visits a worker may run. This depends on the limits of its process, on its share of a
+process that runs several crawls, and on the fleet's rate caps."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ FREE_SHARE, FULL_SHARE = 0.75, 0.95
 """Share of the time for which the event loop's thread is busy: below FREE_SHARE it can handle more visits,
 above FULL_SHARE it has too many."""
 GIVE_UP_S = 15.0
-"""Seconds after which the worker ends if not even one visit at a time succeeds."""
+"""Seconds after which the worker exits if not even one visit at a time succeeds."""
 REPEAT_S = 600.0
-"""Seconds until the same shortage is logged again."""
+"""Minimum seconds between two log messages about the same shortage."""
 
 
 class Limiter:
@@ -52,15 +52,15 @@ class Limiter:
         self._busy_seconds, self._roomy = busy_seconds, roomy
         self._measured: tuple[float, float] | None = None
         self.over = ""
-        """The resource that was too scarce for even one visit at a time, or ''. The worker exits when it is
-        set."""
+        """The resource that was too scarce even for one visit at a time, or ''. If it is set, the worker
+        exits."""
         self._log, self._clock, self._begins = log, clock, begins
         self._cut_at = self._grown_at = self._hit_at = -REPEAT_S
         self._told: dict[str, float] = {}
         self._since: float | None = None
 
     def begin(self) -> None:
-        """Logs once why fewer visits than configured are allowed from the beginning."""
+        """Logs, once, why fewer visits than configured are allowed from the beginning."""
         if self._begins:
             self._log(self._begins)
             self._begins = ""
@@ -89,8 +89,8 @@ class Limiter:
             self.level = self.visits = min(self.most, self._ceiling, self.level + self.level // 4 + 1)
 
     def short(self, what: str, measured: bool = False) -> None:
-        """Records a shortage of the resource `what` and lowers the limit. `measured`: the shortage was
-        predicted by a measurement, and no visit has failed yet."""
+        """Records a shortage of the resource `what` and lowers the limit. `measured`: whether a measurement
+        predicted the shortage, so that no visit has failed yet."""
         now = self._clock()
         self._grown_at = now
         if now - self._cut_at >= CUT_S:
@@ -109,7 +109,7 @@ class Limiter:
                 self.over = what
 
     def record_success(self) -> None:
-        """Records a visit without a shortage, and raises the limit if enough time has passed."""
+        """Records a visit that met no shortage, and raises the limit if enough time has passed."""
         self._since = None
         if self.visits >= self.level:
             return
@@ -122,18 +122,18 @@ class Limiter:
 
 
 class ClaimAllowance(Protocol):
-    """The number of claims that one crawl may hold in a process that may work on several crawls. `busy` is
-    the number of claims that the crawl has now."""
+    """Limits the claims that one crawl may hold in a process that may work on several crawls. `busy` is the
+    number of claims that the crawl currently has."""
 
     def ask(self, busy: int) -> int:
-        """Returns how many more claims the crawl may make now. Returns 0 if the number is too small to be
-        worth a call."""
+        """Returns how many more claims the crawl may make now, or 0 if they are too few to be worth a
+        call."""
 
     def took(self, claims: int) -> None:
         """Records the number of claims made."""
 
     def rests(self, busy: int) -> None:
-        """Records that the crawl needs no more than it has now."""
+        """Records that the crawl needs no more claims than it has now."""
 
 
 class FleetCaps(Protocol):
@@ -145,8 +145,8 @@ class FleetCaps(Protocol):
 
 
 class SoleCrawlAllowance:
-    """The `ClaimAllowance` of a worker that has its process to itself. It claims a quarter more than it can
-    run, so that a finished visit is replaced at once."""
+    """The `ClaimAllowance` of a worker that has its process to itself. The worker claims a quarter more URLs
+    than it can visit at once, so that a finished visit is replaced immediately."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter

@@ -1,5 +1,5 @@
-"""Decides which buckets a worker polls for claims, and when. One call per server returns the buckets in which
-a host is due.
+"""Decides when a worker polls which buckets for claims. For each server, one call returns the buckets in
+which a host is due.
 
 Buckets whose first host has the highest rank, which means the most urgent URL, are asked first, and only for
 hosts of that rank. What room is left goes to the next rank. Every 8th claim goes to the bucket whose host is
@@ -30,9 +30,9 @@ POLL_RANKS_INTERVAL_S = 0.1
 """Seconds between two polls of all buckets while their ranks differ, because an urgent host that becomes due
 raises the rank of its bucket."""
 TICK_S = 0.2
-"""Maximum seconds between two polls of a store that has only one bucket."""
+"""Maximum seconds between two polls if the store has only one bucket."""
 CAPPED_RETRY_S = 0.02
-"""Seconds until the next try when a fleet-wide cap allows no claim."""
+"""Seconds until the next try if a fleet-wide cap currently allows no claims."""
 
 MIN_CLAIMS_PER_BUCKET = 4
 """Minimum number of claims requested from each of several buckets. A call for one claim costs as much as a
@@ -42,7 +42,7 @@ MAX_RANKS_PER_ROUND = 4
 
 
 class ClaimPoller:
-    """The buckets of one crawl as seen by one worker."""
+    """Polls the buckets of one crawl for one worker."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ClaimPoller:
         self._turn = random.sample(range(buckets), buckets)
         self._next = 0
         self.waiting = True
-        """Whether a host is known to wait for its next start."""
+        """Whether at least one host is known to be waiting for its next start."""
         self.dry = True
         """Whether the last round returned no claim. Then every host waits until it is due, or until its
         unsettled visits free their slots."""
@@ -91,7 +91,7 @@ class ClaimPoller:
         return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
-        """Makes one round and returns about `want` claims from the buckets that are due, within the caps.
+        """Makes one round through the buckets that are due, and returns about `want` claims, within the caps.
         Returns an empty list if no bucket is due."""
         got = await self._round(want)
         self.dry = not any(one.claims for one in got)

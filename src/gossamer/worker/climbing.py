@@ -1,5 +1,6 @@
-"""The ladder of rungs: which collector fetches a request with which identity, at which rung the visits of a
-host begin, when a visit climbs to a higher rung, and what the host's ladder learns from the result."""
+"""Moves visits up the ladder of rungs. A rung is a collector with an identity. This module decides at which
+rung the visits of a host begin, when a visit climbs to a higher rung, and what is learned about the host from
+the result."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class LendsIdentity(Protocol):
-    """Supplies the identity of a request. `lend` returns its headers (the user's, a seed's credentials,
-    cookies) and its browser profile. `took` stores the cookies of a response. `forget` drops a domain's
-    session."""
+    """Supplies the identity for a request. `lend` returns the headers (the user's headers, a seed's
+    credentials, cookies) and the browser profile. `took` stores the cookies of a response. `forget` drops a
+    domain's session."""
 
     def lend(self, request: Request) -> Lent: ...
 
@@ -38,9 +39,9 @@ class LendsIdentity(Protocol):
 
 
 class LendsProxies(Protocol):
-    """Supplies proxies (`proxies.proxy_rotation`). `through` makes a request through one proxy after another
-    until one succeeds. `apart` is the minimum number of seconds between tries that reach the host.
-    `blocked` reports that a page that came through the proxy `name` is a block page."""
+    """Supplies proxies (`proxies.proxy_rotation`). `through` tries a request through one proxy after another
+    until one try succeeds. `apart` is the minimum number of seconds between two tries that reach the host.
+    `blocked` reports that the proxy `name` returned a block page."""
 
     def blocked(self, name: str, host: str) -> None: ...
 
@@ -53,14 +54,14 @@ class LendsProxies(Protocol):
 
 
 class Rung(NamedTuple):
-    """One way to fetch a page, with its name on the ladder."""
+    """One way to fetch a page: its name on the ladder, its collector and its identity."""
 
     name: str
     collector: Collector
     identity: LendsIdentity
     proxies: LendsProxies | None = None
     elsewhere: bool = False
-    """Whether only other workers of the fleet have this rung."""
+    """Whether this worker lacks the rung and only other workers of the fleet have it."""
     prepare: Prepare | None = None
     """Prepares each request with its site's `@site.before`. None if no site has one."""
 
@@ -96,7 +97,7 @@ class Rung(NamedTuple):
         return await go()
 
     def keep_cookies(self, request: Request, headers: Mapping[str, str]) -> None:
-        """Stores the cookies of request headers as if the host had set them."""
+        """Stores the cookies in request headers as if the host had set them."""
         set_cookie = [
             ("set-cookie", f"{one.strip()}; Path=/")
             for name, value in headers.items()
@@ -115,9 +116,9 @@ class Rung(NamedTuple):
 
 
 class CrawlRungs(Protocol):
-    """The rungs of a crawl (`collector_setup`). `given` returns the user's headers of a request. `held`: the
-    rungs that each site uses. `disguised`: whether browsers run with a disguised profile. `pages` returns the
-    rung of a request."""
+    """The rungs of a crawl (`collector_setup`). `given` returns the headers that the user configured for a
+    request. `held` contains the rungs that each site uses. `disguised`: whether browsers run with a disguised
+    profile. `pages` returns the rung for a request."""
 
     @property
     def given(self) -> Given: ...
@@ -129,9 +130,9 @@ class CrawlRungs(Protocol):
 
 
 Rungs = Callable[[Request], Rung]
-"""Maps a request to the rung that makes it."""
+"""A function that returns the rung by which a request is made."""
 Allowed = Callable[[Request], tuple[str, ...]]
-"""Maps a request to the rungs that it may use, cheapest first."""
+"""A function that returns the rungs that a request may use, cheapest first."""
 
 
 class NoIdentity:
@@ -149,7 +150,8 @@ class NoIdentity:
 
 
 class UserHeadersIdentity:
-    """An identity with the user's headers and without cookies, because sessions belong to the unlocker."""
+    """An identity with the user's headers but without cookies, because an unlocker manages the sessions
+    itself."""
 
     def __init__(self, given: Given) -> None:
         self._given = given
@@ -167,14 +169,14 @@ class UserHeadersIdentity:
 
 RENDERING = "rendering"
 TO_PEOPLE = ("login",)
-"""Kinds of block that no other rung avoids."""
+"""Kinds of blocks that a different rung cannot avoid."""
 TO_OWNERS = (407, 451)
-"""Statuses that concern a proxy (407) or the law (451) and not the crawler's identity."""
+"""HTTP statuses that are caused by a proxy (407) or by law (451), not by the crawler's identity."""
 
 
 class RungMemory(Protocol):
-    """Stores what the fleet learned about hosts, as texts (`state.learned_rungs`). `learn` replaces a host's
-    text by `change(text)` and returns the new one."""
+    """Stores what the fleet has learned about each host, as a text (`state.learned_rungs`). `learn` replaces
+    a host's text with `change(text)`, and returns the new text."""
 
     async def known(self, host: str) -> str: ...
 
@@ -182,11 +184,11 @@ class RungMemory(Protocol):
 
 
 class Climb:
-    """One visit's climb.
+    """The way of one visit up the ladder.
 
-    `request` names its current rung. `tried`: how often the URL was put back for a retry before this visit.
-    `left`: whether a retry is left. `patience`: number of seconds, from now, in which a higher rung may still
-    start.
+    `request` names the current rung. `tried`: how often the URL was already put back for a retry before this
+    visit. `left`: whether the URL has a retry left. `patience`: the number of seconds from now within which a
+    higher rung may still start.
     """
 
     def __init__(
@@ -203,17 +205,18 @@ class Climb:
         self.request = msgspec.structs.replace(request, rung=self.began)
         self.kind = self.why = ""
         self.rested = False
-        """Whether the host gets a rest. Then the visit does not climb."""
+        """Whether the host gets a rest, so that the visit does not climb."""
         self.late: str | None = None
-        """The rung that the visit needs but can no longer start in time, or None."""
+        """The rung that the visit needs but that can no longer start in time, or None."""
         self.below: tuple[Page | Failure, Verdict] | None = None
-        """The result of the rung below."""
+        """The result and verdict of the next lower rung."""
         self._rungs, self._known, self._tried, self._left = rungs, known, tried, left
         self._until, self._rest = time.monotonic() + patience, 0.0
 
     def higher(self, result: Page | Failure, block: Block | None, waits: float, pause: float = 0.0) -> bool:
-        """Returns whether the visit continues one rung higher after this response, in `pause` seconds. Errors
-        do not climb. A visit whose server asked it to wait (`waits` seconds) does not climb either."""
+        """Returns whether the visit continues on the next higher rung after this response. This rung would
+        start in `pause` seconds. A visit does not climb after an error, or if the server asked it to wait
+        (`waits` seconds)."""
         self.kind, self.rested, self.late = block_kind(result, block, self._rungs), False, None
         if not self.kind:
             return False
@@ -242,8 +245,8 @@ class Climb:
         return BROWSER in self._rungs and RUNGS.index(rung) < RUNGS.index(BROWSER)
 
     def verdict(self, verdict: Verdict) -> Verdict:
-        """Returns the verdict of the visit. It is a retry if the host gets a rest or the higher rung is tried
-        later, else `verdict`."""
+        """Returns the final verdict of the visit: a retry if the host gets a rest or the higher rung is tried
+        later, otherwise `verdict`."""
         if self.rested and self._rest:
             reason = "rate-limited" if self.kind == "rate-limit" else "blocked"
             return Retry(reason, self.why, max(self._rest, getattr(verdict, "after", 0.0)))
@@ -252,15 +255,15 @@ class Climb:
         )
 
     def result_below(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
-        """Returns the lower rung's result if the higher rung was not available."""
+        """Returns the result of the lower rung if the higher rung was not available."""
         had = not isinstance(result, Failure) or (result.later is None and result.sent)
         return None if had else self.below
 
 
 class Climbing:
-    """Makes the climbs of a crawl that has more than one rung. `patience`: number of seconds after a visit's
-    start in which a higher rung may start. `lanes`: moves a host back to its usual workers when none of
-    its pages needs a browser any more."""
+    """Creates the climbs in a crawl that has more than one rung. `patience`: the number of seconds after a
+    visit's start within which a higher rung may start. `lanes`: moves a host back to its usual workers when
+    its pages no longer need a browser."""
 
     def __init__(
         self, memory: RungMemory, allowed: Allowed, patience: float = 30.0, lanes: LaneRouter | None = None
@@ -279,7 +282,7 @@ class Climbing:
         return Climb(request, rungs, known, tried=tried, left=left, patience=self._patience)
 
     async def end(self, climb: Climb, claim: Claim, result: Page | Failure) -> None:
-        """Stores what a visit's result says about the rungs of its host. An error is not stored."""
+        """Stores what the result of a visit shows about the rungs of its host. An error shows nothing."""
         if isinstance(result, Failure):
             return
         rung = climb.request.rung or climb.began

@@ -1,14 +1,14 @@
-"""Group commit: makes the rows of visits durable, then settles their claims. A crash before the settle costs
-only time.
+"""Commits the results of visits in groups: makes their rows durable, then settles their claims. A crash
+before the settle costs only time.
 
-One commit is in flight at a time. Its fixed cost, mainly the sync to the disk, is shared by all of its
-visits. A busy worker therefore gathers many visits. An idle worker gathers few, because hosts may wait for
-the slots of its visits.
+Only one commit is in flight at a time. All its visits share its fixed cost, which is mainly the sync to disk.
+A busy worker therefore gathers many visits for each commit. An idle worker gathers few, because hosts may be
+waiting for the slots of these visits.
 
 Plain files are appended under the crawl's output lock. The script that settles the claims also commits the
 new length of the files. If this script finds that the worker no longer holds a claim, the rows of the commit
-are cut and written again without the rows of that claim. After an unexpected error nothing is retried here:
-the worker stops, and the next worker cuts the uncommitted tail.
+are cut off and written again without the rows of that claim. After an unexpected error, nothing is retried
+here: the worker stops, and the next worker cuts off the uncommitted rows.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ if TYPE_CHECKING:
 
 MAX_COMMIT_BYTES = 32 << 20
 GATHER_WAIT_S = 0.02
-"""Seconds for which a single visit waits for others."""
+"""How many seconds a single visit waits for other visits to join its commit."""
 MAX_GATHERED_VISITS = 32
 
 
 class GatherLimits(NamedTuple):
-    """How long a busy worker gathers visits for a commit, and how many."""
+    """Limits how long a busy worker gathers visits for a commit, and how many it gathers."""
 
     seconds: float
-    """Maximum seconds that a visit waits for its commit to start. Shortly after that time, the lease keeper
-    frees the visit's host by a separate call."""
+    """Maximum number of seconds that a visit waits for its commit to start. Shortly after that time, the
+    lease keeper frees the visit's host by a separate call."""
     enough: int
-    """Number of visits at which the commit starts."""
+    """Number of gathered visits at which the commit starts without further waiting."""
     most: int
-    """Maximum number of visits in one commit, and maximum number waiting for the next."""
+    """Maximum number of visits in one commit, and maximum number of visits that wait for the next commit."""
 
 
 FEW, MANY = GatherLimits(0.4, 192, 256), GatherLimits(1.0, 448, 512)
 ROOMY = 4
-"""Minimum ratio of the concurrent requests that a host allows to those that the worker makes, for MANY to
-apply. Below this ratio, the worker may have to wait for the slots of unsettled visits."""
+"""MANY applies if a host allows at least this many times as many concurrent requests as the worker makes.
+Otherwise, the worker may have to wait for the slots of unsettled visits."""
 
 
 def gather_limits(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
     """Returns the gathering limits for hosts that allow `slots` concurrent requests. `counted`: whether the
-    crawl has a byte limit. Bytes are counted only at the commit, so visits then do not wait for each
-    other."""
+    crawl has a byte limit. If so, visits do not wait for each other, because bytes are counted only at the
+    commit."""
     if counted:
         return FEW._replace(seconds=0.0)
     return MANY if slots >= ROOMY * concurrency else FEW
@@ -75,13 +75,14 @@ class Committer:
         on_put: Sequence[Callable[[Visit], None]] = (),
         on_lost: Callable[[Sequence[Claim]], None] = lambda _: None,
     ) -> None:
-        """`totals`: counts the requests of visits for the metrics. `on_put`: callables that get each visit
-        passed to `put`. `on_lost`: called with the claims of visits that were lost before their settle."""
+        """`totals`: counts the requests of visits for the metrics. `on_put`: functions that are called with
+        each visit that is passed to `put`. `on_lost`: a function that is called with the claims that were
+        lost before their visits were settled."""
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
-        """Visits of the commit in flight."""
+        """The visits in the commit that is in flight."""
         self.refused = 0
-        """Number of visits whose claim was lost before the settle."""
+        """Number of visits whose claims were lost before they were settled."""
         self._frontier, self._outputs, self._likening = frontier, outputs, likening
         self._on_put, self._totals, self._on_lost = on_put, totals, on_lost
         self.company, self._size = company, 0
@@ -99,7 +100,7 @@ class Committer:
 
     @property
     def full(self) -> bool:
-        """Whether no further visits should begin."""
+        """Whether so many visits are waiting that no further visits should begin."""
         return len(self.waiting) >= self.company.most or self._size >= MAX_COMMIT_BYTES
 
     @property
@@ -153,10 +154,10 @@ class Committer:
             await asyncio.sleep(GATHER_WAIT_S)
 
     async def _commit(self, batch: list[Visit]) -> None:
-        """Writes the rows, then settles the claims with the files' new lengths.
+        """Writes the rows, then settles the claims and records the files' new lengths.
 
-        One script cannot settle claims on two servers. If the store has several servers, the rows of a file
-        are therefore written and settled server by server.
+        One script cannot settle claims on two servers. So if the store has several servers, the rows of a
+        file are written and settled for one server after the other.
         """
         if self._likening is not None:
             await self._likening.mark(batch)
@@ -172,8 +173,8 @@ class Committer:
     async def _settle(
         self, buckets: dict[int, list[Visit]], append: Append | None, adds: dict[int, Adds]
     ) -> None:
-        """Settles all visits except those whose claim was lost, and cuts the rows of the lost visits from the
-        files.
+        """Settles all visits except those whose claims were lost, and cuts the rows of the lost visits off
+        the files.
 
         The links of the lost visits are added anyway, because the `LinkIntake` has cached them as taken and
         would not take them again.
@@ -200,7 +201,7 @@ class Committer:
             for commit, outcome in zip(commits, await self._frontier.settle_all(commits), strict=True):
                 if isinstance(
                     outcome, Moved | Stale
-                ):  # an emptied store knows no claims, so no rows of this worker may remain
+                ):  # a store that was emptied knows no claims, so no rows of this worker may remain
                     await self._frontier.check_same()
                 if isinstance(outcome, Moved):
                     if not self._frontier.patience.patient or lost:

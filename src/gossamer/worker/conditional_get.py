@@ -1,5 +1,5 @@
-"""Conditional requests in a recrawl: what is stored about a visited page, and how the next response is
-compared with it."""
+"""Conditional requests in a recrawl. This module decides what is stored about a visited page, and compares
+the next response with it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ GONE_STATUSES = (404, 410)
 MAX_VALIDATOR_CHARS = 256
 """Maximum length in characters of a stored validator (ETag, Last-Modified)."""
 _CONDITIONAL = ("plain", "impersonated")
-"""Rungs on which a request can be conditional. Browsers and unlocker APIs have caches of their own."""
+"""Rungs on which a request can be conditional. Browsers and unlocker APIs have their own caches."""
 _encode = msgspec.json.Encoder().encode
 
 
 def site_versions(sites: Mapping[str, str]) -> str:
-    """Returns a hash of the names and versions of the site files that read the pages, or '' without site
-    files."""
+    """Returns a hash of the names and versions of the site files that read the pages, or '' if there are no
+    site files."""
     return xxhash.xxh3_64_hexdigest(_encode(sorted(sites.items()))) if sites else ""
 
 
 def make_conditional(request: Request, rung: str, by: str = "") -> Request:
-    """Returns the request with If-None-Match and If-Modified-Since (RFC 9110 section 13). Returns it
-    unchanged if the known page could not be read or was read by other site files.
+    """Returns the request with If-None-Match and If-Modified-Since (RFC 9110 section 13). Returns the request
+    unchanged if the known page could not be read or was read by other versions of the site files.
 
     >>> make_conditional(Request("https://a.example/", known=KnownPage(200, '"v1"')), "plain").headers
     {'If-None-Match': '"v1"'}
@@ -46,8 +46,8 @@ def make_conditional(request: Request, rung: str, by: str = "") -> Request:
 
 
 def note_known(visit: Visit, result: Page | Failure | None, by: str) -> None:
-    """Adds to a visit what a later recrawl needs to know about its URL. Removes the rows of a page that did
-    not change. `by`: digest of the site files that read the page (`versions`)."""
+    """Adds to a visit the data about its URL that a later recrawl needs. If the page did not change, removes
+    its rows. `by`: the digest of the site files that read the page (`site_versions`)."""
     request, settle = visit.claim.request, visit.settle
     if (
         settle.end not in (ClaimEnd.DONE, ClaimEnd.REFUSED, ClaimEnd.DEAD)
@@ -75,13 +75,13 @@ def note_known(visit: Visit, result: Page | Failure | None, by: str) -> None:
 
 
 def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPage:
-    """Returns what is stored about a URL after a visit."""
+    """Returns the data to store about a URL after a visit."""
     error = visit.error or visit.settle.reason
     if not isinstance(result, Page) or not visit.is_page:
         return KnownPage(error=error)
     request = visit.claim.request
     if any(row.lacks for row in visit.rows):
-        by = "?"  # its items may not be stored, so the next pass reads the page again even if it is unchanged
+        by = "?"  # its items may not be stored, so the next pass must read the page even if it is unchanged
     return KnownPage(
         result.status,
         _validator(result.header("etag")),
@@ -95,7 +95,7 @@ def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPag
 
 
 def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
-    """Removes the rows that equal those of the previous visit, and counts them."""
+    """Removes the rows that equal rows of the previous visit, and counts them."""
     if 0 < before.status < 400 and now.status in GONE_STATUSES:
         visit.counts["gone"] = 1
     same = (before.status, before.error, before.by) == (now.status, now.error, now.by)
@@ -113,8 +113,8 @@ def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
 
 
 def _still(before: KnownPage, now: KnownPage) -> KnownPage:
-    """Returns what is stored after a 304 response. If the request was not conditional, the validators of the
-    response are not stored, because they may belong to a version of the page that the crawler never saw."""
+    """Returns the data to store after a 304 response. If the request was not conditional, the response's
+    validators are not stored, because they may belong to a version of the page that the crawler never saw."""
     if not (before.etag or before.modified):
         return before
     return msgspec.structs.replace(

@@ -1,9 +1,9 @@
-"""Marks the claim whose page a process is reading, in a memory-mapped file of the crawl's folder. The file
-survives the process.
+"""Marks the claim whose page a process is currently reading. The mark is in a memory-mapped file in the
+crawl's folder, which survives the process.
 
-A page can kill the process that reads it, through a fault in a C parser or in a site file. If that was the
-crawl's only process, the crawl ends, and the next run cannot tell whether a person killed the process. The
-next run therefore blames only the marked claim.
+A page can kill the process that reads it, through a bug in a C parser or in a site file. If that was the
+crawl's only process, the crawl ends, and the next run cannot tell whether a person killed the process. So the
+next run blames only the marked claim for the death.
 """
 
 from __future__ import annotations
@@ -19,30 +19,29 @@ _CLAIM = struct.Struct("<Qq")
 
 
 class CrashMarker:
-    """The marker of one process: the token (0 means that no page is read) and bucket of the claim. Costs 0.2
-    us a page and no system call."""
+    """The marker of one process. It contains the token and the bucket of the claim. Token 0 means that no
+    page is being read. A mark takes 0.2 us per page and no system call."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder`: the crawl's folder. Without a folder the marker dies with the process. Raises OSError."""
+        """`folder`: the crawl's folder. If it is None, the marker is lost when the process dies. Raises
+        OSError."""
         self._path = folder and folder / f"reading.{os.getpid()}"
         self._map: mmap.mmap | bytearray = bytearray(_CLAIM.size)
         if self._path is None:
             return
         note = open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
-            os.write(
-                note, bytes(_CLAIM.size)
-            )  # a sparse file could fail for want of disk space when it is written to
+            os.write(note, bytes(_CLAIM.size))  # writing to a sparse file could fail for lack of disk space
             self._map = mmap.mmap(note, _CLAIM.size)
         finally:
             os.close(note)
 
     def begins(self, bucket: int, token: int) -> None:
-        """Marks the page of a claim as being read."""
+        """Marks that the page of a claim is being read."""
         _CLAIM.pack_into(self._map, 0, token, bucket)
 
     def ends(self) -> None:
-        """Clears the mark: the page was read, or failed with an error."""
+        """Clears the mark, because the page was read or failed with an error."""
         _CLAIM.pack_into(self._map, 0, 0, 0)
 
     def close(self) -> None:
@@ -55,8 +54,8 @@ class CrashMarker:
 
 
 def last_read(folder: Path) -> list[tuple[int, int]]:
-    """Returns (bucket, token) of the pages that dead processes of a crawl were reading, and removes their
-    markers. Call it only while no other process works on the crawl."""
+    """Returns (bucket, token) of the claims whose pages dead processes of a crawl were reading, and removes
+    the markers. Must only be called while no other process works on the crawl."""
     found = []
     for path in folder.glob("reading.*"):
         note = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The scope of a crawl as one process knows it. The scope grows when a seed is redirected to another host."""
+"""One process's copy of a crawl's scope. The scope grows when a seed is redirected to another host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gossamer.worker.link_intake import LinkIntake
 
 
 class SeedRedirects(Protocol):
-    """The redirects of seeds that all workers of a store share (`frontier.crawls`). `look` returns the
+    """The redirects of seeds, which all workers of a store share (`frontier.crawls`). `look` returns the
     crawl's state and the redirects, as pairs of source and target."""
 
     async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]: ...
@@ -21,7 +21,8 @@ class SeedRedirects(Protocol):
 
 
 class ParkedLinks(Protocol):
-    """The links of a frontier that are kept until all seeds are answered (`frontier.frontier_client`)."""
+    """The refused links that a frontier keeps until all seeds have a response
+    (`frontier.frontier_client`)."""
 
     async def admit(self, bucket: int, host: str) -> int: ...
 
@@ -29,8 +30,8 @@ class ParkedLinks(Protocol):
 
 
 class SeedHosts:
-    """Decides whether a host belongs to the crawl's own seeds. Links to other hosts need vouchers. In every
-    scope except `any`, the user asked for all hosts in scope, so all of them belong to the seeds."""
+    """Decides whether a host belongs to the crawl's seeds. Other hosts need vouchers. In every scope except
+    `any`, the user requested all hosts in scope, so all of them belong to the seeds."""
 
     def __init__(self, seeds: Iterable[str], *, anywhere: bool) -> None:
         self._domain = lru_cache(10_000)(urls.registered_domain)
@@ -49,10 +50,10 @@ class CrawlScope:
     """The scope of one crawl.
 
     - `rules`: the URL filters that the seeds define.
-    - `intake`: takes the links that these filters accept.
-    - `seeds`: the hosts of the seeds.
+    - `intake`: adds the links that these filters accept to the frontier.
+    - `seeds`: decides whether a host belongs to the seeds.
     - `bucket`: maps a host to its bucket.
-    - `admits`: whether earlier refused links to a redirect's host are admitted.
+    - `admits`: whether links to a redirect's host that were refused before are added afterwards.
     - `is_open`: whether the host of the linking page decides whether a link is in scope. Redirects then
       change nothing.
     """
@@ -80,14 +81,14 @@ class CrawlScope:
         return self.rules.allows_port(host)
 
     async def refresh(self) -> str:
-        """Grows the scope by the redirects that other workers met. Returns the crawl's state."""
+        """Extends the scope by the redirects that other workers recorded. Returns the crawl's state."""
         state, redirects = await self._redirects.look(self._crawl)
         for source, target in redirects:
             await self._grow(source, target)
         return state
 
     async def redirected(self, source: str, target: str) -> None:
-        """Records that a seed was redirected, for all workers, and grows the scope."""
+        """Records a redirect of a seed for all workers, and extends the scope."""
         if (source, target) not in self._known and not self._is_open:
             await self._redirects.anchor(self._crawl, source, target)
             await self._grow(source, target)
@@ -100,12 +101,12 @@ class CrawlScope:
         self.intake.widen(self.rules)
 
     async def release(self) -> None:
-        """Stops keeping links for later redirects once all seeds are answered."""
+        """Once all seeds have a response, stops keeping links for later redirects."""
         if self.intake.holds and not await self._parked.may_redirect_seeds():
             self.intake.release()
 
     async def _grow(self, source: str, target: str) -> None:
-        """Adds the target's host to the scope, and takes links to it that were refused before."""
+        """Adds the target's host to the scope, and admits links to it that were refused before."""
         if (source, target) not in self._known:
             self._known.add((source, target))
             host = urls.host(target)

@@ -1,5 +1,5 @@
-"""Decides the verdict of a visit by one pure function of its response. Blocks and errors are values here, not
-exceptions."""
+"""Decides the verdict of a visit with one pure function of the response. Blocks and errors are values here,
+not exceptions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def decide(
 ) -> Verdict:
     """Returns the verdict for a request.
 
-    `target`: the redirect target in fetch form, None if Location is not an http(s) URL. `same`: the target
-    has the request's own canonical form (a cookie or tracking bounce). `block`: the block detected in the
-    response. If only the status indicates the block, the status decides. An empty page counts as a page.
+    `target`: the redirect target in fetch form, or None if Location is not an http(s) URL. `same`: whether
+    the target has the same canonical form as the request (a bounce to set cookies or to track). `block`: the
+    block detected in the response. If only the status indicates a block, the status determines the verdict.
+    An empty page counts as a page.
     """
     if isinstance(result, Failure):
         return _failed(result)
@@ -70,8 +71,8 @@ def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
 
 
 def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
-    """Returns the seconds before the next try after `attempt` earlier failures, up to a tenth longer at
-    random. None means that no retry is left.
+    """Returns the seconds before the next try after `attempt` earlier failures, or None if no retry is left.
+    Up to a tenth is added at random.
 
     >>> retry_delay(3, (60.0, 300.0, 1800.0)) is None
     True
@@ -82,8 +83,8 @@ def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
 
 
 def retry_after(value: str | None, now: float | None = None) -> float:
-    """Returns the seconds of a Retry-After header (RFC 9110 section 10.2.3: seconds or a date), 0 if it is
-    absent or invalid.
+    """Returns the seconds to wait according to a Retry-After header (RFC 9110 section 10.2.3: seconds or a
+    date), or 0 if it is absent or invalid.
 
     >>> retry_after("120")
     120.0
@@ -102,7 +103,7 @@ def retry_after(value: str | None, now: float | None = None) -> float:
 
 
 def seed_count_change(request: Request) -> dict[str, int]:
-    """Returns the change in the number of seeds that may still be redirected after this request."""
+    """Returns by how much this request changes the number of seeds that may still be redirected."""
     return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
 
 

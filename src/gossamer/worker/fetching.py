@@ -1,5 +1,5 @@
-"""Makes the requests of one visit: the page itself, a second request after a cookie bounce or a captcha
-hook's help, and requests on higher rungs after a block."""
+"""Makes the requests of one visit: the request for the page, a repeated request after a cookie bounce or with
+the help of a captcha hook, and requests on higher rungs after a block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gossamer.worker.login_session import LoggedInFetcher
 
 SOLVED = ("captcha", "challenge")
-"""Kinds of block for which the site's captcha hook is called."""
+"""The kinds of blocks for which a site's captcha hook is called."""
 
 Note = Callable[[Page | Failure, str, str | None], list[Attempt]]
 Solve = Callable[[Page, Request], Awaitable[Mapping[str, str]]]
@@ -36,9 +36,9 @@ Solve = Callable[[Page, Request], Awaitable[Mapping[str, str]]]
 class Fetched(NamedTuple):
     """The result of a visit's requests.
 
-    `result`, `verdict`: the last response or failure, and its verdict. `began`: monotonic time at which the
-    last request was sent. `attempts`, `wire`, `passed`: attempts-log entries, body bytes and pages of the
-    earlier requests, which were repeated with a hook's help or on a higher rung.
+    `result`, `verdict`: the last response or failure, and its verdict. `began`: the monotonic time at which
+    the last request was sent. `attempts`, `wire`, `passed`: the attempts-log entries, body bytes and pages of
+    the earlier requests, which were then repeated with a hook's help or on a higher rung.
     """
 
     result: Page | Failure
@@ -55,12 +55,13 @@ class Fetching:
     - `treat`: maps a host to its treatment.
     - `parse`: the URL parser.
     - `same`: whether two URLs have the same canonical form.
-    - `climbing`: the ladder; None if the crawl has only one rung.
+    - `climbing`: makes visits climb the ladder. None if the crawl has only one rung.
     - `lacks`: returns the selector of the content that a page's site requires and the page lacks, or ''.
-    - `shows`: returns how much text a page shows, from the tree that the reader uses later.
-    - `solve`: returns the headers that a site's captcha hook supplies; {} if it has none.
+    - `shows`: returns how much text a page shows. It parses the page into the tree that the reader uses
+      later.
+    - `solve`: returns the headers that a site's captcha hook supplies, or {} if it supplies none.
     - `members`: fetches pages with logged-in accounts.
-    - `by`: digest of the site files that read the pages (`conditional_get.versions`).
+    - `by`: the digest of the site files that read the pages (`conditional_get.site_versions`).
     - `lanes`: moves hosts to workers that have a rung which this worker lacks.
     - `unrendered`: returns why a page needs a browser, or ''.
     - `short(what)`: called when a request failed because this process ran short of a resource.
@@ -94,7 +95,8 @@ class Fetching:
         self._lanes, self._shows, self._unrendered, self.short = lanes, shows, unrendered, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
-        """Makes all requests of a visit. `note` returns the attempts-log entries of one request."""
+        """Makes all requests of a visit. `note` is a function that returns the attempts-log entries for one
+        request."""
         climb, request = await self._climb(claim), claim.request
         attempts, passed, wire, bounced, helped = list[Attempt](), list[Page](), 0, False, False
         while True:
@@ -135,7 +137,8 @@ class Fetching:
         return Fetched(result, verdict, began + result.lag, attempts, wire, passed)
 
     async def _away(self, claim: Claim, request: Request) -> Failure | None:
-        """Returns a failure if only other workers have the rung. The host then waits for one of them."""
+        """Returns a failure if this worker lacks the rung of the request. The host then waits for a worker
+        that has the rung."""
         if self._lanes is None or not self._rungs(request).elsewhere:
             return None
         await self._lanes.away(claim)
@@ -183,8 +186,8 @@ class Fetching:
         return result, verdict, block
 
     async def _missing(self, claim: Claim, request: Request, page: Page) -> Block | None:
-        """Returns a block for a page that lacks required content of its site. The server may have sent a
-        substitute page, and a higher rung may get the real one."""
+        """Returns a block if a page lacks content that its site requires. The server may have sent a
+        substitute page, and a higher rung may get the real page."""
         if page.status >= 300 or (request.use or "").startswith("@") or self._lacks is None:
             return None
         if not (query := await self._lacks(claim, page)):
@@ -195,7 +198,7 @@ class Fetching:
         """Returns the request with the headers that the site's captcha hook provides, or None."""
         if self._solve is None or block is None or block.kind not in SOLVED or isinstance(result, Failure):
             return None
-        if result.rung == "unlocker":  # the unlocker does not send our cookies, and each try costs money
+        if result.rung == "unlocker":  # an unlocker does not send our cookies, and each try costs money
             return None
         if not (given := await self._solve(result, request)):
             return None
@@ -205,7 +208,7 @@ class Fetching:
 
 
 def retry_after_seconds(verdict: Verdict) -> float:
-    """Returns the seconds that the server asked to wait."""
+    """Returns for how many seconds the server asked the crawler to wait."""
     return getattr(verdict, "after", 0.0)
 
 

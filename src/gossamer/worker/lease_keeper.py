@@ -1,7 +1,7 @@
-"""Renews a worker's leases, requeues the claims of dead workers, and frees the hosts of visits that wait for
-a slow sink.
+"""Renews a worker's leases, requeues the claims of dead workers (a sweep), and frees the hosts of visits
+whose commit waits for a slow sink.
 
-A failed call does not stop the worker. An outage of the store costs only time: afterwards live workers renew
+A failed call does not stop the worker. An outage of the store costs only time: after it, live workers renew
 their leases before any worker sweeps.
 """
 
@@ -18,16 +18,18 @@ from gossamer.worker.committer import Committer
 from gossamer.worker.landed_visits import LandedVisits, ends
 
 RENEW_INTERVAL_S, SWEEP_INTERVAL_S = 10.0, 5.0
-"""Seconds between renewals of all leases, and between sweeps. Both happen at a TICK."""
+"""Seconds between two renewals of all leases, and between two sweeps. Both are checked every TICK_S
+seconds."""
 LATE, MORE = 0.5, 0.1
-"""Seconds that a visit waits for its commit before a separate call frees its host. The wait is at least LATE,
-and MORE longer than the committer gathers visits."""
+"""A visit that waits too long for its commit has its host freed by a separate call. This happens after at
+least LATE seconds, and at least MORE seconds after the time for which the committer gathers visits."""
 NO_SWEEP_AFTER_OUTAGE_S = 3.0
 """Seconds after an outage during which this worker does not sweep."""
 
 
 class LeaseKeeper:
-    """Keeps the leases of `held`, keyed by bucket and token. Lost claims are removed from `held`."""
+    """Renews the leases of the claims in `held`, which is keyed by bucket and token. Claims whose lease was
+    lost are removed from `held`."""
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class LeaseKeeper:
         self._ledger, self._landed = ledger, landed
 
     async def run(self, wake: Callable[[], None]) -> None:
-        """Runs forever. Calls `wake` after each turn that changed something."""
+        """Runs forever. Calls `wake` after each iteration that changed something."""
         renewed = time.monotonic()
         swept = (
             renewed if self._ledger is None else renewed - SWEEP_INTERVAL_S
@@ -83,8 +85,8 @@ class LeaseKeeper:
             self._held.pop(lost, None)
 
     async def _free_hosts(self) -> bool:
-        """Frees the hosts of visits that have ended but are not yet durable. Returns whether there were any
-        such visits."""
+        """Frees the hosts of visits that have ended but have waited too long for their commit. Returns
+        whether there were any such visits."""
         late = time.monotonic() - max(LATE, self._committer.company.seconds + MORE)
         over: dict[int, list[Visit]] = {}
         for visit in self._committer.unsettled_visits():

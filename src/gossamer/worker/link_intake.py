@@ -1,9 +1,9 @@
-"""Turns the links of a page into URLs for the frontier: resolve, filter, fingerprint, group. This is the hot
-path of the crawler.
+"""Turns the links of a page into URLs for the frontier: resolves, filters, fingerprints and groups them. This
+is the hot path of the crawler.
 
-No link costs an object, a log record or a round trip of its own. Most links of a page are already known and
-cost one lookup in a cache of raw hrefs. A link that the cache marks as taken is in the frontier or in a
-pending commit. If that commit fails, the worker ends.
+No object, log record or round trip is made for a single link. Most links of a page are already known and cost
+one lookup in a cache of raw hrefs. A link that the cache marks as taken is in the frontier or in a pending
+commit. If that commit fails, the worker exits.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from gossamer.model.visit import Adds, Claim, Row, Visit
 from gossamer.url.routes import RouteResolver
 
 MAX_CACHED_LINKS = 50_000
-"""Number of links in each of the two generations of the cache."""
+"""Maximum number of links in each of the two generations of the cache."""
 MAX_KEY_CHARS = 512
 """Maximum length in characters of a cached link."""
 FINGERPRINT_SLOTS = 1 << 20
-"""Number of slots for fingerprints of taken URLs, 8 bytes each. A link that has left the cache but still has
-its slot is not added again."""
+"""Number of slots for fingerprints of taken URLs, 8 bytes each. A link that is no longer in the cache but
+still has its slot is not added again."""
 
 
 Hit = tuple[int, str, int]
-"""A cache entry for a link: its fingerprint, the reason for its refusal (`duplicate` if it was taken), and
-the depth at which it was taken. A link found at a smaller depth is offered again. If depths are not
-tracked, the depth is -1."""
+"""A cache entry for a link: its fingerprint, the reason why it is refused (`duplicate` if it was taken
+before), and the depth at which it was taken. A link that is found again at a smaller depth is added again.
+The depth is -1 if depths are not tracked."""
 
 
 class Filter(Protocol):
@@ -51,7 +51,8 @@ class Filter(Protocol):
 
 
 class TakenLinks(msgspec.Struct):
-    """The result of taking links: groups to add, refusals by reason, and the number of distinct links."""
+    """The result of taking links: the groups of URLs to add to the frontier, the number of refusals by
+    reason, and the number of distinct links."""
 
     adds: Adds = {}
     skips: dict[str, int] = {}
@@ -68,29 +69,30 @@ class TakenLinks(msgspec.Struct):
 
 
 class ReadResult(msgspec.Struct):
-    """The result of reading a page: rows for the sinks, links taken, items, and errors."""
+    """The result of reading a page: the rows for the sinks, the links to add, the items, and the errors."""
 
     rows: list[Row]
     taken: TakenLinks
     items: int = 0
     counts: dict[str, int] = {}
-    """Counts for the quality of the site, and the number of items that are not stored
-    (`gossamer.model.quality`)."""
+    """Counts for the site's quality (`gossamer.model.quality`), and the number of items that are not
+    stored."""
     error: str | None = None
     infrastructure: bool = False
-    """Whether the page is a sitemap or feed. It is not counted as a page."""
+    """Whether the page is a sitemap or feed, which does not count as a page."""
     later: Callable[[Visit], None] | None = None
     """See `Visit.later`."""
     stop: str = ""
-    """Why a page function or a step ends the crawl. '' if none does."""
+    """The reason why a page function or a step stops the crawl, or '' if none does."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
-    """The names in each item of a page that another process read: the files and items that the item refers
-    to, and the number of names over its limit. The items are the first of `rows`, in the same order."""
+    """The references of each item, if another process read the page: the files and items that the item refers
+    to, and the number of references beyond the limit. The items are the first of `rows`, in the same
+    order."""
 
 
 class HrefCache:
-    """A cache with two generations, `new` and `old`. When `new` is full it becomes `old`, and the previous
-    `old` is dropped. `room`: entries per generation, at least 1."""
+    """A cache with two generations, `new` and `old`. When `new` is full, it becomes `old`, and the previous
+    `old` is dropped. `room`: the number of entries per generation, at least 1."""
 
     def __init__(self, room: int = MAX_CACHED_LINKS) -> None:
         self.room = max(1, room)
@@ -98,7 +100,7 @@ class HrefCache:
         self.old: dict[str, Hit] = {}
 
     def put(self, key: str, value: Hit) -> None:
-        """Stores a key, unless it is so long that a full cache of such keys would exhaust the memory."""
+        """Stores a key, unless it is so long that a cache full of such keys would exhaust the memory."""
         if len(key) > MAX_KEY_CHARS:
             return
         if len(self.new) >= self.room:
@@ -111,15 +113,15 @@ class LinkIntake:
 
     - `scope`: the URL filters.
     - `seed`: seed of the fingerprint hash.
-    - `remainder`: splits a fingerprint into the two halves that the seen set stores.
-    - `bucket`, `lane`: map a host to its bucket and its lane.
+    - `remainder`: a function that splits a fingerprint into the two halves that the seen set stores.
+    - `bucket`, `lane`: functions that map a host to its bucket and its lane.
     - `key`: returns the canonical form of a URL.
     - `own`: whether a host belongs to the seeds. Links to other hosts need a voucher.
     - `cap`: maximum number of distinct links that are added per page.
-    - `room`: number of cached links per generation.
+    - `room`: number of links per generation of the cache.
     - `depths`: whether exact depths are kept (`min_depth`).
-    - `is_open`: whether the scope depends on the page. If so, a link refused on one page may be taken on
-      another.
+    - `is_open`: whether the scope depends on the page. If so, a link that is refused on one page may be taken
+      on another.
     """
 
     def __init__(
@@ -143,8 +145,8 @@ class LinkIntake:
         self.depths = depths
         self._is_open = is_open
         self.holds = True
-        """Whether a seed may still be redirected. As long as this is true, links to hosts other than the
-        seeds' own are kept."""
+        """Whether a seed may still be redirected. As long as this is true, refused links to hosts to which a
+        seed may be redirected are kept."""
         self._recent, self._taken = HrefCache(room), _slots()
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
@@ -212,10 +214,10 @@ class LinkIntake:
         taken: TakenLinks,
         met: set[int],
     ) -> Hit | None:
-        """Takes a link that is not cached. Returns its cache entry, whose reason is '' if the link is taken.
-        Returns None for an href that is not an http(s) URL."""
+        """Takes a link that is not in the cache. Returns its cache entry, in which the reason is '' if the
+        link is taken. Returns None for an href that is not an http(s) URL."""
         if url is None:
-            return None  # not a URL that can be crawled: mailto:, javascript:
+            return None  # not a URL that can be crawled, such as mailto: or javascript:
         mark = urls.fingerprint(self._key(url), self._seed)
         if mark in met:
             return mark, "", -1
@@ -254,10 +256,10 @@ class LinkIntake:
         beside: str = "",
         edition: str = "",
     ) -> str | None:
-        """Takes one request that has its own properties: a seed, a redirect target, or a request from a site
-        function. `beside`: see `Scope.refuse`.
+        """Takes a single request that has its own properties: a seed, a redirect target, or a request from a
+        site function. `beside`: see `Scope.refuse`.
 
-        Returns None if the request is taken, else the reason why it is refused. Refusals are counted in
+        Returns None if the request is taken, otherwise the reason why it is refused. A refusal is counted in
         `taken`.
         """
         _, host, _ = split(request.url)
@@ -288,13 +290,13 @@ class LinkIntake:
         return reason
 
     def _held(self, reason: str | None, url: str, host: str, depth: int) -> bool:
-        """Returns whether a refused link is kept, because a seed may yet be redirected to its host."""
+        """Returns whether a refused link is kept because a seed may still be redirected to its host."""
         return reason == "scope" and self.holds and self.scope.near(url, host, depth)
 
     def mark(self, request: Request, edition: str = "") -> int:
         """Returns the fingerprint that identifies a request in the seen set. `edition` distinguishes requests
-        for the same URL; '' uses the edition of the request's file rule, if it has one. A request with a key
-        is identified by its host, its key and the number of its redirects."""
+        for the same URL. If it is '', the edition of the request's file rule applies, if there is one. A
+        request with a key is identified by its host, its key and the number of its redirects."""
         if request.key is not None:
             whole = f"key {split(request.url)[1]} {request.key} {len(request.hops)} {edition}"
             return urls.fingerprint(whole, self._seed)
@@ -316,7 +318,7 @@ class LinkIntake:
     ) -> None:
         bucket, own, lane = self._hosts.get(host) or self._host(host)
         if asks:
-            lane += "?"  # an entry that requests a region itself (`heap_of_host.lua`)
+            lane += "?"  # an entry whose request needs a region (`heap_of_host.lua`)
         flags = own + flags
         high, low = self._remainder(mark)
         adds.setdefault((bucket, host, priority, lane, flags, "" if own else voucher), []).extend(
@@ -331,27 +333,29 @@ class LinkIntake:
         return found
 
     def voucher(self, claim: Claim) -> str:
-        """Returns the name under which this page's registered domain vouches for newly discovered hosts.
-        Returns '' if fewer than two domains vouch for the page's own host."""
+        """Returns the name (a hash) under which this page's registered domain vouches for newly discovered
+        hosts. Returns '' if the page may not vouch. Only a seed's host and a host with at least two vouchers
+        may."""
         if self._own(claim.host) or claim.vouchers > 1:
             return str(urls.fingerprint(urls.registered_domain(claim.host), 0) & 0x7FFFFFFF)
         return ""
 
     def same(self, one: str, other: str) -> bool:
-        """Returns whether two URLs are the same for the seen set."""
+        """Returns whether the seen set treats two URLs as the same."""
         return self._key(one) == self._key(other)
 
     def forget(self) -> None:
-        """Empties the caches. Called when a page was read but not committed, because its links must be taken
+        """Empties the caches. Called if a page was read but not committed, because its links must be taken
         again."""
         self._recent, self._taken = HrefCache(self._recent.room), _slots()
 
     def release(self) -> None:
-        """Stops keeping links for later redirects of seeds. Called when all seeds are answered."""
+        """Stops keeping links for later redirects of seeds. Called when all seeds have a response."""
         self.holds = False
 
     def widen(self, scope: Filter) -> None:
-        """Widens the scope after a seed was redirected. Links refused before may now be taken."""
+        """Replaces the filters with wider ones after a seed was redirected. Links that were refused before
+        may now be taken."""
         self.scope = scope
         self.forget()
         self._hosts.clear()

@@ -1,5 +1,5 @@
-"""Logs in. Pure functions detect from a page whether an account is logged in. The steps of a log-in run one
-after another, within the claim of a page and with the same politeness as page requests."""
+"""Logs accounts in. Pure functions detect from a page whether an account is logged in. A log-in is made
+within the claim of a page. Its steps run one after another, with the same politeness as page requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Parse = Callable[..., str | None]
 
 
 def logged_out_sign(login: Login, page: Page, block: Block | None, parse: Parse = urls.parse) -> str:
-    """Returns the sign by which a page shows that its account is no longer logged in, or ''."""
+    """Returns the sign on a page which shows that its account is no longer logged in, or ''."""
     if block is not None and block.kind == "login":
         return block.line()
     target = _target(page, parse)
@@ -54,7 +54,7 @@ def logged_out_sign(login: Login, page: Page, block: Block | None, parse: Parse 
 
 
 def why_login_failed(login: Login, page: Page) -> str:
-    """Returns the reason why the last page of a log-in counts as a failed log-in, or ''."""
+    """Returns the reason why a log-in counts as failed, according to its last page, or ''."""
     view = PageView(page)
     if login.shows:
         return (
@@ -74,8 +74,8 @@ def why_login_failed(login: Login, page: Page) -> str:
 
 
 def _own(login: Login) -> tuple[Sign, ...]:
-    """Returns the default signs of a lost log-in: status 401, and a redirect to the form's page. They apply
-    if the site names no signs."""
+    """Returns the default signs that an account is no longer logged in: status 401, and a redirect to the
+    page of the log-in form. They apply if the site names no signs."""
     if login.lost or login.url is None:
         return () if login.lost else (401,)
     scheme, host, path = split(login.url)
@@ -83,7 +83,8 @@ def _own(login: Login) -> tuple[Sign, ...]:
 
 
 def _told(sign: Sign, view: PageView, target: str | None) -> str:
-    """Returns the text of a sign that a page shows, or ''. `target`: the page's redirect target."""
+    """Returns the text that describes a sign if the page shows it, otherwise ''. `target`: the page's
+    redirect target."""
     page = view.page
     if isinstance(sign, int):
         return f"HTTP {sign}" if page.status == sign else ""
@@ -104,7 +105,8 @@ def _told(sign: Sign, view: PageView, target: str | None) -> str:
 
 
 def _has(view: PageView, query: str) -> bool:
-    """Returns whether a selector matches. It matches nothing on a page that is too complex."""
+    """Returns whether a selector matches anything on a page. On a page that is too complex, nothing
+    matches."""
     try:
         return bool(view.css(query))
     except TooComplex:
@@ -132,7 +134,8 @@ BROWSER = "browser"
 
 
 class PacedRequests:
-    """Makes the requests of one claim. The starts of two requests are at least the host's delay apart."""
+    """Makes the requests of one claim. Between the starts of two requests, at least the host's delay
+    passes."""
 
     def __init__(self, claim: Claim) -> None:
         self.apart = max(claim.delay, claim.floor)
@@ -142,7 +145,8 @@ class PacedRequests:
         """Whether a form was filled in and sent."""
 
     async def collect(self, rung: Rung, request: Request) -> Page | Failure:
-        """Makes a request when it is due. The result's `lag` counts from the first request."""
+        """Waits until the next request may start, and makes it. The result's `lag` is measured from the first
+        request."""
         await asyncio.sleep(max(0.0, self._next - time.monotonic()))
         began, self.posted = time.monotonic(), self.posted or request.body is not None
         result = await rung.collect(request, self.apart)
@@ -153,9 +157,9 @@ class PacedRequests:
 
 
 class LoginAttempt(NamedTuple):
-    """A log-in attempt: site, log-in, account with its secrets, the rung with its identity, and the domains
-    that may receive the secrets. `browser`: the rung that renders a page which is empty before its scripts
-    run."""
+    """A log-in attempt: the site, its log-in definition, the account with its secrets, the rung with the
+    account's identity, and the domains that may receive the secrets. `browser`: the rung that renders a page
+    that is empty before its scripts run."""
 
     site: str
     login: Login
@@ -170,14 +174,13 @@ class LoginAttempt(NamedTuple):
         return self.login.secrets(self.account)
 
     def wrong(self, what: str) -> ConfigError:
-        """Returns the error for a log-in that cannot work as it is written."""
+        """Returns the error for a log-in definition that cannot work."""
         return ConfigError(redact(f"site {self.site}: session: {what}", self.secrets))
 
 
 class LoginResult(NamedTuple):
-    """The result of a log-in. `refused`: why it failed, '' on success. The result also has the headers for
-    each later request, and `proof`: a page that shows later whether the user is still logged in, '' for
-    none."""
+    """The result of a log-in. `refused`: why it failed, or '' on success. `headers`: the headers for each
+    later request. `proof`: a page that later shows whether the account is still logged in, or ''."""
 
     refused: str
     headers: dict[str, str]
@@ -185,14 +188,14 @@ class LoginResult(NamedTuple):
 
 
 class FormFillingIdentity:
-    """The identity of a browser that fills in a form, once, on the host that the log-in names."""
+    """The identity of a browser that fills in a log-in form, once, on the host that the log-in names."""
 
     def __init__(self, identity: LendsIdentity, login: Login, render: Render) -> None:
         self._identity, self._render, self.done = identity, render, False
         self._at = split(login.url or "")[:2]
 
     def lend(self, request: Request) -> Lent:
-        """Adds the actions that fill in the form to the browser profile. They are not added for an http page
+        """Adds the actions that fill in the form to the browser profile. They are not added on an http page
         if the log-in's URL is https."""
         lent, (scheme, host) = self._identity.lend(request), split(request.url)[:2]
         if self.done or host != self._at[1] or scheme not in (self._at[0], "https"):
@@ -200,7 +203,7 @@ class FormFillingIdentity:
         return Lent(lent.headers, msgspec.structs.replace(lent.guise or Guise(), render=self._render))
 
     def took(self, page: Page, guise: Guise | None) -> None:
-        """Marks the form as sent, unless the page redirected at once, and stores the cookies."""
+        """Marks the form as sent, unless the response was an immediate redirect, and stores the cookies."""
         self.done = self.done or page.status not in REDIRECTS or page.requests > 1
         self._identity.took(page, guise)
 
@@ -210,7 +213,8 @@ class FormFillingIdentity:
 
 
 class LoginRunner:
-    """Makes log-ins. `domain`: host -> registered domain. `tell` records each request."""
+    """Makes log-ins. `domain` maps a host to its registered domain. Each request is appended to the argument
+    `tell`."""
 
     def __init__(
         self,
@@ -225,8 +229,8 @@ class LoginRunner:
     async def enter(
         self, claim: Claim, who: LoginAttempt, walk: PacedRequests, tell: list[Attempt]
     ) -> LoginResult | Failure:
-        """Logs in. A returned failure is temporary. Raises ConfigError for a log-in that cannot work as it is
-        written."""
+        """Logs an account in. A returned failure is temporary. Raises ConfigError for a log-in definition
+        that cannot work."""
         page, said, steps, last, sign = None, None, 0, Request(""), ""
         flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
         if who.login.url is not None and who.rung.name == BROWSER:
@@ -256,7 +260,7 @@ class LoginRunner:
         except Exception as error:  # noqa: BLE001 - what it yields may be anything
             raise who.wrong(f"log-in as {who.account.name}: {_detail(error)}") from None
         finally:
-            with contextlib.suppress(StopIteration, GossamerError):  # the earlier error says more
+            with contextlib.suppress(StopIteration, GossamerError):  # the earlier error is more informative
                 _asks(who, getattr(flow, "close", bool))
         if page is None:
             raise who.wrong("its steps yield no request")
@@ -272,7 +276,8 @@ class LoginRunner:
         walk: PacedRequests,
         tell: list[Attempt],
     ) -> LoginResult | Failure:
-        """Evaluates the last page of a log-in. A page that scripts fill is also requested in the browser."""
+        """Evaluates the last page of a log-in. If scripts must fill the page, it is also requested in the
+        browser."""
         login, url = who.login, page.url if who.rung.name == BROWSER else last.url
         proof = login.check or (url if login.shows and last.method == "GET" and url != login.url else "")
         if who.browser is not None and needs_rendering(page.status, page.headers, page.body, page.url):
@@ -287,7 +292,7 @@ class LoginRunner:
         )
 
     def _request(self, step: Any, page: Page | None, who: LoginAttempt) -> Request:
-        """Converts what a step yields into a request."""
+        """Converts a value that a step yields into a request."""
         if isinstance(step, str):
             url = self._parse(step) if page is None else PageView(page).urljoin(step)
             step = Request(url or step)
@@ -304,8 +309,8 @@ class LoginRunner:
         walk: PacedRequests,
         tell: list[Attempt],
     ) -> tuple[Page | Failure, Request]:
-        """Makes one step, with its redirects as a browser follows them. Returns the result and the last
-        request."""
+        """Makes the request of one step, and follows redirects as a browser does. Returns the result and the
+        last request."""
         while True:
             self._check(request, page, who)
 
@@ -373,8 +378,8 @@ class LoginRunner:
             raise who.wrong(f"the form values of {page.url} would go to http://{host} unencrypted")
 
     def _passing(self, page: Page) -> Failure | None:
-        """Returns a failure for a step that may succeed in a later try: a server error, too many requests, or
-        a block page. Returns None for any other page."""
+        """If a later try of a step may succeed (after a server error, too many requests, or a block page),
+        returns a failure. Returns None for any other page."""
         block = seen_by(True, page.status, page.headers, page.body, page.url)
         kind = block.kind if block is not None and not block.bare else ""
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
@@ -409,12 +414,13 @@ class LoginRunner:
 
 
 def _asked(url: str) -> Generator[Any, Any, None]:
-    """Yields the single request of a log-in whose form the browser fills in."""
+    """Yields the only request of a log-in whose form the browser fills in."""
     yield Request(url)
 
 
 def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
-    """Converts what the steps return into headers (for example a token) for each request of the account."""
+    """Converts the return value of the steps (for example a token) into headers for each request of the
+    account."""
     if said is None:
         return {}
     if not isinstance(said, dict) or not all(isinstance(part, str) for pair in said.items() for part in pair):
@@ -423,7 +429,7 @@ def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
 
 
 def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
-    """Calls the user's code. Lets StopIteration pass, and raises ConfigError for any other exception."""
+    """Calls the user's code. Does not catch StopIteration. Raises ConfigError for any other exception."""
     try:
         with contextlib.redirect_stdout(sys.stderr):  # stdout is for data
             return call(*args)
@@ -436,7 +442,7 @@ def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
 
 
 def _detail(error: BaseException) -> str:
-    """Returns one line with the exception that a step raised and its place."""
+    """Returns one line with the exception that a step raised and where it was raised."""
     trace, place = error.__traceback__, ""
     while trace is not None:
         code = trace.tb_frame.f_code

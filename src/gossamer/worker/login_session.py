@@ -32,15 +32,16 @@ from gossamer.worker.login_flow import (
 )
 
 RENEW_INTERVAL_S = 8.0
-"""Seconds between two renewals of a running log-in."""
+"""Seconds between two renewals of the right to log in while a log-in runs."""
 OFTEN, TURNED = 2, 8
-"""Numbers of repeats. A visit repeats its request if another visit changed the account's cookies meanwhile.
-After OFTEN repeats the host gets one request at a time. TURNED is the maximum number of repeats."""
+"""A visit repeats its request if another visit has changed the account's cookies in the meantime. After OFTEN
+repeats, the host gets only one request at a time. TURNED is the maximum number of repeats."""
 
 
 class Seat(NamedTuple):
-    """An account lent to one visit: its rung with identity and proxy. `token`: set if this visit has to log
-    the account in. `proof`: a page that shows whether the account is logged in."""
+    """An account that is lent to one visit, with the rung that has the account's identity and proxy. `token`
+    is set if this visit must log the account in. `proof`: a page that shows whether the account is logged
+    in."""
 
     account: Account
     rung: Rung
@@ -51,7 +52,7 @@ class Seat(NamedTuple):
 
 class AccountPool(Protocol):
     """The accounts of a site (`login_setup.SiteAccounts`). `turn` lends an account to a visit, or returns a
-    failure if all accounts are busy. `on` moves a seat to another rung."""
+    failure if all accounts are busy. `on` returns a seat for another rung."""
 
     @property
     def site(self) -> str: ...
@@ -76,7 +77,7 @@ class AccountPool(Protocol):
 
 class LoggedInFetcher:
     """Fetches the pages of hosts that have accounts. `clubs` maps a host to its site's accounts. `blocks`
-    returns the rules by which a host's block pages are detected. `rungs` maps a request to the rung that it
+    returns the rules by which a host's block pages are detected. `rungs` returns the rung that a request
     names."""
 
     def __init__(
@@ -93,8 +94,8 @@ class LoggedInFetcher:
         self._blocks, self._parse, self._rungs = blocks, parse, rungs
 
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
-        """Fetches a page. Entries of all attempts except the last are appended to `tell`. Raises ConfigError
-        if every account is refused."""
+        """Fetches a page. The entries of all attempts except the last are appended to `tell`. Raises
+        ConfigError if the site refuses every account."""
         club, walk = self._clubs(claim.host), PacedRequests(claim)
         if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)
@@ -106,7 +107,7 @@ class LoggedInFetcher:
             if isinstance(seat, Seat) and seat.token:
                 came = await self._enter(claim, club, seat, walk, tell)
                 if came is None:
-                    only = ""  # another account may be let in
+                    only = ""  # another account may be accepted
                     continue
                 fresh, seat = True, came
             if isinstance(seat, Failure):
@@ -145,8 +146,8 @@ class LoggedInFetcher:
     async def _in(
         self, claim: Claim, club: AccountPool, seat: Seat, walk: PacedRequests, tell: list[Attempt]
     ) -> bool:
-        """Returns whether the account is still logged in, as shown by the log-in's proof page. This check
-        avoids a second log-in. Some sites lock an account that logs in twice."""
+        """Returns whether the account is still logged in according to the log-in's proof page. This check
+        avoids a second log-in, because some sites lock an account that logs in twice."""
         if not seat.proof or await self._entering.gate.refuse_url(claim, seat.proof) is not None:
             return False
         request = Request(seat.proof)
@@ -195,12 +196,13 @@ def cookies_sent(seat: Seat, request: Request) -> str:
 async def _goes_on(club: AccountPool, seat: Seat) -> None:
     while True:
         await asyncio.sleep(RENEW_INTERVAL_S)
-        with contextlib.suppress(GossamerError):  # the store is away: the next renewal reports it
+        with contextlib.suppress(GossamerError):  # the next renewal reports an outage of the store
             await club.renew(seat)
 
 
 def _apart(failure: Failure, walk: PacedRequests) -> Failure:
-    """Returns the failure. If it has a time for a later try, that time is at least the host's delay away."""
+    """Returns the failure. If it has a wait before a later try, the wait is made at least as long as the
+    host's delay."""
     return (
         failure
         if failure.later is None
@@ -209,7 +211,7 @@ def _apart(failure: Failure, walk: PacedRequests) -> Failure:
 
 
 def _out(page: Page, seat: Seat, sign: str, walk: PacedRequests) -> Failure:
-    """Returns the failure for a page that this account may not see, however often it logs in."""
+    """Returns the failure for a page that this account cannot get, however often it logs in."""
     return Failure(
         "login",
         f"logged out as {seat.account.name}: {sign}",

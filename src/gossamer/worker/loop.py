@@ -1,9 +1,9 @@
 """The worker loop. It claims URLs, keeps up to `concurrency` visits running, commits their results and renews
 its leases.
 
-A worker holds caches only. When it is stopped, claims whose visits have not begun return to the front of
-their queues. If the worker is configured to wait through store outages, it keeps its claims during an outage:
-running visits finish, wait for their commit, and are settled when the store is back.
+A worker's own state consists only of caches. When a worker is stopped, claims whose visits have not begun
+return to the front of their queues. If the worker is configured to wait during outages of the store, it keeps
+its claims: running visits finish, wait for their commit, and are settled when the store is back.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from gossamer.worker.worker_score import ScoreKeeper
 STATE_INTERVAL_S = 1.0
 """Seconds between two reads of the crawl's state."""
 MAX_IDLE_SLEEP_S = 0.5
-"""Maximum sleep in seconds while no visit is running."""
+"""Maximum number of seconds that the loop sleeps while no visit is running."""
 STOP_TIMEOUT_S = 7.0
-"""Seconds that a graceful stop waits for running requests and, if the worker waits through outages, for their
+"""Seconds that a graceful stop waits for running requests and, if the worker waits during outages, for their
 commit."""
 CLAIMS_IN_FLIGHT_S = 1.0
-"""Seconds that a stop waits for claim calls in flight. Without this wait, the new claims would stay leased
+"""Seconds that a stop waits for claim calls in flight. Without this wait, nobody could use the new claims
 until their leases expire."""
 SHORT_MS = 1000
-"""Milliseconds until a host is claimed again after a visit ended because this process ran short of a
+"""Milliseconds until a host may be claimed again, if its visit ended because this process ran short of a
 resource."""
 MAX_MEMORY_FAILURES = 3
-"""Number of times that one URL may run out of memory before the run ends. More failures suggest that the URL
-is the cause."""
+"""Number of times that the visit of one URL may run out of memory before the run ends. More failures suggest
+that the URL is the cause."""
 ALONE_AFTER_DEATHS = 3
 """Number of worker deaths after which a URL is visited only while no other visit runs."""
 ENDS = {
@@ -58,14 +58,14 @@ ENDS = {
     "spent": "credits",
     "mended": "mended",
 }
-"""Crawl states in which nothing is claimed any more, each with the outcome that a worker's run then has."""
+"""Maps each state of a crawl in which nothing is claimed any more to the outcome of a worker's run."""
 
 Result = TypeVar("Result")
 
 
 class MakesVisits(Protocol):
-    """Makes visits and passes each to `put`. Several claims in a batch are gate claims of one host: at most
-    one is visited, refused claims end, and the others are requeued."""
+    """Makes visits and passes each to `put`. If a batch contains several claims, they are gate claims of one
+    host. At most one of them is visited, claims that are refused end, and the others are requeued."""
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 
@@ -74,13 +74,13 @@ class Worker:
     """The worker of one crawl.
 
     - `state` returns the state of the crawl.
-    - `surprise` is called with an unexpected exception and the claim of the visit. The leases of that visit's
-      claims are left to expire.
-    - `deadline`: monotonic time at which the run ends.
+    - `surprise` is called with the claim of a visit and the unexpected exception that it raised. The leases
+      of that visit's claims are left to expire.
+    - `deadline`: the monotonic time at which the run ends.
     - `room`: how many claims this crawl may make in its process. `caps`: rate caps of the fleet.
     - `merit`: the worker's score. `ledger`: the file that lists the held claims.
     - `limiter`: how many visits the process's resources allow.
-    - `paused`: set while the crawl is paused. A gate that is not met sets it at once.
+    - `paused`: an event that is set while the crawl is paused. A gate that fails sets it at once.
     """
 
     def __init__(
@@ -107,11 +107,12 @@ class Worker:
         self.concurrency, self.deadline = concurrency, deadline
         self.room, self.merit = room or SoleCrawlAllowance(self.limiter), merit
         self.held: dict[tuple[int, int], Claim] = {}
-        """All claims of this worker, by bucket and token: not begun, running, or waiting for their commit."""
+        """All claims of this worker, by bucket and token. Their visits have not begun, are running, or wait
+        for their commit."""
         self.busy = 0
         """Number of running visits."""
         self.outcome = ""
-        """Why the run ended: finished, pages, bytes, time, stopped or cancelled."""
+        """Why the run ended: `finished`, `pages`, `bytes`, `time`, `stopped` or `cancelled`."""
         self._paused = paused or asyncio.Event()
         self._state, self._stop, self._surprise = state, stop, surprise
         self._ready: deque[list[Claim]] = deque()
@@ -129,7 +130,7 @@ class Worker:
         self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, self._landed, ledger)
 
     async def run(self) -> str:
-        """Works until the crawl ends or is stopped, and returns the outcome. Raises the errors of the store
+        """Runs until the crawl ends or is stopped, and returns the outcome. Raises the errors of the store
         and of the sinks, and ConfigError for a request that this version of gossamer does not support."""
         try:
             async with asyncio.TaskGroup() as group:
@@ -199,7 +200,8 @@ class Worker:
         return self.merit is not None and self.merit.out
 
     async def _claim(self) -> str:
-        """Claims URLs while there is room and a bucket is due. Returns the limit that was reached, or ''."""
+        """Claims URLs as long as there is room and a bucket is due. Returns the name of the crawl limit that
+        was reached, or ''."""
         limit = ""
         while True:
             busy = self.busy + len(self._ready)
@@ -279,7 +281,8 @@ class Worker:
             await self.visitor.visit(batch, put)
             if through and not self.limiter.is_calm:
                 self.limiter.record_success()
-        # a graceful stop was cut short: requeue the URL as if its visit had not begun, but count the request
+        # the time of a graceful stop is over: requeue the URL as if its visit had not begun, but count the
+        # request
         except asyncio.CancelledError:
             for claim in batch:
                 if claim.token not in done and claim.kind != "robots":
@@ -316,7 +319,7 @@ class Worker:
         url = batch[0].request.url
         if not what or self._starved.get(url, 0) >= MAX_MEMORY_FAILURES:
             return False
-        if isinstance(error, MemoryError):  # the page's own size may be the cause, so retries are limited
+        if isinstance(error, MemoryError):  # the size of the page may be the cause, so retries are limited
             self._starved[url] = self._starved.get(url, 0) + 1
         self.limiter.short(what)
         for claim in batch:
@@ -388,13 +391,13 @@ class Worker:
                 self.limiter.short(OWN_LIMITS[errno.ENOMEM], measured=True)
 
     def _give_back(self, claim: Claim) -> None:
-        """Requeues a claim whose host received no request. A robots.txt claim is left to expire."""
+        """Requeues a claim for which no request was sent. A robots.txt claim is left to expire."""
         if claim.kind != "robots":
             self.committer.put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED)))
 
     def _return_all(self) -> None:
-        """Requeues all claims that were not begun. Robots.txt claims are left to expire, except in a worker
-        that excluded itself because of its score: it still fetches them."""
+        """Requeues all claims whose visits have not begun. Robots.txt claims are left to expire, except in a
+        worker that excluded itself because of its score. Such a worker still fetches robots.txt."""
         kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
         for batch in self._ready:
             for claim in batch:
@@ -402,7 +405,8 @@ class Worker:
         self._ready = deque(kept if not self.outcome else ())
 
     async def _drain(self) -> None:
-        """Requeues claims that were not begun, waits for running visits, then cancels the rest."""
+        """Requeues claims whose visits have not begun, waits for running visits, then cancels those that
+        still run."""
         self._return_all()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_TIMEOUT_S)
@@ -413,7 +417,7 @@ class Worker:
 
 async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:
     """Returns the result of `work`. After `stop` is set, waits at most `seconds` for the result. Returns None
-    if there is none by then, because the store is away."""
+    if there is no result by then, because the store is unreachable."""
     stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)

@@ -2,10 +2,10 @@
 after the page was fetched.
 
 Pages are fetched concurrently, so a long path may be followed before a short one is found. The frontier keeps
-the minimum depth of each URL (`frontier/lua/min_depth.lua`). A waiting URL is visited at its minimum depth. A
-visited URL is queued again and its page is read again. Its links are then taken at the smaller depth, but the
-page yields no second row and is not counted again. The most recent pages are cached, so reading a page again
-seldom costs a request.
+the minimum depth of each URL (`frontier/lua/min_depth.lua`). A waiting URL is visited at its minimum depth.
+If the minimum depth of a visited URL becomes smaller, the URL is queued again and its page is read again. The
+links on the page are then taken at the smaller depth, but the page yields no second row and is not counted
+again. The most recent pages are cached, so reading a page again seldom needs a request.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from gossamer.model.visit import Claim, Visit
 from gossamer.worker.link_intake import LinkIntake
 
 MAX_EXACT_DEPTH = 50
-"""Depth limits below this value are exact."""
+"""Only depth limits below this value are exact."""
 MAX_CACHED_BYTES = 32 << 20
-"""Maximum bytes of cached pages."""
+"""Maximum total size in bytes of the cached pages."""
 
 
 class MinDepthVisits:
-    """Applies minimum depths to the visits of one crawl. `room`: maximum bytes of cached pages."""
+    """Applies minimum depths to the visits of one crawl. `room`: maximum total size in bytes of the cached
+    pages."""
 
     def __init__(self, frontier: FrontierVerbs, taker: LinkIntake, room: int = MAX_CACHED_BYTES) -> None:
         self._frontier, self._taker, self._left = frontier, taker, room
@@ -41,8 +42,8 @@ class MinDepthVisits:
         go: Callable[[Claim], Awaitable[Visit]],
         read: Callable[[Claim, Page], Awaitable[Visit]],
     ) -> Visit:
-        """Visits a claim at its minimum depth. If the page only has to be read again and is cached, `read` is
-        called without a request. Otherwise `go` makes the visit."""
+        """Visits a claim at its minimum depth. If the page only needs to be read again and is in the cache,
+        calls `read`, which makes no request. Otherwise `go` makes the visit."""
         mark = self._taker.mark(claim.request)
         least = await self._frontier.nearest(claim.bucket, mark)
         if least is not None and least < claim.request.depth:
@@ -55,7 +56,7 @@ class MinDepthVisits:
         return visit
 
     def keep(self, request: Request, page: Page) -> None:
-        """Caches a page. The oldest pages are dropped."""
+        """Caches a page, and drops the oldest pages if the cache is full."""
         mark = self._taker.mark(request)
         if (older := self._pages.pop(mark, None)) is not None:
             self._left += len(older.body)
@@ -75,8 +76,8 @@ class MinDepthVisits:
 
 
 def read_again(visit: Visit) -> Visit:
-    """Returns the visit. If its page was visited before, removes everything except its links from the rows
-    and counts."""
+    """Returns the visit. If its page was visited before, first removes its rows and its counts, except the
+    counts of links and bytes."""
     if visit.claim.again:
         read = visit.settle.end == ClaimEnd.DONE and visit.is_read
         visit.rows, visit.is_page = [], False

@@ -1,6 +1,6 @@
-"""Finds near-duplicate pages: computes a page's MinHash sketch for its row, and marks rows whose pages are
-equal or nearly equal to others of the crawl. Rows are marked before they are written, with one index lookup
-per batch."""
+"""Finds near-duplicate pages. Computes the MinHash sketch of a page for its row, and marks rows whose pages
+are equal or nearly equal to other pages of the crawl. Rows are marked before they are written, with one index
+lookup per batch."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gossamer.parsing.html import Document
 
 
 def mark_row(row: Row, page: Page, document: Document, nearly: bool) -> None:
-    """Adds a sketch to the row of a 2xx page that has content. Other pages belong to no group. **Changes the
-    page's tree.**
+    """Adds a sketch to the row of a page, if the page has status 2xx and content. Other pages belong to no
+    group. **Changes the page's tree.**
 
-    A document without text and without elements (for example non-HTML) is compared byte for byte. `nearly`:
-    whether nearly equal pages also count as duplicates, and not only equal pages.
+    A document without text and without elements (for example non-HTML) is compared byte by byte. `nearly`:
+    whether nearly equal pages count as duplicates too.
     """
     record = row.data
     assert isinstance(record, PageRecord)
@@ -46,15 +46,16 @@ _NOTHING = xxhash.xxh3_128_hexdigest(b"")
 
 
 class DuplicateMarker:
-    """Marks the rows of one crawl that have a sketch. A row that was marked but not settled is looked up
-    again under the same name. It therefore gets the same group."""
+    """Marks the rows of one crawl that have a sketch. If a row was marked but not settled, it is later looked
+    up again under the same name, so it gets the same group."""
 
     def __init__(self, index: DuplicateIndex) -> None:
         self._index = index
 
     async def mark(self, visits: Sequence[Visit]) -> None:
-        """Writes the group into each row and counts copies in their visits. Removes copies of items that are
-        stored only once per group, and then requests the files of the remaining items."""
+        """Writes the group into each row, and adds the number of copies to the counts of their visits.
+        Removes copies of items that are stored only once per group, and then requests the files of the
+        remaining items."""
         found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
         if not found:
             return
@@ -77,7 +78,7 @@ class DuplicateMarker:
 
 
 def _name(row: Row) -> int:
-    """Returns the name of a row in the index. The name stays the same when the page is visited again."""
+    """Returns the name of a row in the index. The name is the same when the page is visited again."""
     page = row.data.get("_url", "") if isinstance(row.data, dict) else ""
     return xxhash.xxh3_64_intdigest(f"{row.kind}\n{row.key}\n{page}".encode("utf-8", "replace"))
 

@@ -2,8 +2,8 @@
 attempts and known pages.
 
 All access to a file runs in one thread. The store records each file's committed length, and bytes beyond it
-are cut. If a sink is away, the process retries, reports the outage once, and stops retrying when the crawl is
-stopped. Meanwhile the committer fills up and nothing more is claimed.
+are cut. If a sink is unavailable, the process retries, reports the outage once, and stops retrying when the
+crawl is stopped. Meanwhile the committer fills up, and then nothing more is claimed.
 """
 
 from __future__ import annotations
@@ -39,23 +39,24 @@ from gossamer.state.attempts_table import AttemptsTable, pack_lines
 from gossamer.worker.backfill_outputs import OutputBackfill, written_counts
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0
-"""Seconds before the first retry and between later ones. The interval doubles."""
+"""Seconds before the first retry, and maximum seconds between two retries. The interval doubles after each
+retry."""
 REPORT_OUTAGE_AFTER_S = 1.0
-"""Seconds of an outage before it is reported."""
+"""Seconds after which an outage is reported."""
 
 WAITING = ": waiting for it"
 """The end of the message that reports an outage."""
 
 Say = Callable[[str, bool], Awaitable[None]]
-"""A function that is called with a message and with whether the outage continues."""
+"""A function that is called with a message about an outage, and with whether the outage continues."""
 Result = TypeVar("Result")
 
 
 class SinkRetry:
-    """Retries calls while a sink of the process is away.
+    """Retries calls while a sink of the process is unavailable.
 
-    Without `say`, `through` raises SinkAway at once. After `stop` is set or the monotonic `deadline` has
-    passed, it raises SinkAway after one last try.
+    If `say` is None, `through` raises SinkAway at once. After `stop` is set or the monotonic time `deadline`
+    has passed, it raises SinkAway after one last try.
     """
 
     def __init__(
@@ -87,12 +88,12 @@ class SinkRetry:
 
     @property
     def is_early(self) -> bool:
-        """Whether it is too early to retry."""
+        """Whether it is too early for the next retry."""
         return time.monotonic() < self._next
 
     async def away(self, error: SinkAway) -> None:
-        """Records that a sink is away, and reports the outage once. Raises the error if outages are not
-        waited for."""
+        """Records that a sink is unavailable, and reports the outage once. Raises the error if this process
+        does not wait for the end of outages."""
         if self._say is None:
             raise error
         now = time.monotonic()
@@ -116,10 +117,10 @@ class SinkRetry:
 
 
 Moves = Sequence[tuple[str, int, int]]
-"""(path, committed length, new length) of each file that grew, in bytes."""
+"""For each file that grew: its path, its committed length and its new length in bytes."""
 Append = Callable[[list[Row]], Awaitable[Moves]]
 Hold = Callable[[list[Row]], Awaitable[None]]
-"""Holds back rows that lack usual values until the whole run is judged (`model.absence`)."""
+"""A function that holds back rows that lack usual values until the whole run is judged (`model.absence`)."""
 
 
 class Outputs:
@@ -127,15 +128,16 @@ class Outputs:
 
     - `lock`: path of the lock file of the crawl's outputs.
     - `files`, `tables`: the outputs. `log`, `known`: the logs of attempts and of known pages.
-    - `alone`: whether no other process writes these files. The lock is then kept between commits.
-    - `ours`: raises an error if another process closed the files because this one sent no heartbeat.
-    - `say`: called when a sink goes away or comes back. Without `say`, and after `stop` or the `deadline`, an
-      outage is an error.
+    - `alone`: whether no other process writes these files. If so, the lock is kept between commits.
+    - `ours`: a function that raises an error if another process has closed the files because this process
+      sent no heartbeat.
+    - `say`: a function that is called when an outage of a sink begins or ends. If `say` is None, and after
+      `stop` or the `deadline`, an outage is an error.
     - `attempts`: the table of attempts in a shared store.
-    - `hold`: holds back rows that lack usual values. If it is None, these rows are written.
-    - `kept`: the rows that the crawl kept so far, None if some were not kept. An output that this run adds is
-      filled with these rows. `only_pass`: the output is filled only with the rows of the current pass
-      (`--refresh`).
+    - `hold`: a function that holds back rows that lack usual values. If it is None, such rows are written.
+    - `kept`: the rows that the crawl kept so far, or None if some were not kept. An output that this run adds
+      is filled with these rows. `only_pass`: whether such an output is filled only with the rows of the
+      current pass (`--refresh`).
     """
 
     def __init__(
@@ -173,7 +175,7 @@ class Outputs:
 
     @property
     def keeps_items(self) -> bool:
-        """Whether a store keeps one row per item with its history."""
+        """Whether one of the stores keeps one row per item with its history."""
         return bool(self._histories)
 
     def take_over_outage(self, reason: str) -> None:
@@ -183,7 +185,8 @@ class Outputs:
             (self._shipping if ships else self._waiting).take_over(reason)
 
     async def open(self) -> None:
-        """Prepares all outputs and cuts the bytes that a killed run left beyond the committed lengths."""
+        """Prepares all outputs, and cuts off the bytes that a killed run left beyond the committed
+        lengths."""
         async with self._held():
             fills = self.filler.may_fill(self._files, self._tables)
             starts = await self.filler.starts(fills)
@@ -194,7 +197,7 @@ class Outputs:
                     await self._patiently(sink.append, self._lengths[sink.target()], ())
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Writes to the outputs that have no committed length: logs, and tables that upsert."""
+        """Writes rows to the outputs that have no committed length: the logs, and the tables that upsert."""
         notes: list[tuple[Log, list[Any]]] = []
         if self._log is not None:
             notes.append((self._log, [attempt for visit in batch for attempt in visit.attempts]))
@@ -215,7 +218,7 @@ class Outputs:
     async def _upsert(self, batch: list[Visit], rows: list[Row]) -> None:
         """Upserts rows into the tables. Rows that lack usual values are held back from tables that keep an
         item history. The counts of written and refused rows are added to the first visit of the batch, so
-        that they settle with it."""
+        that they are settled with it."""
         held = [row for row in rows if row.lacks] if self._hold is not None and self._histories else []
         if held and self._hold is not None:
             await self._hold(held)
@@ -229,8 +232,9 @@ class Outputs:
 
     @asynccontextmanager
     async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
-        """Locks the rows' files for the duration of the context. Yields the function `append`, or None if no
-        file takes rows. A second call of `append` with fewer rows cuts what the first call wrote."""
+        """Locks the rows' files for the duration of the context. Yields a function `append`, or None if no
+        file receives rows. If `append` is called again with fewer rows, they replace the rows that the first
+        call wrote."""
         if not rows or not self._files:
             yield None
             return
@@ -248,7 +252,7 @@ class Outputs:
             yield lambda rows: self._patiently(self._append, rows, sinks)
 
     async def ship(self) -> None:
-        """Sends committed rows to sinks that only append. Waits for a sink that is away only if too many
+        """Sends committed rows to append-only stores. Waits for a store that is unavailable only if too many
         bytes are waiting for it."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
         if not shipped or (
@@ -267,11 +271,12 @@ class Outputs:
                     await self._shipping.away(error)
 
     def moved(self, moves: Moves) -> None:
-        """Records that these lengths are committed."""
+        """Records that the new lengths in `moves` are committed."""
         self._lengths.update((path, new) for path, _, new in moves)
 
     async def conclude(self, work: Callable[[HistorySink], None]) -> None:
-        """Calls `work` with each table that keeps an item history, once the whole run is known."""
+        """Calls `work` with each table that keeps an item history. Used at the end of a run, when all its
+        rows are known."""
         for history in self._histories:
             await self._patiently(work, history)
 
@@ -279,8 +284,8 @@ class Outputs:
         """Closes all outputs (including the last Parquet part) at the end of a run that was not killed. A
         later run continues from there.
 
-        Raises SinkAway if rows are left for a sink that is away. Those rows are sent by a later run. `wait`:
-        waits until the sink answers or the run is stopped.
+        Raises SinkAway if rows remain for a sink that is unavailable. A later run sends those rows. `wait`:
+        whether to wait until the sink answers or the run is stopped.
         """
         away: SinkAway | None = None
         async with self._held():
@@ -298,7 +303,7 @@ class Outputs:
             raise away
 
     def release(self) -> None:
-        """Releases the lock, the thread, files and connections, whether or not the run succeeded."""
+        """Releases the lock, the thread, the files and the connections, whether or not the run succeeded."""
         for table in self._tables:
             self._thread.submit(table.close)
         for sink in self._all():
@@ -329,12 +334,12 @@ class Outputs:
                 self._locked = False
 
     async def read_lengths(self, fill_from: Mapping[str, int] | None = None) -> list[str]:
-        """Reads the committed length of every output from the store. Each length is the largest in any
-        bucket, because one lock orders all of them.
+        """Reads the committed length of every output from the store. The buckets may have different lengths
+        of an output. The largest is the latest, because all commits are made under one lock.
 
-        An output without a length was moved or is new. A new output is prepared, and its first length is
-        committed before any row is written. Returns the new outputs. `fill_from`: for each output that may be
-        filled with kept rows, the offset of the first row that it lacks if it is new.
+        An output without a committed length is new or was moved. A new output is prepared, and its first
+        length is committed before any row is written. Returns the new outputs. `fill_from`: for each output
+        that may be filled with kept rows, the offset of the first row that it would lack if it is new.
         """
         sinks: dict[str, FileSink | TableSink] = {
             s.target(): s for output in self._files for s in output.sinks()
@@ -355,9 +360,9 @@ class Outputs:
         return added
 
     async def _add(self, sink: FileSink | TableSink, path: str, fill_from: int | None = None) -> None:
-        """Prepares an output that the crawl did not have, and commits its first length. `fill_from`: the
-        offset of the first kept row that the output lacks. If a killed run already added the output, it is
-        left as it is."""
+        """Prepares an output that is new to the crawl, and commits its first length. `fill_from`: the offset
+        of the first kept row that the output lacks. If a killed run already added the output, it is left as
+        it is."""
         (length,) = await self._frontier.lengths([path])
         if length is None:
             if fill_from is not None:
@@ -367,7 +372,8 @@ class Outputs:
         self._lengths[path] = length
 
     async def _moved_here(self, sinks: Mapping[str, Movable], known: Mapping[str, int]) -> dict[str, int]:
-        """Returns the committed lengths of outputs of this crawl that were moved to their current path."""
+        """Finds outputs of this crawl that were moved to their current path, and returns their committed
+        lengths."""
         moved: dict[str, int] = {}
         lengths = await self._frontier.all_lengths()
         left = {path: length for path, length in lengths.items() if path not in known}
@@ -379,7 +385,8 @@ class Outputs:
         return moved
 
     def _append(self, rows: list[Row], sinks: dict[str, FileSink]) -> Moves:
-        """Appends rows to their files, in the thread. A file without rows is only cut."""
+        """Appends rows to their files, in the output thread. A file without new rows is only cut to its
+        committed length."""
         parts = {sink.target(): part for output in self._files for sink, part in output.route(rows)}
         return [
             (path, self._lengths[path], sink.append(self._lengths[path], parts.get(path, ())))
@@ -391,7 +398,8 @@ class Outputs:
 
 
 def _patient(waiting: SinkRetry, thread: ThreadPoolExecutor) -> Callable[..., Awaitable[Any]]:
-    """Returns a function that makes a call in the output thread, and retries it while its sink is away."""
+    """Returns a function that makes a call in the output thread, and retries it while its sink is
+    unavailable."""
 
     def patiently(call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         loop = asyncio.get_running_loop()
@@ -401,8 +409,8 @@ def _patient(waiting: SinkRetry, thread: ThreadPoolExecutor) -> Callable[..., Aw
 
 
 def _note(notes: list[tuple[Log, list[Any]]]) -> None:
-    """Writes the entries of each log, in the output thread. Logs that are written are removed from `notes`,
-    so that a retry does not write them twice."""
+    """Writes the entries of each log, in the output thread. A log whose entries were written is removed from
+    `notes`, so that a retry does not write them twice."""
     while notes:
         log, entries = notes[0]
         log.write(entries)

@@ -2,9 +2,9 @@
 worker can kill it.
 
 The HTML parser is written in C and holds the interpreter lock, so neither a thread nor a task can interrupt
-it. The worker cannot fork either, because it has an event loop, threads and connections. So the worker starts
-a fresh interpreter when it meets its first costly page. The process loads the same site files from the same
-bytes, reads one page after the other, and exits when the worker closes its end of the pipe.
+it. The worker cannot fork, because it has an event loop, threads and connections. So the worker starts a
+fresh interpreter at its first costly page. The process loads the same site files from the same bytes. It
+reads one page after another, and exits when the worker closes its end of the pipe.
 
 `page_process_messages` defines the frames on the pipes. The process does not add links and requests to the frontier. It
 records them, and the worker adds them as if it had read the page itself.
@@ -54,8 +54,8 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class LinkNotes:
-    """Replaces the `LinkIntake` in this process: records the links and requests that the worker adds to the
-    frontier."""
+    """Replaces the `LinkIntake` in this process. It records the links and requests that the worker then adds
+    to the frontier."""
 
     def __init__(self) -> None:
         self.noted: list[RecordedTake] = []
@@ -89,7 +89,7 @@ class LinkNotes:
 
 
 class PageProcess:
-    """The process's side of the pipes: decodes tasks and encodes answers."""
+    """The page process's side of the pipes: decodes tasks, reads the pages, and encodes answers."""
 
     def __init__(self, order: ProcessSettings) -> None:
         self._notes, self._why = LinkNotes(), list[str]()
@@ -115,16 +115,16 @@ class PageProcess:
         self._limits, self._start = Limits(), virtual_size()
 
     def _keep(self, page: Page, request: Request, why: str) -> None:
-        """Records why a page could not be parsed. The worker stores the page."""
+        """Records why a page could not be parsed, so that the worker stores the page for replay."""
         self._why.append(why)
 
     def close(self) -> None:
-        """Closes the steps of the sites."""
+        """Closes the sites' steps."""
         self._reader.close()
 
     def answer(self, data: bytes) -> Iterator[bytes]:
-        """Yields the frames that answer a task. If the page needs more memory than it may use, the answer has
-        `too_complex`."""
+        """Reads the page of a task, and yields the frames of the answer. If the page needs more memory than
+        allowed, `too_complex` is set in the answer."""
         task = msgspec.msgpack.decode(data, type=PageTask)
         body = task.page.body
         del data
@@ -213,7 +213,7 @@ def _send(pipe: int, data: bytes) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Makes the kernel kill this process when the worker dies, even during parsing (Linux only)."""
+    """Asks the kernel to kill this process when the worker dies, even during parsing (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
     if os.getppid() != parent:
@@ -225,7 +225,7 @@ def main() -> None:
     _end_with(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pipe = os.dup(1)
-    os.dup2(2, 1)  # a site file may print, and its output must not reach the pipe
+    os.dup2(2, 1)  # a site file may print, and the output must not get into the pipe
     first = _receive(0)
     if first is None:
         return

@@ -1,8 +1,8 @@
 """The messages between a worker and its page process.
 
-A frame is 4 bytes of length, then msgpack. The worker sends one `ProcessSettings`, and one `PageTask` per
-page. The process answers with frames of at most CHUNK_REQUESTS entries each, so that no frame blocks the
-worker's event loop for long. The first byte of such a frame is its type.
+A frame consists of its length (4 bytes) and msgpack data. The worker sends one `ProcessSettings`, and then
+one `PageTask` per page. The process answers with frames of at most CHUNK_REQUESTS entries each, so that no
+frame blocks the worker's event loop for long. The first byte of such a frame is its type.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ SIZE = struct.Struct("<I")
 
 
 class ProcessSettings(msgspec.Struct, array_like=True):
-    """The settings of the crawl that the process needs."""
+    """The crawl's settings that the process needs."""
 
     sources: list[tuple[str, bytes]]
-    """Path and bytes of each site file, as the worker loaded them."""
+    """The path and content of each site file, as the worker loaded them."""
     names: list[str]
     args: dict[str, str]
     path: list[str]
     """`sys.path`."""
     drop: tuple[str, ...]
-    """Query parameters that are dropped from the canonical form of a URL, in addition to the default ones."""
+    """Query parameters that are dropped from the canonical form of a URL, in addition to the default
+    parameters."""
     read: ReadSettings
     graph: tuple[str, str] | None
-    """Name of the crawl, and the kind of its rows of links. None if links are not stored as rows."""
+    """The name of the crawl, and the kind of its link rows. None if links are not stored as rows."""
     usual: list[tuple[str, str, dict[str, float]]] = []
-    """Site, kind of item, and that kind's usual fields with their coverage (`model.absence`)."""
+    """For each site and kind of item: the kind's usual fields, with their coverage (`model.absence`)."""
     log_level: str = ""
-    """The level from which on log records of site files are printed. '' prints none."""
+    """The minimum level of the site files' log records that are printed. '' prints none."""
     crawl: str = ""
     folder: str = ""
     """The crawl's folder."""
@@ -72,8 +73,8 @@ class SentPage(msgspec.Struct, array_like=True):
 
 
 class PageTask(msgspec.Struct, array_like=True):
-    """A page to read. With `lacks`, the process only checks whether the page has the content that its site
-    requires."""
+    """A page to read. If `lacks` is true, the process only checks whether the page has the content that its
+    site requires."""
 
     lacks: bool
     request: Request
@@ -84,7 +85,7 @@ class PageTask(msgspec.Struct, array_like=True):
 
 
 class RecordedTake(msgspec.Struct, array_like=True):
-    """A call of the worker's `LinkIntake`, recorded by the process. It is either one `request` (`vouched`:
+    """A recorded call that the worker must make to its `LinkIntake`. It is either one `request` (`vouched`:
     whether it has a voucher), or the plain links `hrefs` of a page."""
 
     request: Request | None = None
@@ -98,7 +99,7 @@ class RecordedTake(msgspec.Struct, array_like=True):
 
 
 class End(msgspec.Struct, array_like=True):
-    """The last frame of an answer. It contains the fields that the earlier frames do not."""
+    """The last frame of an answer. It contains everything that is not in the earlier frames."""
 
     skips: dict[str, int] = {}
     items: int = 0
@@ -106,7 +107,8 @@ class End(msgspec.Struct, array_like=True):
     error: str | None = None
     infrastructure: bool = False
     named: int = -1
-    """The number of rows at the start that are items, if any item names files or other items; else -1."""
+    """The number of rows at the start that are items, if any item refers to files or other items; otherwise
+    -1."""
     why: list[str] = []
     """The reasons why the page is stored for replay."""
     block: str | None = None
@@ -118,4 +120,4 @@ class End(msgspec.Struct, array_like=True):
 
 
 ROWS, TAKES, NAMES, END = range(4)
-"""The types of answer frames, as their first byte."""
+"""The types of answer frames. The first byte of a frame is its type."""

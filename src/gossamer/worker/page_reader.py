@@ -1,9 +1,10 @@
-"""Reads costly pages in separate processes (`page_process`), which are killed when a page takes too much time
+"""Reads costly pages in separate processes (`page_process`), which are killed if a page takes too much time
 or memory.
 
-A process starts at the first costly page and reads many pages. Meanwhile the event loop serves other hosts. A
-page costs the event loop only the time to take its links, CHUNK of them at a time. The process exits together
-with its worker: its pipe closes, and on Linux the kernel also kills it when the thread that started it ends.
+A process is started for the first costly page and reads many pages. Meanwhile the event loop serves other
+hosts. For such a page, the event loop only has to take the links, CHUNK of them at a time. The process exits
+together with its worker, because its pipe is closed. On Linux, the kernel also kills the process when the
+thread that started it ends.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ if TYPE_CHECKING:
     from gossamer.worker.reader import Reader
 
 EXIT_S = 5.0
-"""Seconds that an idle process has to close the steps of its sites and exit."""
+"""Seconds that an idle process may take to close its sites' steps and exit."""
 MAX_PROCESSES = 2
-"""Number of costly pages that one worker reads at once."""
+"""Maximum number of costly pages that one worker reads at once."""
 _NAMES = msgspec.msgpack.Decoder(list[tuple[list[Named], int]])
 _ROWS = msgspec.msgpack.Decoder(list[PackedRow])
 _TAKES = msgspec.msgpack.Decoder(list[RecordedTake])
@@ -61,7 +62,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class ProcessDied(Exception):
-    """The process ended before it answered. `signal`: the signal that killed it, or 0."""
+    """Raised if the process ended before it answered. `signal`: the signal that killed it, or 0."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"the process that read the page ended ({code})")
@@ -69,7 +70,7 @@ class ProcessDied(Exception):
 
 
 class PageReader:
-    """The reader processes of one worker. `order` makes the settings that each new process gets."""
+    """The page processes of one worker. `order` returns the settings for a new process."""
 
     def __init__(self, order: Callable[[], ProcessSettings]) -> None:
         self._order = order
@@ -80,8 +81,8 @@ class PageReader:
         """Set when the first process was started."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page in another process. A page that takes too much time or memory, or kills the process,
-        raises no error here. Its result has the error `too-complex` or `crash`."""
+        """Reads a page in another process. If the page takes too much time or memory, or kills the process,
+        no exception is raised. Instead, the result has the error `too-complex` or `crash`."""
         task = _task(claim, page, error)
         try:
             frames = await self._twice(task, page.body)
@@ -92,8 +93,8 @@ class PageReader:
         return await _taken(reader, claim, page, frames)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """Returns the selector of the content that the page's site requires and the page lacks, or ''. Also
-        returns '' for a page that is too costly, because `read` reports that error."""
+        """Returns the selector for content that the page's site requires and the page lacks, or ''. For a
+        page that is too costly, returns '' as well, because `read` reports that error."""
         try:
             frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
         except (TooComplex, ProcessDied):
@@ -107,8 +108,8 @@ class PageReader:
         self._idle.clear()
 
     async def _twice(self, task: bytes, body: bytes) -> list[bytes]:
-        """Returns the frames of an answer. If the process dies, the page is read once more, because something
-        else may have killed the process."""
+        """Sends a task, and returns the frames of the answer. If the process dies, sends the task once more,
+        because something other than the page may have killed the process."""
         try:
             return await self._ask(task, body)
         except ProcessDied:
@@ -158,7 +159,7 @@ class PageReader:
 
 
 class ReaderProcess:
-    """One process and its pipes."""
+    """One page process and its pipes."""
 
     def __init__(self) -> None:
         self._popen = subprocess.Popen(
@@ -204,8 +205,8 @@ class ReaderProcess:
         await self._writer.drain()
 
     async def end(self, *, exits: bool = False) -> int:
-        """Kills the process. `exits`: it reads no page, so it may first close the steps of its sites. Returns
-        its exit code, or its signal as a negative number."""
+        """Kills the process. Returns its exit code, or the number of the signal that ended it, as a negative
+        number. `exits`: whether the process is idle, so that it may first close its sites' steps and exit."""
         if exits and self._in is not None:
             self._in.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -218,12 +219,12 @@ class ReaderProcess:
             elif transport is None and file is not None:
                 file.close()
         code = await asyncio.to_thread(self._popen.wait)
-        await asyncio.sleep(0)  # the transports close their pipes in the next iteration of the event loop
+        await asyncio.sleep(0)  # the transports close their pipes in the event loop's next iteration
         return code
 
 
 class _Writing(asyncio.streams.FlowControlMixin):
-    """The protocol of a pipe that is written to."""
+    """The asyncio protocol of the pipe to which tasks are written."""
 
 
 def _task(claim: Claim, page: Page, error: str | None, lacks: bool = False) -> bytes:
@@ -232,8 +233,8 @@ def _task(claim: Claim, page: Page, error: str | None, lacks: bool = False) -> b
 
 
 def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> ReadResult:
-    """Returns the result for a page that could not be read. The page is stored for replay with the reason,
-    and its record contains the error."""
+    """Returns the result for a page that could not be read. The page is stored for replay with the reason
+    `why`, and its record contains the error."""
     reader.keep(page, claim.request, f"{error}: {why}")
     if claim.request.use == "@sitemap":
         return ReadResult([], TakenLinks(), infrastructure=True, error=error)
@@ -246,8 +247,8 @@ def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> R
 
 
 async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) -> ReadResult:
-    """Decodes the answer of the process. Takes its links and requests as if the page had been read in this
-    process."""
+    """Decodes the answer of a process. Takes the links and requests in it as if this process had read the
+    page."""
     read, end, met = ReadResult([], TakenLinks()), _END.decode(frames[-1][1:]), set[int]()
     read.items, read.counts, read.error, read.infrastructure = (
         end.items,

@@ -1,4 +1,5 @@
-"""Step 7 of a URL's path: reads a page into links, a record and items. Each page is parsed once."""
+"""Reads a page: extracts its links, its record and its items. This is step 7 of a URL's path. Each page is
+parsed once."""
 
 from __future__ import annotations
 
@@ -38,13 +39,14 @@ from gossamer.worker.route_links import RouteFollower
 from gossamer.worker.unrendered_pages import UnrenderedPages, may_be_empty
 
 MAX_LINKS = 5000
-"""Maximum number of different requests from one page. Further requests are counted as `trap`."""
+"""Maximum number of distinct requests from one page. Further requests are counted as `trap`."""
 MAX_SITEMAP_BYTES = 100_000
-"""Maximum bytes of a sitemap that is read in the crawling process."""
+"""Maximum size in bytes of a sitemap that is read in the crawling process."""
 MAX_HREFS = 50_000
-"""Maximum number of different hrefs of a page that are resolved. Further hrefs are counted as `trap`."""
+"""Maximum number of distinct hrefs of a page that are resolved. Further hrefs are counted as `trap`."""
 MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
-"""Maximum number of links in a page record, and of their characters. The record's `links` counts all of them.
+"""Maximum number of links that a page record lists, and maximum total length of these links in characters.
+The number `links` in the record counts all links.
 """
 MAX_PARSED = 16
 """Maximum number of pages that are kept parsed until they are read."""
@@ -61,7 +63,7 @@ class ReadsApart(Protocol):
 
 
 class ReadSettings(msgspec.Struct, frozen=True):
-    """What a crawl takes from its pages."""
+    """Settings that determine what a crawl extracts from its pages."""
 
     pages: bool
     """Whether page records are written."""
@@ -70,13 +72,13 @@ class ReadSettings(msgspec.Struct, frozen=True):
     links: bool = False
     """Whether page records include the page's links."""
     duplicates: str = "off"
-    """The setting that decides which duplicates are marked."""
+    """The setting that determines which duplicates are marked."""
     run: str = ""
-    """The name of the run, for items of sites that each run visits completely."""
+    """The name of the run, which is recorded for items of sites that each run visits completely."""
     beside: str = ""
-    """`*` if the scope treats entries of sitemaps like seeds, else ''."""
+    """`*` if the scope treats entries of sitemaps like seeds, otherwise ''."""
     watched: frozenset[str] = frozenset()
-    """Fields with a coverage gate. Pages whose items lack one of them are stored for replay."""
+    """The fields that have a coverage gate. Pages whose items lack such a field are stored for replay."""
     fetches: bool = True
     """Whether the files that items refer to are requested."""
     fragments: str = "auto"
@@ -84,13 +86,13 @@ class ReadSettings(msgspec.Struct, frozen=True):
 
 
 def keep_nothing(page: Page, request: Request, why: str) -> None:
-    """Stores no page."""
+    """Does nothing. Used where failed pages are not stored."""
 
 
 class Reader:
     """Reads the pages of one crawl.
 
-    - `taker`: adds links to the frontier.
+    - `taker`: takes links for the frontier.
     - `key`: returns the canonical form of a URL.
     - `keep(page, request, why)`: stores a page that could not be parsed, with the reason, for replay.
     - `tap(claim, page)`: called with each page before it is read.
@@ -122,7 +124,8 @@ class Reader:
         self.keep, self.graph, self.apart, self.is_apart = keep, graph, apart, is_apart
         self._tap = tap
         self.usual: Usual = {}
-        """Fields that nearly all items of the last good runs have. Empty if no sink keeps an item history."""
+        """The fields that nearly all items of the last good runs had. Empty if no sink keeps an item
+        history."""
         self.functions = any(one.site.functions for one in sites)
         """Whether any site file has page functions."""
         self.builders = ItemBuilders(sites, key)
@@ -141,19 +144,19 @@ class Reader:
         self._unrendered = UnrenderedPages()
         self._routes = RouteFollower(settings.fragments, tell)
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
-        """The page whose cost was estimated last, with that cost."""
+        """The page whose cost was estimated last, and that cost."""
         self._reading = CrashMarker()
-        """Marks the claim whose page is being read, in case the page ends the process."""
+        """Marks the claim whose page is being read, in case the page kills the process."""
 
     def open(self, crawl: str, folder: Path, crashes: Path | None, usual: Usual) -> None:
         """Begins a run: opens the steps of the sites. `folder`: the crawl's folder. `crashes`: the folder for
-        the mark of the claim whose page is being read, None for no mark. `usual`: the fields that nearly all
-        items of the last good runs have. Raises ConfigError."""
+        the mark of the claim whose page is being read (`crash_marker`), or None for no mark. `usual`: the
+        fields that nearly all items of the last good runs had. Raises ConfigError."""
         self.builders.open(crawl, folder)
         self._reading, self.usual = CrashMarker(crashes), usual
 
     def close(self) -> None:
-        """Closes the steps of the sites, and releases the mark of the claim whose page is being read."""
+        """Closes the steps of the sites, and removes the mark of the claim whose page is being read."""
         self.builders.close()
         self._reading.close()
 
@@ -189,8 +192,8 @@ class Reader:
         return document
 
     async def reads(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page like `read`. A costly page is read in another process, which is killed if the page
-        takes too much."""
+        """Reads a page as `read` does. A costly page is read in another process, which is killed if the page
+        takes too much time or memory."""
         sitemap = claim.request.use == "@sitemap"
         if self.apart is None or not (
             decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)
@@ -206,14 +209,14 @@ class Reader:
         return read
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """Returns the selector of the content that the page's site requires and the page lacks, or ''."""
+        """Returns the selector for content that the page's site requires and the page lacks, or ''."""
         if self.apart is not None and self.sites and self.is_costly(page):
             site = match(self.sites, page.url)
             return "" if site is None or not site.site.must_have else await self.apart.lacks(claim, page)
         return self.lacks_here(claim, page)
 
     def lacks_here(self, claim: Claim, page: Page) -> str:
-        """Does the same as `lacks`, always in this process."""
+        """Does the same as `lacks`, but always in this process."""
         site = match(self.sites, page.url) if self.sites else None
         if site is None or not site.site.must_have or _too_deep(claim, page):
             return ""
@@ -230,7 +233,7 @@ class Reader:
         if _too_deep(claim, page) or self.is_costly(page):
             return len(
                 page.body
-            )  # a costly page is not read here, so its size is used in place of its amount of text
+            )  # a costly page is not parsed here, so its size is used instead of its amount of text
         self._reading.begins(claim.bucket, claim.token)
         try:
             return self._document(page, keep=True).shows
@@ -248,8 +251,8 @@ class Reader:
             self._reading.ends()
 
     def read(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page. `error`: the error that its status implies (http-4xx), or None. The links of a page
-        with an error are not followed."""
+        """Reads a page. `error`: the error that the page's status implies (http-4xx), or None. If there is an
+        error, the page's links are not followed."""
         self._reading.begins(claim.bucket, claim.token)
         try:
             return self._read(claim, page, error)
@@ -308,8 +311,7 @@ class Reader:
         return self._unrendered.count(ReadResult(rows, taken), claim, page, document, routes)
 
     def again(self, claim: Claim, page: Page) -> ReadResult | None:
-        """Returns the items of a stored page as `read` does, without its links. Returns None if no site reads
-        the page."""
+        """Reads a stored page again, for its items only. Returns None if no site reads the page."""
         site = match(self.sites, page.url)
         if site is None or not site.site.functions:
             return None
@@ -326,12 +328,11 @@ class Reader:
         marks: bool = True,
         error: str | None = None,
     ) -> ReadResult:
-        """Reads a page with its site's functions. After an error of a function the page is stored for replay.
-        `error`: the error of the page itself (http-4xx). The links of a page with an error are not
-        followed.
+        """Reads a page with its site's functions. If a function fails, the page is stored for replay.
+        `error`: the error of the page itself (http-4xx). If there is one, the page's links are not followed.
 
-        `marks`: whether duplicates among the items may be dropped before the rows are written
-        (`near_duplicates`). If so, the files of such items are requested only after that.
+        `marks`: whether duplicate items may be dropped before the rows are written (`near_duplicates`). If
+        so, the files of items that may be dropped are requested only after that.
         """
         view = PageView(page, document, claim.request)
         parsed = run(site, view)
@@ -399,7 +400,8 @@ class Reader:
             read.rows[count:count] = name(read.rows[:count], read.taken)
 
     def _take(self, requests: list[Request], claim: Claim, taken: TakenLinks) -> None:
-        """Takes the distinct requests of a page, at most MAX_LINKS. Further requests are counted as a trap."""
+        """Takes the distinct requests of a page, at most MAX_LINKS of them. Further requests are counted as
+        `trap`."""
         voucher = self.taker.voucher(claim)
         wanted = {(one.method, one.url, one.body, one.key): one for one in requests}
         for request in list(wanted.values())[:MAX_LINKS]:
@@ -415,8 +417,8 @@ class Reader:
         links: tuple[list[str], int],
         taken: TakenLinks,
     ) -> None:
-        """Adds the links that `follow=` selects. Without `follow=`, all links of a page are added if no
-        function reads it."""
+        """Adds the links that `follow=` selects. If `follow=` is not given, adds all links of a page that no
+        function reads."""
         follow, (found, shut) = site.site.follow, links
         if follow is False or (follow is None and parsed.function):
             return
@@ -443,8 +445,8 @@ class Reader:
     def _item(
         self, site: LoadedSite, claim: Claim, page: Page, made: BuiltItem, counts: dict[str, int]
     ) -> Row:
-        """Returns an item as a row: its fields, then where and when it was seen. An invalid item becomes a
-        row of rejected items, and its page is stored for replay."""
+        """Returns an item as a row, which contains its fields, followed by where and when it was seen. For an
+        invalid item, returns a row for rejected items, and stores the page for replay."""
         expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
         lacks = values_lacking(made.fields, expected) if expected else ()
         if lacks and (reason := not_an_item(lacks, expected)):
@@ -476,8 +478,8 @@ class Reader:
         return Row(made.kind, made.key, {**made.fields, **seen}, run, made.sketch, made.once, lacks)
 
     def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> ReadResult:
-        """Returns the result for a downloaded file (`asset_download`): the file's row, and a page record as
-        for any other URL."""
+        """Returns the result for a downloaded file (`asset_download`). It contains the file's row, and a page
+        record as for any other URL."""
         rows = [row] if row is not None else []
         if self.pages:
             record = page_record(claim.request, page, error=error)
@@ -487,8 +489,9 @@ class Reader:
         )
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str, detail: str = "") -> ReadResult:
-        """Returns the record of a URL that failed permanently, with what its site's `@site.failed` yields. A
-        page on which the browser waited in vain for required content is stored for replay."""
+        """Returns the result for a URL that failed permanently: its record, and what its site's
+        `@site.failed` yields. A page on which the browser waited in vain for required content is stored for
+        replay."""
         if isinstance(result, Page) and result.late:
             self.keep(result, claim.request, result.late)
         if (claim.request.use or "").startswith("@"):  # a sitemap or a file
@@ -518,8 +521,8 @@ class Reader:
         *,
         read: bool = True,
     ) -> ReadResult:
-        """Returns the items and requests that `@site.failed` yields. An error of the function is logged.
-        `read`: whether the function may read the page."""
+        """Returns the items and requests that `@site.failed` yields. If the function raises an error, the
+        error is logged. `read`: whether the function may read the page."""
         from gossamer.sites.failed_visit import call_failed  # most sites have no such function
 
         view, parsed = call_failed(site, claim.request, result, error, detail, read=read)
@@ -572,8 +575,8 @@ class Reader:
         return row
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a sitemap or feed. Its entries are added like seeds. Sitemaps of a sitemap index are followed
-        up to depth 3."""
+        """Reads a sitemap or feed. Its entries are added like seeds. A sitemap index is followed up to depth
+        3."""
         from gossamer.parsing.sitemaps import entries
 
         taken = TakenLinks()
@@ -591,8 +594,8 @@ class Reader:
 
 
 def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple[list[str], int]:
-    """Returns the links that match a pattern of `follow=`, and the number of links on which a pattern took
-    too long."""
+    """Returns the links that match a pattern in `follow`, and the number of links on which a pattern took too
+    long."""
     found, undecided = [], 0
     for href in hrefs:
         url = base.resolve(href) or ""
@@ -605,14 +608,14 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:
-    """Returns whether a page is nested too deeply to be parsed again. This applies only after two processes
-    died, because the first death may have another cause."""
+    """Returns whether a page is nested too deeply to be parsed again. This is checked only after two
+    processes died, because a single death may have another cause."""
     return claim.crashes > 1 and html.is_deep(page.body, page.content_type)
 
 
 def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
-    """Returns the hrefs to resolve and the number of others. If the base is too long, hrefs relative to its
-    path are left out."""
+    """Returns the hrefs to resolve, and how many were left out. If the base URL is too long, hrefs relative
+    to its path are left out."""
     wanted = hrefs
     if base.is_long:
         wanted = [href for href in hrefs if not base.is_too_long(href) or base.resolve(href) is not None]
@@ -620,7 +623,7 @@ def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
 
 
 def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
-    """Returns the distinct URLs of hrefs, at most as many as a record may list."""
+    """Returns the distinct URLs of hrefs, up to the number that a record may list."""
     found, size = dict[str, None](), 0
     for href in hrefs:
         url = base.resolve(href)
@@ -633,8 +636,8 @@ def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
 
 
 def _reads(site: LoadedSite, status: int, error: str | None) -> bool:
-    """Returns whether a site file defines how a page with this status and error is read. Otherwise the page
-    is read like a page without a site."""
+    """Returns whether a site's functions read a page with this status and error. Otherwise the page is read
+    like a page without a site."""
     own = site.site
     if error is not None:
         return error == "http-4xx" and any(status in function.statuses for function in own.functions)

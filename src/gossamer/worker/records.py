@@ -1,4 +1,5 @@
-"""Builds the rows of a visit (page record, links, raw response) and its lines in the attempts log."""
+"""Builds the rows of a visit (the page record, the links and the raw response) and its entries in the
+attempts log."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ from gossamer.parsing.links import links_of
 from gossamer.worker.conditional_get import GONE_STATUSES
 
 NO_WAY = ("dns", "connect", "tls", "timeout")
-"""Failure reasons of requests that did not reach the server."""
+"""The failure reasons of requests that did not reach the server."""
 MAX_EDGES = 5000
-"""Maximum number of a page's links that become rows."""
+"""Maximum number of links per page that become rows."""
 
 
 def format_time(seconds: float) -> str:
@@ -48,8 +49,8 @@ def given_fields(request: Request) -> dict[str, Any]:
 
 
 def page_record(request: Request, page: Page, *, error: str | None = None) -> PageRecord:
-    """Returns the record of a page that was not parsed. The parser fills in title, language, links, hash and
-    text."""
+    """Returns the record of a page as it is before parsing. The parser fills in title, language, links, hash
+    and text."""
     return PageRecord(
         url=page.url,
         requested_url=request.hops[0] if request.hops else request.url,
@@ -73,8 +74,8 @@ def page_record(request: Request, page: Page, *, error: str | None = None) -> Pa
 
 
 def failed_record(request: Request, result: Page | Failure | None, error: str, now: float) -> PageRecord:
-    """Returns the record of a URL that failed permanently. `now` (seconds since the epoch) is its time if no
-    request was made."""
+    """Returns the record of a URL that failed permanently. `now` (seconds since the epoch) is the time of the
+    record if no request was made."""
     at = result.fetched_at if result is not None else now
     return PageRecord(
         url=request.url,
@@ -140,7 +141,7 @@ def attempt(
 
 
 def earlier_tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:
-    """Returns the tries before a result, each with its outcome and error."""
+    """Returns the tries that preceded a result, each with its outcome and error."""
     return [
         (one, AGAIN, one.reason) if isinstance(one, Failure) else (one, CLIMBED, None)
         for one in result.before
@@ -148,8 +149,8 @@ def earlier_tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str
 
 
 def is_attempt(result: Failure) -> bool:
-    """Returns whether a failure counts as an attempt: a request, or a failed connection. A request that the
-    crawler itself refused does not count."""
+    """Returns whether a failure counts as an attempt. A request and a failed connection count. A request that
+    the crawler itself refused does not."""
     if result.short:  # the process ran short of a resource, so no request was made
         return False
     return result.sent or result.proxy is not None or result.reason in NO_WAY
@@ -158,7 +159,7 @@ def is_attempt(result: Failure) -> bool:
 def edges(
     crawl: str, key: Callable[[str], str], kind: str, page: Page, request: Request, document: Document
 ) -> list[Row]:
-    """Returns the links of a page as rows of this kind, at most MAX_EDGES. `key`: returns the canonical form
+    """Returns at most MAX_EDGES links of a page as rows of the given kind. `key`: returns the canonical form
     of a URL."""
     source = key(request.hops[0] if request.hops else request.url)
     found: dict[str, Row] = {}

@@ -1,5 +1,5 @@
-"""Decides whether a claim may be visited, by robots.txt and by whether its host was given up. The worker
-fetches, caches and evaluates robots.txt; the frontier stores the rules."""
+"""Decides whether a claim may be visited. It may not if robots.txt forbids it or if its host was given up.
+The worker fetches, caches and evaluates robots.txt. The frontier stores the rules."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from gossamer.worker.decide import REDIRECTS, retry_after, retry_delay
 
 MAX_REDIRECTS = 5
 LOGIN_ROBOTS_RETRY_S = 60.0
-"""Seconds until a robots.txt that could not be read for a log-in is requested again."""
+"""Seconds after which a robots.txt that was needed for a log-in but could not be read is requested again."""
 MAX_CACHED_FILES = 10_000
 """Maximum number of parsed robots.txt files in the cache."""
 
 
 class HostTreatment(NamedTuple):
-    """How a host is treated: seconds before each retry, a fixed delay, whether its robots.txt is obeyed, and
-    what counts as a block."""
+    """How a host is treated: the seconds before each retry, the fixed delay if there is one, whether its
+    robots.txt is obeyed, and what counts as a block."""
 
     retries: tuple[float, ...]
     fixed: pace.Delay | None
@@ -45,10 +45,10 @@ class HostTreatment(NamedTuple):
 class RobotsGate:
     """Fetches and evaluates robots.txt.
 
-    - `rungs`: maps a request to its rung. The collectors of these rungs read at most 500 KiB.
-    - `agent`: the product token that is matched with the groups of robots.txt.
-    - `obey`, `retries`, `fixed`: the default treatment. `treat`: maps a host to its treatment, if sites
-      differ.
+    - `rungs`: returns the rung for a request. The collectors of these rungs read at most 500 KiB.
+    - `agent`: the product token that is compared with the user-agent groups of robots.txt.
+    - `obey`, `retries`, `fixed`: the default treatment. `treat`: returns the treatment of a host, if sites
+      have different treatments.
     - `parse`: the URL parser.
     - `opens`: whether the crawler may connect to the port of `host[:port]`.
     - `ladder`: the rungs on which robots.txt may be fetched, cheapest first.
@@ -73,12 +73,12 @@ class RobotsGate:
         self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
         usual = HostTreatment(retries, fixed, obey)
         self.treat = treat or (lambda _: usual)
-        """Maps a host to its treatment."""
+        """Returns the treatment of a host."""
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
         self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
 
     async def refuse(self, claim: Claim) -> Drop | None:
-        """Returns why this claim may not be visited, or None."""
+        """Returns the reason why this claim may not be visited, or None."""
         if claim.request.use == FILE and not self._files:
             return Drop(skip="filter", detail="--files off")
         if claim.trouble and (why := HostTrouble.of(claim.trouble).given_up):
@@ -91,7 +91,7 @@ class RobotsGate:
         version, robots = self._known.get((scheme, claim.host), (0, None))
         if robots is None or version != claim.robots:
             kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
-            # the stored rules have expired since the claim was made, so their content is unknown
+            # the stored rules have expired since the URL was claimed, so their content is unknown
             if kept is None:
                 return robots_access.CLOSED[robots_access.UNREACHABLE]
             robots = robots_access.rules(kept)
@@ -109,11 +109,11 @@ class RobotsGate:
     async def refuse_url(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
     ) -> Drop | None:
-        """Returns why a claim may not request a URL that it needs besides its own (to log in), or None if it
-        may.
+        """Returns the reason why a claim may not request an additional URL that it needs for a log-in, or
+        None if it may.
 
-        For a URL of another origin, that origin's robots.txt is fetched here and cached. `note` is called
-        with the result of that request and with its URL.
+        If the URL has another origin, this method fetches and caches the robots.txt of that origin. `note` is
+        called with the result of that request and its URL.
         """
         scheme, host, _ = split(url)
         if "@" in host or not self._opens(host):
@@ -139,7 +139,7 @@ class RobotsGate:
         return Drop(skip="robots", detail=robots.rule(self._agent, url) or "")
 
     async def fetch(self, claim: Claim) -> tuple[Page | Failure, float, robots_access.Access]:
-        """Fetches an origin's robots.txt for a robots claim and passes the outcome to the frontier. Returns
+        """Fetches an origin's robots.txt for a robots claim, and stores the outcome in the frontier. Returns
         the last response, the monotonic time at which its request began, and the outcome."""
         try:
             result, began = await self._follow(claim)
@@ -188,17 +188,17 @@ class RobotsGate:
         return result, began, found
 
     async def give_back(self, claim: Claim, wait: float) -> None:
-        """Requeues a robots claim without fetching robots.txt. Its host receives no request for `wait`
+        """Requeues a robots claim without fetching robots.txt. The host then receives no request for `wait`
         seconds."""
         settle = Settle(claim.token, ClaimEnd.DONE, delay=0, host_wait=round(wait * 1000))
         await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
 
     async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
-        """Fetches a robots.txt and follows at least five redirects, also across hosts (RFC 9309 section
-        2.3.1.2). Each target passes the egress guard.
+        """Fetches a robots.txt and follows at least five redirects, even to other hosts (RFC 9309 section
+        2.3.1.2). The egress guard checks each target.
 
-        All redirects belong to one robots claim, which holds the host's slot. Their requests keep the host's
-        delay. Returns the last result and the monotonic time at which its request was sent.
+        All redirects belong to one robots claim, which holds the host's slot. Their requests respect the
+        host's delay. Returns the last result and the monotonic time at which its request was sent.
         """
         result, began = await self._got(claim, claim.request, time.monotonic())
         for _ in range(MAX_REDIRECTS):
@@ -216,8 +216,8 @@ class RobotsGate:
         return result, began + result.lag
 
     async def _got(self, claim: Claim, request: Request, at: float) -> tuple[Page | Failure, float]:
-        """Makes one request, not before the monotonic time `at`. After a block page it tries the next higher
-        rung, because a block page does not contain the site owner's rules."""
+        """Makes one request, not before the monotonic time `at`. If the response is a block page, tries the
+        next higher rung, because a block page does not contain the site owner's rules."""
         rungs, below = self._ladder(request), list[Page | Failure]()
         for rung in rungs:
             await asyncio.sleep(max(0.0, at - time.monotonic()))
@@ -235,8 +235,8 @@ class RobotsGate:
         return (msgspec.structs.replace(result, before=(*below, *result.before)) if below else result), began
 
     async def _stale(self, claim: Claim) -> int:
-        """Returns the version of the rules that the frontier still stores, or 0 if there are none. The store
-        drops rules after 48 h."""
+        """Returns the version of the expired rules that the frontier still stores, or 0 if there are none.
+        The store drops rules after 48 h."""
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
         return robots_access.version_of(kept) if kept is not None else 0

@@ -1,6 +1,6 @@
-"""Routes hosts to workers that can serve them. Some workers of a fleet have a browser and others have none,
-so hosts wait in lanes. Some workers lack the files of a site, so its hosts are set apart for the workers
-that have them."""
+"""Routes hosts to workers that can serve them. Some workers of a fleet have a browser and others do not, so
+hosts wait in lanes. Some workers lack the file of a site, so the site's hosts are reserved for the workers
+that have it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ BROWSER = "browser"
 
 
 class Handover(Protocol):
-    """The frontier verb that moves a host of a bucket to another lane. Returns whether the host was in a
-    different lane before."""
+    """The frontier's method that moves a host of a bucket to another lane. It returns whether the host was in
+    a different lane before."""
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool: ...
 
 
 class LaneRouter:
-    """Moves hosts between lanes. `usual`: host -> the lane that its site or the crawl names."""
+    """Moves hosts between lanes. `usual` returns the lane that a host's site or the crawl names."""
 
     def __init__(self, frontier: Handover, usual: Callable[[str], str]) -> None:
         self._frontier, self._usual = frontier, usual
@@ -38,16 +38,17 @@ class LaneRouter:
         await self._frontier.handover(claim.bucket, claim.host, BROWSER)
 
     async def home(self, claim: Claim) -> None:
-        """Moves a claim's host back to its usual lane, because none of its pages needs a browser any more."""
+        """Moves a claim's host back to its usual lane, because its pages no longer need a browser."""
         await self._frontier.handover(claim.bucket, claim.host, self._usual(claim.host))
 
 
 def lanes_of(
     frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]
 ) -> LaneRouter | None:
-    """Returns the lanes of a crawl. `lane` and `ladder` are the crawl's defaults for sites that set none.
+    """Returns the LaneRouter of a crawl. `lane` and `ladder` are the crawl's defaults for sites that set
+    none.
 
-    Returns None if a site that needs a browser names its own lane, because the workers of that lane must then
+    Returns None if a site that needs a browser names its own lane, because then the workers of that lane must
     have a browser.
     """
     for one in sites:
@@ -59,9 +60,9 @@ def lanes_of(
 
 
 class SiteRouter:
-    """Requeues claims of sites whose files this worker lacks. `sites`: all sites of the crawl. `lacks`: names
-    of the sites without a file here. `tell` announces that a group of sites has hosts set apart. `shut`
-    requeues a robots.txt claim."""
+    """Requeues claims of sites whose files this worker lacks. `sites`: all sites of the crawl. `lacks`: the
+    names of the sites whose files this worker lacks. `tell` announces that hosts are reserved for workers
+    with the files of a group of sites. `shut` requeues a robots.txt claim."""
 
     def __init__(
         self,
@@ -74,11 +75,11 @@ class SiteRouter:
         self._frontier, self._lacks, self._tell, self._shut = frontier, lacks, tell, shut
         self._owners = lru_cache(10_000)(partial(owner_names, sites))
         self.told: set[str] = set()
-        """Groups for which this worker already set hosts apart."""
+        """The groups of sites that this worker has already announced."""
 
     async def took(self, batch: list[Claim], put: Callable[[Visit], None]) -> bool:
-        """Requeues the claims of a host if this worker lacks one of its sites, and returns whether it did.
-        From then on the host waits for other workers."""
+        """If this worker lacks the file of one of a host's sites, requeues the claims of the host, which then
+        waits for other workers. Returns whether the claims were requeued."""
         apart = next(filter(None, map(self._group, batch)), "")
         if not apart:
             return False
@@ -94,7 +95,7 @@ class SiteRouter:
         return True
 
     async def again(self, known: Collection[str]) -> None:
-        """Announces again the groups that the store no longer knows."""
+        """Repeats the announcement of groups that the store no longer knows."""
         for lost in self.told.difference(known):
             await self._tell(lost)
 

@@ -1,5 +1,5 @@
-"""A request budget that hosts share, by address or by registered domain (`--polite-by`). A request takes a
-turn before it starts and returns it afterwards."""
+"""A request budget that hosts with the same address or registered domain share (`--polite-by`). Before a
+request starts, it must take a turn of the budget, which is given back afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gossamer.politeness.robots_access import Access
 
 
 class ThrottleGroups(Protocol):
-    """The shared budgets (`state.host_groups`). `enter` asks for a turn and returns the turn's token, with 0
+    """The shared budgets (`state.host_groups`). `enter` requests a turn. It returns the turn's token, and 0
     or the seconds to wait. `leave` gives a turn back."""
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]: ...
@@ -21,8 +21,8 @@ class ThrottleGroups(Protocol):
 
 
 class SharedThrottle:
-    """The turns of one crawl's claims. `group`: returns the name of the budget that a host shares, or None if
-    there is none or it is unknown."""
+    """Takes and gives back turns for the claims of one crawl. `group` returns the name of the budget that a
+    host shares, or None if the host shares none or its budget is unknown."""
 
     def __init__(
         self,
@@ -30,12 +30,13 @@ class SharedThrottle:
         group: Callable[[str], Awaitable[str | None]],
         failed: Callable[[str], None] | None = None,
     ) -> None:
-        """`failed`: called with the IP address of a host that did not answer."""
+        """`failed`: a function that is called with the IP address of a host that did not answer."""
         self._groups, self._group, self._failed = groups, group, failed
         self._turns: dict[tuple[int, int], tuple[str, str]] = {}
 
     async def enter(self, claim: Claim) -> float:
-        """Takes a turn for a claim. Returns 0, or the seconds that its host must wait."""
+        """Takes a turn for a claim. Returns 0 if the turn was granted, otherwise the seconds that the host
+        must wait."""
         name = await self._group(claim.host)
         if name is None:
             return 0.0
@@ -80,8 +81,9 @@ class SharedThrottle:
         return self._turns.get((claim.bucket, claim.token))
 
     async def _leave(self, claim: Claim, began: float, delay: float) -> None:
-        """Gives the turn of a claim back. `began`: monotonic time at which the request began, 0 if no request
-        was made. `delay`: seconds from the start of that request to the next request."""
+        """Gives the turn of a claim back. `began`: the monotonic time at which the request began, or 0 if no
+        request was made. `delay`: the minimum number of seconds between the start of that request and the
+        next request."""
         turn = self._turns.pop((claim.bucket, claim.token), None)
         if turn is not None:
             since = time.monotonic() - began if began else -1.0

@@ -1,8 +1,8 @@
 """Counts the requests of settled visits for the metrics of all crawls (`observability.totals`).
 
-The counts travel with the settle, so they change together with the claims: a killed worker neither loses nor
-repeats the counts of a settled visit. A name is `WHAT|LABEL|LABEL`. Labels come from closed lists, except
-domains and collectors, whose number is limited here.
+The counts are sent with the settle, so they change together with the claims: a killed worker neither loses
+nor repeats the counts of a settled visit. The name of a count is `WHAT|LABEL|LABEL`. Labels come from fixed
+lists, except domains and collectors, whose number is limited here.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from gossamer.model.visit import Attempt, Visit
 from gossamer.url import registered_domain
 
 OTHER = "other"
-"""The label of everything beyond a limit."""
+"""The label for all names beyond a limit."""
 MAX_COLLECTORS, MAX_KINDS, MAX_PROVIDERS = 12, 50, 20
 MIN_REQUESTS = 10
-"""Number of requests of this process to a domain before the domain asks for metrics of its own."""
+"""Number of requests that this process makes to a domain before it proposes the domain for its own
+metrics."""
 MAX_WATCHED = 1000
 """Maximum number of domains whose requests a process counts."""
 _OK = frozenset((ClaimEnd.DONE.word, REDIRECTED))
@@ -31,7 +32,8 @@ _At = tuple[str, str, int, str, str]
 
 
 class LabelLimit:
-    """The labels that a process uses for one kind of name: the first `most` names, then OTHER."""
+    """The labels that a process uses for one kind of name. The first `most` names are their own labels. All
+    further names get the label OTHER."""
 
     def __init__(self, most: int) -> None:
         self._most, self._known = most, set[str]()
@@ -51,9 +53,10 @@ class TotalsOfVisits:
     """Counts visits of one process.
 
     - `lane`, `region`: of this worker.
-    - `domains`: the registered domains with metrics of their own; others are counted as OTHER. The set may
+    - `domains`: the registered domains that have their own metrics. Others are counted as OTHER. The set may
       grow while the process runs.
-    - `ask`: called with a domain that many requests of this process went to. It may join `domains` later.
+    - `ask`: a function that is called with a domain to which this process made many requests. The domain may
+      be added to `domains` later.
     """
 
     def __init__(
@@ -68,8 +71,8 @@ class TotalsOfVisits:
         self._domain = lru_cache(10_000)(lambda host: registered_domain(host).replace("|", "_"))
 
     def __call__(self, visits: Collection[Visit], counts: Mapping[str, int]) -> Counter[str]:
-        """Returns the changes to the totals. `counts`: the counts of these visits together. Adds `requests`
-        to the counts of the crawl, if they can be changed."""
+        """Returns the changes to the totals. `counts`: the sum of the counts of these visits. The number of
+        `requests` is added to `counts` if it is a dict."""
         totals: Counter[str] = Counter()
         made = 0
         for visit in visits:
@@ -115,7 +118,7 @@ class TotalsOfVisits:
             totals[f"robots|{result_of(visit.attempts[-1])}"] += 1
 
     def _remember(self, at: _At) -> tuple[str, ...]:
-        """Returns the names of the totals of a request."""
+        """Returns the names of the totals to which a request is added, and caches them."""
         collector, what, interval, domain, short = at
         collector = self._collector(collector)
         own = (f"{name}|{collector}" for name in ("seconds", "wire", "decoded"))
@@ -136,8 +139,8 @@ class TotalsOfVisits:
 
 
 def result_of(attempt: Attempt) -> str:
-    """Returns the outcome of one request: its error or skip, `ok`, `not-modified`, or the word of an outcome
-    that does not end the claim."""
+    """Returns the outcome of one request: its error, the reason for a skip, `ok`, `not-modified`, or the name
+    of an outcome that does not end the claim."""
     if attempt.error:
         return attempt.error
     if attempt.outcome == CLIMBED:

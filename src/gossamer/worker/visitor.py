@@ -1,5 +1,5 @@
-"""The visitor turns one claim into one visit: check the gate, collect the page, detect blocks, parse, decide.
-It writes nothing to the store or to sinks."""
+"""The visitor turns one claim into one visit: it checks the gate, fetches the page, detects blocks, parses
+the page and decides the verdict. It writes nothing to the store or to sinks."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ ENDS_ITS_READER = "it ended two processes that read it"
 MAX_SITEMAPS = 5000
 """Maximum number of sitemaps taken from one robots.txt. Further sitemaps are counted as `trap`."""
 MAX_FIXED_HOSTS = 100_000
-"""Maximum number of hosts for which a process remembers that it stored their fixed delay."""
+"""Maximum number of hosts for which a process remembers that their fixed delay was stored."""
 
 
 class ReadsPages(Protocol):
-    """Reads pages, step 7 of a URL's path. Pure except for its caches. An error in a site function is
-    returned as a value. `functions`: whether any site has page functions."""
+    """Reads pages, which is step 7 of a URL's path. It is pure except for its caches. An error in a site
+    function is returned as a value. `functions`: whether any site has page functions."""
 
     functions: bool
 
@@ -69,12 +69,12 @@ class ReadsPages(Protocol):
 
 
 class VisitSettings(NamedTuple):
-    """What the visits of a crawl have in common."""
+    """The settings that all visits of a crawl share."""
 
     crawl: str
     worker: str
     sitemaps: bool = False
-    """Whether the sitemaps that a robots.txt names are visited."""
+    """Whether to visit the sitemaps that a robots.txt names."""
     raw: bool = False
     """Whether an output stores whole responses."""
     by: str | None = None
@@ -86,13 +86,13 @@ class VisitSettings(NamedTuple):
 class Visitor:
     """Makes the visits of one crawl.
 
-    - `gate`: admits URLs by robots.txt and the rules of their hosts.
+    - `gate`: decides whether a URL may be visited, by robots.txt and the rules of its host.
     - `fetching`: makes the requests of a visit.
     - `reader`: reads pages.
     - `scope`: the crawl's scope, which grows when a seed is redirected, and its link intake.
-    - `nearer`: visits pages again when a shorter path to them is found. None without exact depths.
-    - `sharing`: the budget that several hosts share. None if each host has its own.
-    - `apart`: requeues claims of sites whose files this worker lacks. None if it has all site files.
+    - `nearer`: visits a page again if a shorter path to it is found. None if depths need not be exact.
+    - `sharing`: the budgets that several hosts share. None if each host has its own budget.
+    - `apart`: requeues claims of sites whose files this worker lacks. None if this worker has all site files.
     - `keeping`: stores the files of items. None if they are not wanted.
     """
 
@@ -116,8 +116,8 @@ class Visitor:
         self._fixed: set[str] = set()
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
-        """Visits one claim. Of several gate claims, visits the first that is allowed. Calls `put` exactly
-        once for each claim of the batch."""
+        """Visits one claim. If the batch contains several gate claims, visits the first that is allowed.
+        Calls `put` exactly once for each claim in the batch."""
         if self.apart is not None and await self.apart.took(batch, put):
             return None
         if batch[0].kind == "robots":
@@ -196,7 +196,7 @@ class Visitor:
             claim.request.use != FILE
             and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
         ):
-            await self.scope.refresh()  # another worker may have met a redirected seed that widens the scope
+            await self.scope.refresh()  # another worker may have recorded a redirect that widens the scope
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
         visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
@@ -236,8 +236,8 @@ class Visitor:
                 return Visit(claim, settle, attempts=self._attempt(claim, result, verdict.end.word, None))
 
     def _kept(self, visit: Visit, *results: Page | Failure) -> Visit:
-        """Returns the visit. If an output stores whole responses, adds the raw responses to its rows. The
-        response that decided the verdict is last."""
+        """Returns the visit. If an output stores whole responses, first adds the raw responses to its rows.
+        The response that determined the verdict is the last."""
         if self.raw:
             pages = [result for result in results if isinstance(result, Page)]
             visit.rows = [*visit.rows, *(records.raw_row(visit.claim.request, page) for page in pages)]
@@ -247,8 +247,8 @@ class Visitor:
     async def _file(
         self, claim: Claim, page: Page, verdict: Done, began: float, keeping: AssetDownloads
     ) -> Visit:
-        """Stores a downloaded file, which is not read as a page. A file that breaks its rule is refused like
-        a page."""
+        """Stores a downloaded file, which is not read as a page. A file that violates its rule is refused
+        like a page."""
         row, reason = await keeping.kept(claim.request, page, verdict.error)
         if reason is not None and reason != verdict.error:
             drop = Drop(skip=reason) if reason in SKIPS else Drop(error=reason)
@@ -260,8 +260,8 @@ class Visitor:
         return visit
 
     async def _read(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
-        """Reads a page and returns its visit. A page that kills every process that reads it becomes a dead
-        letter."""
+        """Reads a page and returns its visit. If a page kills every process that reads it, its URL becomes a
+        dead letter."""
         read = await self.reader.reads(claim, page, verdict.error)
         if read.error == "crash":
             return self._dropped(claim, Drop(error="crash", detail=ENDS_ITS_READER), page, began)
@@ -313,7 +313,7 @@ class Visitor:
         if split(verdict.target)[:2] != split(request.url)[:2]:
             child = msgspec.structs.replace(
                 child, headers=None
-            )  # the headers were meant for the first origin only
+            )  # the headers were meant only for the first origin
         if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
             child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
         flags = "ri" if is_infrastructure(request) else "rf"
@@ -364,7 +364,7 @@ class Visitor:
 
     def _dropped(self, claim: Claim, verdict: Drop, result: Page | Failure | None, began: float) -> Visit:
         sent = result is not None and (isinstance(result, Page) or result.sent)
-        # a skip after a request is no refusal by the gate
+        # a skip after a request is not a refusal by the gate
         end = ClaimEnd.DONE if sent and verdict.end == ClaimEnd.REFUSED else verdict.end
         visit = Visit(
             claim,
@@ -399,8 +399,8 @@ class Visitor:
         return visit
 
     def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:
-        """Stores the host's pace after this response, and the delay until its next request, in the visit's
-        settle."""
+        """Stores in the visit's settle the host's new pace after this response, and the delay until the
+        host's next request."""
         slow = isinstance(result, Page) and (
             result.status in SLOW_DOWN or " rate-limit " in (result.block or "")
         )
@@ -409,7 +409,7 @@ class Visitor:
         if fixed is None or slow or before.doublings:
             before = pace.after(before, result.elapsed, slow)
             visit.settle.pace = before.text()
-        elif claim.host not in self._fixed:  # once, so that the stored delay is the one that applies
+        elif claim.host not in self._fixed:  # only once, so that the stored delay is the one that applies
             if len(self._fixed) >= MAX_FIXED_HOSTS:
                 self._fixed.clear()
             self._fixed.add(claim.host)
@@ -427,7 +427,7 @@ class Visitor:
 
 
 def visit_health(claim: Claim, result: Page | Failure, verdict: Verdict) -> HostHealth:
-    """Returns the health that a response implies for its host (`politeness.breaker`)."""
+    """Returns the health of the host that a response implies (`politeness.breaker`)."""
     reason = verdict.reason if isinstance(verdict, Retry) else getattr(verdict, "error", None)
     status = result.status if isinstance(result, Page) else None
     final = isinstance(result, Failure) and result.final
@@ -435,5 +435,5 @@ def visit_health(claim: Claim, result: Page | Failure, verdict: Verdict) -> Host
 
 
 def is_probe(claim: Claim) -> bool:
-    """Returns whether the claim probes a host whose circuit breaker is half open."""
+    """Returns whether the claim is a probe of a host whose circuit breaker is half open."""
     return bool(claim.trouble) and HostTrouble.of(claim.trouble).failing > 0

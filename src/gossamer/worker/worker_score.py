@@ -32,8 +32,9 @@ SCORE_TTL_S = 60.0
 
 
 class ScoreStore(Protocol):
-    """Stores the scores of all workers (`state.scores`). `tell` writes this worker's score and returns the
-    store's time in seconds and all scores. `drop` removes a score. `now` returns the store's time."""
+    """Stores the scores of all workers (`state.scores`). `tell` writes this worker's score, and returns the
+    store's time in seconds and the scores of all workers. `drop` removes a score. `now` returns the store's
+    time."""
 
     async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]: ...
     async def drop(self, name: str) -> None: ...
@@ -45,9 +46,10 @@ class ScoreKeeper:
 
     - `patience`: called with the milliseconds that easy and hard hosts must have waited before this worker
       may claim them.
-    - `tell`: called with a message for the operator.
-    - `serves`: the queues that this worker claims from. Only workers with the same queues are compared.
-    - `probe`: seconds between the visits of a worker that excluded itself. `turn`: seconds between exchanges.
+    - `tell`: a function that is called with a message for the operator.
+    - `serves`: the queues from which this worker claims. Only workers with the same queues are compared.
+    - `probe`: the seconds between the test visits of a worker that excluded itself. `turn`: the seconds
+      between exchanges of scores.
     """
 
     def __init__(
@@ -73,12 +75,12 @@ class ScoreKeeper:
 
     @property
     def out(self) -> bool:
-        """Whether the worker excluded itself from regular claiming, because its visits fail."""
+        """Whether the worker has excluded itself from regular claiming because its visits fail."""
         return bool(self.mine.out)
 
     def allowed(self, want: int) -> int:
-        """Returns how many of `want` claims may be made. A worker that excluded itself gets one claim at a
-        time, as a probe."""
+        """Returns how many of `want` claims may be made. A worker that excluded itself may make one claim
+        from time to time, for a test visit."""
         if not self.mine.out:
             return want
         if time.monotonic() < self._probe_at:
@@ -86,7 +88,8 @@ class ScoreKeeper:
         return min(want, 1)
 
     def claimed(self, n: int) -> None:
-        """Records that `n` claims were made. This starts the wait for the next probe."""
+        """Records that `n` claims were made. In a worker that excluded itself, this starts the wait for the
+        next test visit."""
         if self.mine.out and n:
             self._probe_at = time.monotonic() + self._probe
 
@@ -119,10 +122,10 @@ class ScoreKeeper:
         self._tell("this worker is back: a visit succeeded")
 
     async def keep(self, room: Callable[[], bool]) -> None:
-        """Exchanges scores with the other workers until cancelled. `room`: whether this worker could take on
-        more."""
+        """Exchanges scores with the other workers until cancelled. `room` returns whether this worker could
+        take on more work."""
         while True:
-            with contextlib.suppress(GossamerError):  # the store is away, so the next exchange catches up
+            with contextlib.suppress(GossamerError):  # after an outage, the next exchange catches up
                 await self.look(room())
             await asyncio.sleep(self._turn)
 

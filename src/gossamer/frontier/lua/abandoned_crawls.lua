@@ -1,7 +1,8 @@
--- Purpose: finds other crawls in the buckets of one server whose leases expired long ago, which means that no
---   process runs those crawls.
+-- Purpose: finds other crawls in the buckets of one server whose leases expired long ago. No process runs
+--   such crawls any more.
 -- KEYS[1]: tag of one bucket of the server (selects the server).
--- ARGV: crawl of the caller (left out), ms since the expiry of a lease, then the tags of the buckets.
+-- ARGV: crawl of the caller (which is left out), minimum ms since a lease expired, then the tags of the
+--   buckets.
 -- Returns: for each bucket and crawl with such a lease: the bucket's position in the list (from 0), the
 --   crawl.
 -- Promise: changes nothing.

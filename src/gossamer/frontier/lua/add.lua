@@ -1,4 +1,5 @@
--- Purpose: adds URLs to the frontier in one atomic step: seen-set, budget, host queue, ready heap and counts.
+-- Purpose: adds URLs to the frontier. Updates the seen set, budgets, host queues, ready heaps and counts in
+--   one atomic step.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, seen mode (default|exact|bloom), sets of the first generation, page cap of a discovered host
 --   (negative: the same for every host), depths (min_depth.lua), pages, strangers and singles of the other

@@ -1,9 +1,10 @@
--- Purpose: adds links to a host that were held as outside the scope, after a seed was redirected to the host.
+-- Purpose: adds links to a host that were held back as outside the scope, after a seed was redirected to that
+--   host.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, seen mode, sets of the first generation, page cap, depths, pages, strangers and singles of the
 --   other buckets (all as in add.lua), host.
--- Returns: how many were added.
--- Promise: links to the host that arrive later with the flag h are added too.
+-- Returns: how many links were added.
+-- Promise: links to the host that arrive later with the flag h are also added.
 -- Cost: 6 us per link.
 local key, list = C .. 'a:' .. ARGV[9], {}
 call('SADD', T .. 'c', ARGV[1])

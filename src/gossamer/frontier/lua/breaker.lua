@@ -1,7 +1,7 @@
--- Purpose: the circuit breaker of a host and how hard the host is, updated from its responses. Loaded after
+-- Purpose: updates the circuit breaker of a host, and how hard the host is, from its responses. Loaded after
 --   the prelude.
 -- Promise: follows the table in politeness/breaker.py. A host that never fails costs nothing.
--- Stored in the field `b` of the host hash: faults in a row, openings in a row, time of the first of these
+-- The field `b` of the host hash contains: faults in a row, openings in a row, time of the first of these
 -- faults in ms, time in ms until which the breaker is open (0: closed), share of failed visits in
 -- thousandths, `!` if the host is hard, and the reason for which it was given up ('': not given up).
 local function trouble(text)
@@ -19,14 +19,14 @@ local function open(t) return t and t.ends > now and t.why == '' end -- no reque
 local function given_up(t) return t and t.ends > now and t.why ~= '' end -- URLs end without a request
 local function probed(t) return t and t.ends > 0 and (t.why == '' or t.ends <= now) end -- one request at a time
 
-local function forgive(s) -- an operator closes the breaker
+local function forgive(s) -- called when an operator closes the breaker
   if s.t then s.t, s.told = trouble('0,0,0,0,0,,'), true end
 end
 
 -- Applies the result of a visit once. health: '' nothing; g a good response; b blocked; e a fault of a URL
 -- that failed before; f a fault of the host; d a fault after which the host is given up if three probes
--- failed. After f and d follow the number of faults that opens the breaker, and the first and the longest
--- opening in ms.
+-- failed. f and d are followed by the number of faults that opens the breaker, and by the first and the
+-- longest opening in ms.
 local function felt(s, health, why)
   local kind = string.sub(health, 1, 1)
   local t = s.t

@@ -1,5 +1,5 @@
--- Purpose: brings cold URLs of one host and level back in one step: to the end of their queue, or to other
---   levels after a change of priority.
+-- Purpose: brings cold URLs of one host and level back to the end of their queue, or to other levels after a
+--   change of priority, in one step.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, host, level, cursor (number of the last entry brought back, as the caller read it), new
 --   cursor, how many counted entries were lost, then pairs (level, or '' for the end of the queue; entry).

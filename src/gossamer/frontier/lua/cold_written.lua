@@ -1,8 +1,9 @@
 -- Purpose: removes the first entries of the outbox after the cold store has written them to disk.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, how many were read, number of the last of them.
--- Returns: how many were removed.
--- Promise: an entry that the caller did not read stays, even if others empty the outbox meanwhile.
+-- ARGV: crawl, how many entries the caller read, number of the last of these entries.
+-- Returns: how many entries were removed.
+-- Promise: an entry that the caller did not read stays, even if other callers empty the outbox in the
+--   meantime.
 -- Cost: O(entries).
 local n, last = tonumber(ARGV[2]), tonumber(ARGV[3])
 local function number(record) return tonumber(string.match(record, '^%d+')) end

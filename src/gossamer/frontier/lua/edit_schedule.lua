@@ -1,8 +1,9 @@
 -- Purpose: adds, changes or removes a schedule while schedulers run.
 -- KEYS[1]: bucket tag.
--- ARGV: '', put|drop, schedule, its record, 1 if due times count from now on (0: from the last decided one).
--- Returns: 1 if a schedule of that name existed.
--- Promise: the leader sees the change number within its next heartbeat.
+-- ARGV: '', put|drop, schedule, its record, 1 if due times count from now on (0: from the last one that was
+--   handled).
+-- Returns: 1 if a schedule of that name already existed.
+-- Promise: the leader notices the change with its next heartbeat.
 -- Cost: 5 us.
 local name = ARGV[3]
 local sk = T .. '@schedule:' .. name

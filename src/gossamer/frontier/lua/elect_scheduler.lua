@@ -1,9 +1,9 @@
--- Purpose: elects one leader among the schedulers: takes the lead, keeps it, or gives it up.
+-- Purpose: elects one leader among the schedulers. The caller takes, keeps or gives up the lead.
 -- KEYS[1]: bucket tag.
 -- ARGV: '', owner, ms for which the lead holds (0: give it up).
 -- Returns: {token (0: another scheduler leads), the leader, now ms, number of the last change of a schedule}.
--- Promise: at most one owner leads at a time. Each new leader has a larger token, so later writes of a former
---   leader are rejected.
+-- Promise: at most one owner leads at a time. Each new leader gets a larger token, so later writes of a
+--   former leader are rejected.
 -- Cost: 3 us.
 local token, owner = string.match(call('GET', T .. '@leader') or '', '^(%d+) (.*)$')
 if ARGV[3] == '0' then

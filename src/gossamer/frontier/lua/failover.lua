@@ -1,8 +1,8 @@
 -- Purpose: delays a bucket's hosts after its server changed (a replica was promoted, or a server restarted).
 --   Loaded before claim.
--- Promise: the new server may lack the latest claims, and its clock may differ. Still no host gets a request
---   before its delay has passed, because each host waits its own delay from the first claim on the new
---   server.
+-- Promise: no host gets a request before its delay has passed, although the new server may lack the latest
+--   claims and its clock may differ. This is because each host waits its own delay after the first claim on
+--   the new server.
 -- Cost: 1 us per call that finds hosts.
 local since = 0 -- ms when the bucket's current server got its first claim; 0: the bucket never had another server
 

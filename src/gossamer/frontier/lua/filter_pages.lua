@@ -1,12 +1,13 @@
--- Purpose: the pages in which `--seen bloom` stores 23 bits of each fingerprint: how they are written and
---   split. Loaded before quotient_filter.lua.
--- Promise: pages are split one by one in order (linear hashing), so that a page holds 768 URLs on average,
---   whatever their total number.
+-- Purpose: writes and splits the pages in which `--seen bloom` stores 23 bits of each fingerprint. Loaded
+--   before quotient_filter.lua.
+-- Promise: pages are split one by one in order (linear hashing), so that a page contains 768 URLs on average,
+--   whatever the total number of URLs.
 -- Cost: 0.05 ms to rewrite a page, 1 ms to split one.
 -- A page is a string: number of members (u16), members before each group of 8 cells (u16), members in each of
 -- 256 cells (u8), the members by cell (2 bytes each), then free space for new ones (3 bytes each: cell and
--- member). A member consists of the 15 bits that follow those of its page and cell, and of a final 1. A split
--- shifts each member one bit to the left, so the bits after the last 1 are unknown and match anything.
+-- member). A member consists of 15 bits, which follow the bits of its page and cell in the fingerprint, and a
+-- final 1. A split shifts each member one bit to the left, so the bits after the last 1 are unknown and match
+-- anything.
 local floor, byte, char, sub, find = math.floor, string.byte, string.char, string.sub, string.find
 local HEAD = 322
 
@@ -28,7 +29,7 @@ local function written(counts, members)
   return table.concat({two(n), table.concat(starts), char(unpack(counts)), members, string.rep('\0', room)})
 end
 
--- Returns the page with the members from its free space sorted into the cells.
+-- Sorts the members in the free space of a page into the cells, and returns the page.
 local function merged(page)
   local counts, more, parts, from, at = {byte(page, 67, HEAD)}, {}, {}, HEAD + 1, HEAD
   for j = HEAD + 2 * pair(page, 1) + 1, #page - 2, 3 do

@@ -1,5 +1,5 @@
--- Purpose: frees the slots of finished requests before their rows are durable, so that slow sinks delay no
---   host.
+-- Purpose: frees the slots of finished requests before their rows are durable, so that a slow sink does not
+--   delay hosts.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, then any number of requests (landed.lua).
 -- Returns: how many claims were still leased.

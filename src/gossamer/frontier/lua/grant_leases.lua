@@ -1,7 +1,7 @@
 -- Purpose: decides which of a host's entries a worker may have, and grants leases for them. Used by claim,
 --   loaded after queue and ready.
--- Promise: an entry for another region returns to the queue without an attempt, and its host to the heap of
---   that region.
+-- Promise: an entry that needs another region returns to the queue without counting an attempt, and its host
+--   moves to the heap of that region.
 -- Returns the entries for this worker. The others go back to the queue in their order.
 local function ours(host, own, got)
   if all or not own or string.sub(own, -1) ~= '?' then return got end

@@ -1,25 +1,26 @@
--- Purpose: decides which ready heap a host is in: `LANE` or `LANE@REGION`, with `!` after the lane for hard
---   hosts. The lane includes the sites whose files a worker needs (`+SITE`, move_host.lua). Loaded after
+-- Purpose: decides to which ready heap a host belongs: `LANE` or `LANE@REGION`, with `!` after the lane for
+--   hard hosts. The lane includes the sites whose files a worker needs (`+SITE`, move_host.lua). Loaded after
 --   breaker.lua.
 -- Promise: a host keeps the lane and region with which it was first added. A single request may require
 --   another region.
--- Cost: hosts in the lane http that are not hard never call this code.
+-- Cost: this code is never called for hosts in the lane http that are not hard.
 
--- The region that a queue entry requires.
+-- Returns the region that a queue entry requires.
 local function region_of(entry)
   local extra = cmsgpack.unpack(string.sub(entry, 4))[4]
   return extra and extra.region
 end
 
--- The name of a heap with the region that an entry requires. Without one, the name stays the same.
+-- Returns the name of a heap with the region that an entry requires. If it requires none, the name stays the
+-- same.
 local function sent_to(heap, entry)
   local region = region_of(entry)
   return region and string.match(heap, '^[^@]*') .. '@' .. region or heap
 end
 
--- The heap of a host for its next request: the host's own heap (`y`; `?` at its end: requests require regions
--- themselves), with `!` after the lane if the host is hard. `Y` is the heap that the host is in now. The most
--- common hosts never get here.
+-- Returns the heap of a host for its next request. This is the heap assigned to the host (`y`; `?` at its
+-- end: its requests may require regions), with `!` after the lane if the host is hard. `Y` is the heap that
+-- currently contains the host. The most common hosts never get here.
 local function heap_of(c, host, y, s)
   local hk, name = c .. 'h:' .. host, y or 'http'
   if string.sub(name, -1) == '?' then
@@ -39,8 +40,8 @@ local function heap_of(c, host, y, s)
   return name
 end
 
--- Sets the lane and region of a host when it is first added (`lane`; with `?` at its end: its requests
--- require regions).
+-- Sets the lane and region of a host when it is first added (`lane`; `?` at its end: its requests may require
+-- regions).
 local function house(host, lane)
   local hk, asks = C .. 'h:' .. host, string.sub(lane, -1) == '?'
   local own, at_home = call('HGET', hk, 'y'), call('HEXISTS', hk, 'q') == 1

@@ -1,15 +1,15 @@
 -- Purpose: takes a turn of a group of hosts (one address or one registered domain) before a request.
 -- KEYS[1]: the group (`keys.group`).
--- ARGV: token, most turns at once, delay ms, ms after which the turn of a dead worker expires.
--- Returns: 0 if the turn was granted, else the ms after which to ask again.
--- Promise: a token has one turn, however often it asks. The group has at most `most turns at once` turns,
---   which begin `delay` apart. Rejected workers get different times to ask again, so that they do not return
---   all at once.
+-- ARGV: token, maximum turns at once, delay ms, ms after which the turn of a dead worker expires.
+-- Returns: 0 if the turn was granted, otherwise the ms after which to try again.
+-- Promise: a token gets one turn, however often it is requested. The group never has more than the maximum
+--   number of turns at once, and they begin at least `delay` apart. Rejected workers get different times to
+--   try again, so that they do not all return at once.
 -- Cost: 8 us; O(turns in progress).
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local at_once, delay, hold = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-if redis.call('HEXISTS', KEYS[1], 't' .. ARGV[1]) == 1 then return 0 end -- granted before, but the reply was lost
+if redis.call('HEXISTS', KEYS[1], 't' .. ARGV[1]) == 1 then return 0 end -- already granted, but the reply was lost
 local v, out, start, last = redis.call('HGETALL', KEYS[1]), 0, 0, 0
 for j = 1, #v, 2 do
   local value = tonumber(v[j + 1])

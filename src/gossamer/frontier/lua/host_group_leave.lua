@@ -1,7 +1,7 @@
 -- Purpose: returns a turn of a group when its request is finished.
 -- KEYS[1]: the group.
 -- ARGV: token, ms since the request began or -1, delay ms.
--- Returns: 1, or 0 if the turn had ended already.
+-- Returns: 1, or 0 if the turn had already ended.
 -- Promise: the next turn begins `delay` after the start of this request or of a later one.
 -- Cost: 4 us.
 local clock = redis.call('TIME')

@@ -1,11 +1,12 @@
--- Purpose: limits on the bytes and the time of one host in a crawl. Used by claim, loaded after the queue.
+-- Purpose: enforces limits on the bytes and the time of one host in a crawl. Used by claim, loaded after the
+--   queue.
 -- Promise: no URL of a host is claimed once its byte limit or its time limit is reached. Its queued URLs and
 --   its retries are parked and counted as skip `budget`. `regain` returns them to the queue.
--- Cost: nothing without such limits. Otherwise 1 us per host, and 1.5 us per parked URL, at most 500 per
---   call.
+-- Cost: nothing if there are no such limits. Otherwise 1 us per host, and 1.5 us per parked URL, at most 500
+--   per call.
 
--- limits: `BYTES MS IDLE`, -1: no limit. IDLE: ms during which the crawl was not running since it began. `B`
--- and `F` of the host hash hold the bytes so far and the time of the first claim.
+-- limits: `BYTES MS IDLE`, -1: no limit. IDLE: for how many ms since its beginning the crawl was not running.
+-- `B` and `F` of the host hash contain the bytes so far and the time of the first claim.
 local most, longest, idle = string.match(ARGV[13], '^(%-?%d+) (%-?%d+) (%d+)$')
 most, longest, idle = num(most, -1), num(longest, -1), num(idle, 0)
 

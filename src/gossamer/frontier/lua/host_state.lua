@@ -1,8 +1,8 @@
--- Purpose: a host's slots and times, and its place in the ready heaps. Loaded after breaker.lua and
+-- Purpose: manages a host's slots and times, and its place in the ready heaps. Loaded after breaker.lua and
 --   heap_of_host.lua.
 -- Promise: a host is in at most one ready heap per crawl, ordered by the time of its next start.
 
--- A host is read once per call. Code that changes it leaves the writing to `arm`.
+-- A host is read once per call. Code that changes a host leaves it to `arm` to write the changes.
 local slots = {}
 local function slot(host, v)
   local s = slots[host]
@@ -14,9 +14,9 @@ local function slot(host, v)
   return s
 end
 
--- Writes a host's slots and trouble. Puts the host into the ready heap of every crawl that may have URLs of
--- it, at the time of its next start, or removes it from the heaps. Call this after any change. Returns the
--- heap of this crawl.
+-- Writes a host's slots and trouble. For every crawl that may have URLs of the host, puts the host into the
+-- crawl's ready heap at the time of its next start, or removes it from the heap. Must be called after any
+-- change. Returns the heap of this crawl.
 local crawls
 local function arm(host, changed)
   local s, mine = slot(host), nil
@@ -59,20 +59,20 @@ end
 
 -- Ends a request of the host: frees its slot and sets its next start. since: ms since the request began, or
 -- -1 if none was made. If none was made, the next start returns to its value before the claim, unless the
--- host has other claims in progress, because one of the same gate may be sending a request now. wait: ms that
--- the host requested us to wait.
+-- host has other claims in progress, because a claim of the same gate may be sending a request now. wait: ms
+-- that the host asked the crawler to wait.
 local function release(host, n0, n1, since, delay, wait)
   local s = slot(host)
   if s.d then delay = math.min(delay, math.max(s.d, s.cd)) end -- the delay may have been fixed during the request
   local start = now - since + delay
-  local ours = s.n == tonumber(n1) -- the host was not claimed since
+  local ours = s.n == tonumber(n1) -- the host was not claimed since then
   if since < 0 then start = ours and s.i <= 1 and tonumber(n0) or s.n elseif not ours then start = math.max(s.n, start) end
   if wait > 0 then start = math.max(start, now + wait) end
   s.i, s.n = math.max(s.i - 1, 0), start
 end
 
 -- Stores a host's pace and the delay that follows from it. A delay that an operator fixed is not stored as
--- the learned one.
+-- the learned delay.
 local function paced(host, pace, delay)
   local hk = T .. 'h:' .. host
   if slot(host).d then call('HSET', hk, 'c', pace) else call('HSET', hk, 'c', pace, 'd', delay) end

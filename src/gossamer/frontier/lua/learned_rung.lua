@@ -1,9 +1,9 @@
 -- Purpose: stores the rung that fetches a host's pages (politeness.ladder), so that all crawls and workers
 --   share what they learn.
 -- KEYS[1]: bucket tag.
--- ARGV: '', host, text that the caller has, new text ('': delete; absent: only read).
+-- ARGV: '', host, the text that the caller knows, the new text ('': delete; absent: only read).
 -- Returns: {whether the text was changed (1|0), the current text ('': none)}.
--- Promise: a change is made only if the caller had the current text.
+-- Promise: the text is changed only if the caller knew the current text.
 -- Cost: 2 us.
 local key = T .. '@rung:' .. ARGV[2]
 local held = call('GET', key) or ''

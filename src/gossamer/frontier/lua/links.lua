@@ -1,10 +1,10 @@
--- Purpose: adds URLs; shared by add and settle. Loaded after the prelude and the seen-set.
+-- Purpose: adds URLs. Shared by add and settle. Loaded after the prelude and the seen set.
 -- Promise: a URL is added once, however many producers offer it at the same moment. Each rejection is counted.
--- Cost: about 1 us per known URL, 5 us per new one. A group of links shares the reads and writes of its host. A group consists of host,
+-- Cost: about 1 us per known URL, 5 us per new URL. A group of links shares the reads and writes of its host. A group consists of host,
 --   level, lane, flags, voucher, marks (msgpack: hi, lo and entry length of each link) and one string of all entries. Most links are
---   known, and their entries need not become separate strings.
+--   already known, and their entries need not become separate strings.
 
--- Queues the entries. Entries over the host's budget are parked. A host with more vouchers gets parked URLs back.
+-- Queues the entries. Parks entries beyond the host's budget. A host with more vouchers gets parked URLs back.
 local function take(host, level, lane, entries, front, own, voucher, cap)
   local hk, pk, parked = C .. 'h:' .. host, C .. 'p:' .. host, 0
   if not own then
@@ -26,9 +26,9 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
   return parked
 end
 
-local before = {strangers = 0, singles = 0} -- taken from the shares by earlier calls of `add` in this script, in other buckets
+local before = {strangers = 0, singles = 0} -- pages that earlier calls of `add` in this script took from the shares, for other buckets
 
--- Adds the groups in the list from position j to `last`, as ARGV[2] to ARGV[5] specify. `shares`: the position in ARGV of the pages,
+-- Adds the groups at the positions j to `last` of the list, as ARGV[2] to ARGV[5] specify. `shares`: the position in ARGV of the pages,
 -- strangers and singles of the other buckets. Returns the counts of new, known and parked URLs, and of new URLs charged to strangers and
 -- to singles (page_budget.lua).
 local function add(list, j, last, shares)

@@ -1,13 +1,13 @@
--- Purpose: selects the account of a site for the next request: the least recently used one. The account is
---   logged in already, or the caller logs it in.
+-- Purpose: selects the account of a site for the next request: the least recently used one. Either the
+--   account is already logged in, or the caller must log it in.
 -- KEYS[1]: a site's log-ins.
--- ARGV: the caller's token, ms that the caller has for a log-in, ms between two uses of one account, ms for
---   which the log-ins are stored, then for each account: name, fingerprint of its credentials, version and
---   revision that the caller has.
+-- ARGV: the caller's token, ms that the caller may take for a log-in, minimum ms between two uses of one
+--   account, ms for which the log-ins are stored, then for each account: name, fingerprint of its
+--   credentials, version and revision that the caller knows.
 -- Returns: {'go', account, version, revision, state or ''} | {'enter', account, version} | {'wait', ms} |
---   {'refused', account, reason, ms}: all accounts are rejected for this long.
+--   {'refused', account, reason, ms}: all accounts are rejected, and are not tried again for this long.
 -- Promise: at most one caller logs an account in at a time. Rejected credentials are not tried again before
---   their time is over.
+--   that time has passed.
 -- Cost: O(accounts).
 local key, me = KEYS[1], ARGV[1]
 local time = redis.call('TIME')

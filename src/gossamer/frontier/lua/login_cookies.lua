@@ -1,9 +1,11 @@
--- Purpose: stores cookies from responses for all workers, unless another worker changed them meanwhile.
+-- Purpose: stores cookies from responses for all workers, unless another worker has changed them in the
+--   meantime.
 -- KEYS[1]: a site's log-ins.
--- ARGV: account, version, revision that the caller has, state, ms for which the log-ins are stored.
--- Returns: {1, revision} | {0, version, revision, state or ''}: another state is stored, so apply your
---   cookies to it.
--- Promise: no change by another worker is lost, and cookies of an ended log-in are not stored.
+-- ARGV: account, version and revision that the caller knows, state (the cookies), ms for which the log-ins
+--   are stored.
+-- Returns: {1, revision} | {0, version, revision, state or ''}: another state is stored, so the caller must
+--   apply its cookies to that.
+-- Promise: no change by another worker is lost. Cookies of a log-in that has ended are not stored.
 -- Cost: O(1).
 local key, name = KEYS[1], ARGV[1]
 local f = redis.call('HMGET', key, 'v:' .. name, 'c:' .. name, 'j:' .. name)

@@ -4,7 +4,7 @@
 -- ARGV: account, the caller's token, one of these words, then for renew: ms; in: state, fingerprint of the
 --   credentials, ms for which the log-ins are stored; again: ms of the first wait (0: none), ms of the
 --   longest; out: ms until the next try, fingerprint, reason.
--- Returns: the account's version, or 0 if the caller no longer holds the log-in, in which case nothing
+-- Returns: the account's version, or 0 if the caller no longer has the right to log in, in which case nothing
 --   changes.
 -- Promise: a worker that lost the right to log in changes nothing.
 -- Cost: O(1).

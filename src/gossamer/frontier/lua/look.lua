@@ -2,7 +2,7 @@
 -- KEYS[1]: tag of one bucket of the server (selects the server).
 -- ARGV: crawl ('': the totals), then the tags of the buckets.
 -- Returns: MessagePack of {n: name -> sum, leases: open claims, at: ms of the last page, periods: number -> {pages, requests} of the
---   periods of 10 s, heaps: name -> {hosts that may start now, all hosts, ms at which the first one might start}}. Of the totals, only n.
+--   periods of 10 s, heaps: name -> {hosts that may start now, all hosts, ms at which the first host may start}}. For the totals, only n.
 -- Promise: changes nothing. All numbers of one server are from the same moment.
 -- Cost: 3 us per bucket that has the crawl, and 0.3 us per count.
 local out = {n = {}, leases = 0, at = 0, periods = {}, heaps = {}}

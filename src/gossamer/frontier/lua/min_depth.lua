@@ -1,10 +1,10 @@
--- Purpose: handles facts about a URL that arrive late: a shorter path to it, or a redirect of a seed to its
---   host. Loaded after the queue and before links.
+-- Purpose: handles information about a URL that arrives late: a shorter path to the URL, or a redirect of a
+--   seed to its host. Loaded after the queue and before links.
 -- Promise: if depths are kept (`depths`: number of hashes; 0: not kept), a URL that is found again closer to
---   a seed is visited at the smaller depth. If the URL was visited already, it is queued again with an
+--   a seed is visited at the smaller depth. If the URL was already visited, it is queued again with an
 --   uppercase scheme letter, so that its links get the smaller depth.
 -- Cost: 2 us and 10 bytes per URL, only if depths are kept.
-local NEAR, HELD = 100, 1000 -- added to the depth of a visited URL; most links held per host
+local NEAR, HELD = 100, 1000 -- added to the depth of a visited URL; maximum links held per host
 
 local function near_key(hi, depths) return C .. 'd:' .. math.floor(tonumber(hi) * depths / 4294967296) end
 local function depth_of(entry) return cmsgpack.unpack(string.sub(entry, 4))[2] end
@@ -12,8 +12,8 @@ local function again(entry) return string.upper(string.sub(entry, 1, 1)) .. '00'
 
 local function put_depth(hi, lo, entry, depths) call('HSET', near_key(hi, depths), lo, depth_of(entry)) end
 
--- A known URL was found again. Records a smaller depth, and returns the entry to queue if the page must be
--- read again.
+-- Called if a known URL was found again. Records the depth if it is smaller. If the page must be read again,
+-- returns the entry to queue.
 local function nearer(hi, lo, entry, depths)
   local key, depth = near_key(hi, depths), depth_of(entry)
   local have = num(call('HGET', key, lo), -1)
@@ -22,7 +22,8 @@ local function nearer(hi, lo, entry, depths)
   return have >= NEAR and again(entry) or nil
 end
 
--- Records the depth at which a URL was visited. Queues the URL again if a shorter path was found meanwhile.
+-- Records the depth at which a URL was visited. Queues the URL again if a shorter path was found in the
+-- meantime.
 local function visited(hi, lo, depth, depths, record)
   local key = near_key(hi, depths)
   local have = num(call('HGET', key, lo), -1)
@@ -37,8 +38,8 @@ local function visited(hi, lo, depth, depths, record)
   call('HSET', key, lo, have + NEAR)
 end
 
--- Holds links to a host outside the scope, in case a seed is redirected to it. Holds at most HELD links per
--- host, and adds none of them.
+-- Keeps links to a host outside the scope, in case a seed is redirected to that host. Keeps at most HELD
+-- links per host, and adds none of them to the frontier.
 local function hold(host, level, lane, marks, entries)
   local key, at = C .. 'a:' .. host, 1
   for e = 1, #marks, 3 do

@@ -1,11 +1,11 @@
--- Purpose: moves a host of a crawl to other workers: to another lane (for example browsers, or back to the
---   usual lane), or to workers with the files of its sites.
+-- Purpose: moves a host of a crawl to other workers: to those of another lane (for example with browsers, or
+--   of the usual lane), or to those that have the files of its sites.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, host, and a lane, or `+SITE+SITE` to keep the lane and require workers with the files of these
---   sites.
+-- ARGV: crawl, host, then either a lane, or `+SITE+SITE` to keep the lane and require workers that have the
+--   files of these sites.
 -- Returns: 1 if the host moved, else 0.
--- Promise: the host keeps its region, and in another lane also its required sites. It may be claimed once
---   more from its old heap, and moves when it is armed next.
+-- Promise: the host keeps its region and, if it moves to another lane, its required sites. It may be claimed
+--   once more from its old heap, and moves when `arm` is next called for it.
 -- Cost: 3 us.
 local hk = C .. 'h:' .. ARGV[2]
 local own = call('HGET', hk, 'y') or 'http'

@@ -6,7 +6,7 @@
 --   more parts, each of which takes its keys from one other part (linear hashing).  Cost: 2 us per get, 5 us per put.
 local WIDTHS = {e = {8, 6, 110}, b = {4, 6, 150}, s = {6, 64, 22}} -- bytes of a key, bytes of a value, average number of keys per part
 local meta, texts, changed, sizes = C .. 'y', {}, {}, {}
-local function level(parts) -- the largest power of 2 that is not greater than `parts`
+local function level(parts) -- returns the largest power of 2 that is not greater than `parts`
   local l = 1
   while l * 2 <= parts do l = l * 2 end
   return l
@@ -18,7 +18,7 @@ for j, map in ipairs({'e', 'b', 's'}) do
   sizes[map] = {n = num(known[2 * j - 1], 0), parts = parts, level = level(parts)}
 end
 
-local function place(key, size) -- the part of a key: parts from size.level on took their keys from the first parts
+local function place(key, size) -- returns the part of a key: the parts from size.level on took their keys from the first parts
   local a, b, c, d = string.byte(key, 1, 4)
   local hash = a + b * 256 + c * 65536 + d * 16777216
   local at = hash % (2 * size.level)

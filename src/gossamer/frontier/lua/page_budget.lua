@@ -1,14 +1,14 @@
 -- Purpose: decides how many pages a discovered host may have. Loaded before links.
--- Promise: hosts without enough vouchers together get a share of the whole crawl, whatever the number of
---   buckets.
+-- Promise: all hosts without enough vouchers together get a share of the whole crawl's pages, whatever the
+--   number of buckets.
 -- Cost: 2 us per group of links to a discovered host.
 
--- The pages that a discovered host may still have. The budget grows with the number of vouchers, which are
--- domains in good standing that link to the host. A single link may be spam, so a host with one voucher (a
--- single) has 5 pages plus a thousandth of the crawl's fetched pages. Beyond that, all singles share 50 pages
--- plus a hundredth. Hosts without a voucher (strangers) share 5 pages plus a hundredth, because each also
--- costs a robots.txt request. A negative cap gives every host -cap pages. Returns the room, and the count of
--- the crawl to which the pages are charged.
+-- Returns how many more pages a discovered host may have. The budget grows with the number of vouchers, which
+-- are domains in good standing that link to the host. A single link may be spam, so a host with one voucher
+-- (a single) has 5 pages plus a thousandth of the crawl's fetched pages. Beyond that, all singles share 50
+-- pages plus a hundredth of these pages. All hosts without a voucher (strangers) share 5 pages plus a
+-- hundredth, because each of them also costs a robots.txt request. A negative cap gives every host -cap
+-- pages. Returns this number, and the name of the crawl's count to which the pages are charged.
 local elsewhere = {0, 0, 0} -- pages, strangers and singles of the other buckets (multi_bucket.py)
 local pools = {strangers = 0, singles = 0} -- pages that this call took from the shares
 local function room(host, voucher, cap)

@@ -1,7 +1,7 @@
--- Purpose: code shared by every script. Loaded before each script.
+-- Purpose: code that all scripts share. Loaded before each script.
 -- KEYS[1]: the bucket's tag.
 -- ARGV[1]: the crawl ('' if the script does not concern a crawl).
--- Promise: there is one clock, which is the store's, in milliseconds. Keys: see store/keys.py.
+-- Promise: there is only one clock, the store's clock, in milliseconds. Keys: see store/keys.py.
 local T, C = KEYS[1], KEYS[1] .. ARGV[1] .. ':'
 local call = redis.call
 local clock = call('TIME')
@@ -17,13 +17,14 @@ local function count(field, by)
   if by ~= 0 then call('HINCRBY', C .. 'n', field, by) end
 end
 
--- Adds to a total of all crawls, which never falls. The exporter of metrics reads the totals (observability/totals.py).
+-- Adds to a total over all crawls, which never decreases. Metrics export the totals
+-- (observability/totals.py).
 local function total(field, by)
   if by ~= 0 then call('HINCRBY', T .. '@totals', field, by) end
 end
 
--- Whether an entry is not a page: a sitemap, a feed, or a page that is only read again (uppercase scheme
--- letter). A file counts as a page.
+-- Returns whether an entry does not count as a page: a sitemap, a feed, or a page that is only read again
+-- (uppercase scheme letter). A file counts as a page.
 local function infrastructure(entry)
   if string.byte(entry, 1) < 97 then return true end
   local extra = cmsgpack.unpack(string.sub(entry, 4))[4]

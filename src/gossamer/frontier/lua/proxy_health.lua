@@ -1,12 +1,12 @@
 -- Purpose: shares the health of proxies among all workers: applies the caller's reports, and returns the
 --   changes since its last call.
 -- KEYS[1]: health records.
--- KEYS[2]: number of the last change of each.
+-- KEYS[2]: number of the last change of each record.
 -- ARGV: number of the last change that the caller received, ms after which an unused record is deleted, then
 --   for each report: key, good, bad, seconds, tail, most, first ms, longest ms (proxies/proxy_health.py).
 -- Returns: {now ms, number of the last change returned, key, record, key, record, ...}, at most 1,000
---   records. Call again if there are as many.
--- Promise: follows the rules of proxies/proxy_health.py. Each report is counted once per call.
+--   records. If 1,000 records are returned, call again.
+-- Promise: follows the rules of proxies/proxy_health.py. Each call counts each report once.
 -- Cost: O(reports + changes), times the logarithm of the total.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

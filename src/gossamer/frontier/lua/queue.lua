@@ -1,7 +1,7 @@
--- Purpose: the queues of a host, one list per level. Shared by the verbs that fill or empty them. Loaded
---   after the prelude.
--- Promise: `q` and `L` of the crawl's host hash always match the contents of the lists. Levels are the
---   priorities that hold URLs, highest first, for example "5,0,-3".
+-- Purpose: manages the queues of a host, one list per level. Shared by the scripts that fill or empty them.
+--   Loaded after the prelude.
+-- Promise: `q` and `L` of the crawl's host hash always match the contents of the lists. `L` lists the levels
+--   (priorities) that have URLs, highest first, for example "5,0,-3".
 local function with_level(levels, level)
   if not levels or levels == '' then return level end
   local list, l = {}, tonumber(level)
@@ -15,8 +15,8 @@ local function with_level(levels, level)
   return table.concat(list, ',')
 end
 
-local began = {} -- hosts with a level that was empty before, so that another request may be next
--- Puts entries into a host's queue: at the end, or one by one at the front. Returns the number of URLs queued
+local began = {} -- hosts with a level that was empty before, so that their next request may be a different one
+-- Puts entries into a host's queue: at the end, or one by one at the front. Returns how many URLs are queued
 -- for the host.
 local function enqueue(host, level, entries, front)
   local hk = C .. 'h:' .. host
@@ -28,7 +28,7 @@ local function enqueue(host, level, entries, front)
   return call('HINCRBY', hk, 'q', #entries)
 end
 
--- Requests a refill of a level that has URLs in the cold store (cold.py) and few others left.
+-- Requests a refill of a level that has URLs in the cold store (cold.py) but only few in the queue.
 local function want(host, level, left)
   if left < num(call('HGET', C .. 'g', 'hot'), 0) / 2 and call('HEXISTS', C .. 'k:' .. host, level) == 1 then
     call('SADD', C .. 'rf', host)
@@ -55,8 +55,8 @@ local function promote(host)
   end
 end
 
--- Takes up to n entries as {level, entry}: from the highest level first, except that every 8th turn of the
--- host takes from the lowest.
+-- Takes up to n entries as {level, entry}. Takes them from the highest level first, but every 8th time from
+-- the lowest level.
 local function pop(host, n, turn)
   local hk, got = C .. 'h:' .. host, {}
   local levels, cold = unpack(call('HMGET', hk, 'L', 'k'))

@@ -1,9 +1,10 @@
 -- Purpose: takes permits from the request rate caps of a lane or of the whole fleet before claims, and
 --   returns unused permits.
 -- KEYS[1]: gossamer:rates.
--- ARGV: number of permits wanted (negative: returned), names of caps.
--- Returns: {permits, ms until one more is available, 0 if there were enough}.
--- Promise: all callers together never exceed a cap by more than a tenth of a second of it, or one request.
+-- ARGV: number of permits to take (negative: to return), names of caps.
+-- Returns: {number of permits taken, ms until one more is available (0: there were enough)}.
+-- Promise: all callers together never exceed a cap by more than the requests of a tenth of a second, or one
+--   request.
 -- Cost: 3 us.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000

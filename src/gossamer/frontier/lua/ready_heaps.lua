@@ -1,5 +1,5 @@
--- Purpose: finds the hosts that may start now, from all heaps that a worker serves. Used by claim and due_buckets.
--- Promise: heaps alternate, so that none starves another. Hosts that have waited too short a time are left to
+-- Purpose: finds the hosts that may start now in all heaps that a worker serves. Used by claim and due_buckets.
+-- Promise: heaps alternate, so that none starves another. Hosts that have not waited long enough are left to
 --   better workers.
 -- ARGV[2]: `EASY HARD HEAP...`: ms that easy and hard hosts must have waited (0: none), and the names of the
 --   heaps, or `*` for all heaps.

@@ -1,8 +1,8 @@
 -- Purpose: renews the leases of all claims of a worker in one call.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, lease ms, token...
--- Returns: the tokens that are no longer leased. The worker must drop their work.
--- Promise: a lease that was swept or settled is never renewed.
+-- Returns: the tokens that are no longer leased. The worker must discard its work on these claims.
+-- Promise: the lease of a claim that was requeued or settled is never renewed.
 -- Cost: 1 us per token.
 local lost = {}
 for j = 3, #ARGV do

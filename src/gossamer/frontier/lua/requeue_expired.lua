@@ -3,8 +3,8 @@
 -- ARGV: crawl, limit, delay ms of an unknown host, all (1: no worker lives, so every lease returns now and no
 --   crash is counted), then, for all, the tokens whose pages were being read when the reader died, for which
 --   a crash is counted.
--- Returns: {claims returned, open URLs plus working producers, added, infra}. The counts of two sweeps
---   together decide whether the crawl is finished.
+-- Returns: {claims returned, open URLs plus working producers, added, infra}. The caller compares the results
+--   of two calls to decide whether the crawl is finished.
 -- Promise: a claim whose worker died does not count as an attempt. After 10 such deaths the URL becomes a
 --   dead letter with the reason crash. The host waits its delay from now, because the dead worker may just
 --   have sent a request.

@@ -1,4 +1,4 @@
--- Purpose: one step of a scheduled run: it is taken over, confirmed or ended.
+-- Purpose: makes one step of a scheduled run: takes the run over, confirms it or ends it.
 -- KEYS[1]: bucket tag.
 -- ARGV: '', token of the leader ('': a run started by a person), schedule, field, the run as the caller read
 --   it ('': none), the run as it is now, number of records to keep (0: the run continues, else it has ended),

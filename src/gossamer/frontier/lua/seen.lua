@@ -1,10 +1,10 @@
--- Purpose: the seen-set, shared by the verbs that add URLs (add, settle) or test one (known). Loaded after
---   the prelude.
--- Promise: at most 380 / 2^32 of the new URLs per full generation are wrongly taken for known ones (bloom:
---   about 1 in 1,000). `lost` of the crawl's `g` contains the expected number of URLs lost in this way, in
---   10^-12 URLs.
+-- Purpose: the seen set, shared by the scripts that add URLs (add, settle) or test one (is_seen). Loaded
+--   after the prelude.
+-- Promise: for each full generation, at most 380 / 2^32 of the new URLs are wrongly taken for known ones
+--   (bloom: about 1 in 1,000). `lost` of the crawl's `g` contains the expected number of URLs lost in this
+--   way, in 10^-12 URLs.
 -- Cost: about 0.6 us per generation and URL.
-local gens -- the generations: n their number, s1.. sets (bloom: pages), c1.. URLs in each
+local gens -- the generations: n their number, s1.. number of sets (bloom: pages) in each, c1.. number of URLs in each
 local seen_test
 local span -- the number of values that a member may have
 local latest -- the number of the last generation
@@ -17,14 +17,14 @@ local function in_sets(g, hi, lo, put)
   return call('SISMEMBER', key, lo) == 1
 end
 
-local function seen(hi, lo, put) -- with `put`, adds a URL that is new
+local function seen(hi, lo, put) -- if `put` is true, adds the URL if it is new
   for g = 1, latest - 1 do
     if seen_test(g, hi, lo) then return true end
   end
   return seen_test(latest, hi, lo, put)
 end
 
--- Reads the generations. If room is wanted (`first`: sets of the first generation), begins the next
+-- Reads the generations. If room is needed (`first`: number of sets of the first generation), begins the next
 -- generation or splits pages of the filter.
 local function generations(mode, first)
   local v, g = call('HGETALL', C .. 'g'), 1
@@ -53,7 +53,7 @@ local function generations(mode, first)
   for k = 1, latest do gens[k], sets[k] = table.concat({C, 's:', k, ':'}), gens['s' .. k] end
 end
 
--- Counts the new URLs, and the expected number of URLs lost.
+-- Counts the new URLs, and the expected number of lost URLs.
 local function remembered(new)
   local risk = filter_risk
   for g = 1, gens.n do risk = risk + new * gens['c' .. g] / gens['s' .. g] / span end

@@ -1,5 +1,5 @@
--- Purpose: ends claims after the sinks are durable: file lengths, counts, verdicts and links in one atomic step.
--- KEYS[1]: tag of the first bucket. Several buckets are possible only if all are on one server. A Cluster node permits that for scripts
+-- Purpose: ends claims after their rows are durable. Stores file lengths, counts, verdicts and links in one atomic step.
+-- KEYS[1]: tag of the first bucket. There may be several buckets only if all are on one server. A Cluster node permits this for scripts
 --   without flags.
 -- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (all as in add.lua), tag of the bucket that
 --   stores all file lengths ('': each bucket its own), B, B times (tag of the bucket, n, n arguments of the bucket). The arguments of a
@@ -16,8 +16,8 @@
 -- An action is the letter of a ClaimEnd, followed by that of a HostHealth (model/verdict.py, breaker.lua): d done, r retry after
 -- `wait`, x dead letter, k refused without a request (a gate), b back to the front of the queue.
 -- Returns: {'ok', then for each bucket new, known, parked, strangers, singles}. If nothing was done: {'stale', then for each token that
---   is no longer leased the position of its bucket (from 1) and the token}, or {'file', file, committed length}.
--- Promise: all or nothing, in all buckets. A token settles once. A file length changes only together with the claims of its rows.
+--   is no longer leased: the position of its bucket (from 1), and the token}, or {'file', file, committed length}.
+-- Promise: all or nothing, in all buckets. A token is settled once. A file length changes only together with the claims of its rows.
 -- Cost: about 15 us per claim and its host, plus its links (links.lua).
 local keeps, at = ARGV[6], 8
 local function take_list(width)
@@ -43,7 +43,7 @@ for n = 1, tonumber(ARGV[7]) do
   b.v1, b.v2 = take_list(4)
   b.links, at, buckets[n] = at, b.last + 1, b
   for j = b.f1, b.f2, 3 do
-    local have = call('HGET', lengths(), ARGV[j]) or '0' -- smaller if the store lost its last second
+    local have = call('HGET', lengths(), ARGV[j]) or '0' -- smaller if the store lost its last second of writes
     if tonumber(have) > tonumber(ARGV[j + 1]) or (keeps ~= '' and have ~= ARGV[j + 1]) then return {'file', ARGV[j], have} end
   end
   for j = b.s1, b.s2, 9 do b.tokens[#b.tokens + 1] = ARGV[j] end

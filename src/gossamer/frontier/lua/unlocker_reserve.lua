@@ -1,16 +1,16 @@
--- Purpose: reserves credits and a place at an unlocker before a call.
+-- Purpose: reserves credits and a concurrent call (a place) at an unlocker.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, unlocker, token, credits, most calls at once, most credits per day, most credits of the crawl
---   (-1: no limit), ms after which an unsettled call expires.
+-- ARGV: crawl, unlocker, token, credits, maximum calls at once, maximum credits per day, maximum credits of
+--   the crawl (-1: no limit), ms after which an unsettled call expires.
 -- Returns: {reason, ms to wait}. Reasons: '' the call may begin; `busy` all places are taken, or reserved
 --   credits may still be returned; `open` the breaker is open; `day`, `crawl`: these credits are spent.
 -- Promise: spent and reserved credits together never exceed a limit. A call that is never settled (its worker
---   died, or it timed out) counts as spent, and keeps its place until it expires. A token has one place,
---   however often it asks.
+--   died, or it timed out) counts as spent, and keeps its place until it expires. A token gets one place,
+--   however often it is requested.
 -- Cost: 25 us plus 1 us per call in progress.
 local who, token, want = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local outs, spent = T .. '@calls:' .. who, T .. '@credits'
-if call('HEXISTS', outs, token) == 1 then return {'', 0} end -- reserved before, but the reply was lost
+if call('HEXISTS', outs, token) == 1 then return {'', 0} end -- already reserved, but the reply was lost
 local day = math.floor(now / 86400000)
 local today, mine = 'day:' .. who .. ':' .. day, 'crawl:' .. ARGV[1]
 local live, of_day, of_crawl, v = 0, 0, 0, call('HGETALL', outs)
@@ -24,7 +24,7 @@ for j = 1, #v, 2 do
     if c == ARGV[1] then of_crawl = of_crawl + credits end
   end
 end
-local function left(field, most, reserved) -- nil, or the reason why the credits are not available
+local function left(field, most, reserved) -- returns nil, or the reason why the credits are not available
   local sum = num(call('HGET', spent, field), 0) + want
   if most < 0 or sum <= most then return nil end
   return sum - reserved <= most and 'busy' or 'spent'
