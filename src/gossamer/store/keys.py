@@ -1,5 +1,5 @@
-r"""The keys of the store: the type of each, its contents, which code writes it, and how long it lives. A test
-fails on a key that is not listed here.
+r"""The keys of the store: the type of each key, its contents, the code that writes it, and how long it
+exists. A test fails if the store contains a key that is not listed here.
 
 A bucket is a shard of the frontier. Its hash tag, such as `{b:0a3}`, puts all its keys into one cluster slot.
 All hosts of a registered domain are in one bucket. The state of a host is shared by all crawls. A key that
@@ -8,89 +8,89 @@ other keys, so the store must allow derived keys within a slot.
 
 | key | type | contents | written by | lifetime |
 | --- | --- | --- | --- | --- |
-| `gossamer` | hash | version, buckets, seed, psl: must equal those of every client; `id`: the store's identity (`store`) | store | forever |
+| `gossamer` | hash | `version`, `buckets`, `seed`, `psl`: must equal those of every client; `id`: the identity of the store | store | forever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
-| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must be equal on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds of work, `idle` seconds without work since the start, `door` (JSON: pid, host, folder, files of the process that runs it), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1: a pass of `--refresh`); for a fleet's crawl also `job` (the submitted job), `revision` (how many times it was submitted), `weight`, `precedence`, `ends_as`, `reach:SITE` (JSON, `sites.remote_sites`: data for workers without the site's file), `apart` (groups `SITE+SITE` whose hosts wait for workers with all these files) | crawls | until removed |
-| `gossamer:workers` | hash | worker's name -> its record (JSON, `state.workers`) | the worker | a day after its last heartbeat |
-| `gossamer:orders` | hash | worker's name -> `drain` or `stop` | workers | until the worker is gone |
-| `gossamer:refused` | hash | `WORKER TAB CRAWL`, or `WORKER TAB SITE TAB CRAWL` -> why the worker does no work for the crawl or site | workers | until the worker works for it, or the crawl ends |
-| `gossamer:malformed` | list | malformed messages that workers took off the broker, newest first, at most 100 (JSON: `at`, `worker`, `queue`, `reason`, `body`, `size`) | malformed_messages | 30 days after the last one |
+| `gossamer:crawl:NAME` | hash | the record of a crawl. `spec` (JSON): the configuration that must be the same when the crawl is resumed; `state`; `reason`; `started_at`; `ended_at`; `spent`: seconds of work; `idle`: seconds without work since the start; `door` (JSON): pid, host, folder and files of the process that runs the crawl; `outputs`; `sites` (JSON): maps each site's name to the version of its file; `seeded`; `refreshing`: 1 during a pass of `--refresh`. A fleet's crawl also has: `job`: the submitted job; `revision`: how many times it was submitted; `weight`; `precedence`; `ends_as`; `reach:SITE` (JSON, `sites.remote_sites`): data for workers that lack the site's file; `apart`: groups `SITE+SITE` whose hosts wait for workers with all of these files | crawls | until the crawl is removed |
+| `gossamer:workers` | hash | maps each worker's name to its record (JSON, `state.workers`) | the worker | a day after its last heartbeat |
+| `gossamer:orders` | hash | maps a worker's name to the command for it: `drain` or `stop` | workers | until the worker is gone |
+| `gossamer:refused` | hash | maps `WORKER TAB CRAWL`, or `WORKER TAB SITE TAB CRAWL`, to the reason why the worker does no work for the crawl or the site | workers | until the worker works for it, or the crawl ends |
+| `gossamer:malformed` | list | the malformed messages that workers removed from the broker's queues, newest first, at most 100 (JSON: `at`, `worker`, `queue`, `reason`, `body`, `size`) | malformed_messages | 30 days after the last one |
 | `gossamer:malformed:count` | string | total number of malformed messages | malformed_messages | 30 days after the last one |
-| `gossamer:name:WORKER` | string | token of the process that uses this worker name | the worker | 15 s |
-| `gossamer:slot:LANE:I` | string | token of the process that holds the slot, or `queued ...` | slots | 6 s |
-| `gossamer:lead:WHAT` | string | token of the one process that does this task: `slots`, `end CRAWL` | slots | 6 s |
-| `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope; FROM is '' for a host that `gossamer add --as-seeds` brought into scope | crawls | until removed |
-| `gossamer:setup:NAME` | string | setup of a crawl that no fleet runs, without outputs and secrets (`app.job_payload`), for `gossamer add` | stored_setup | until removed |
-| `gossamer:quality:SITE` | list | last good runs of a site, at most 10, newest first (JSON, `model.quality.GoodRun`) | quality | 400 days after the last one |
-| `gossamer:lately:CRAWL` | stream | recent pages of a crawl whose gates are checked while it runs: `w` the process that saw them, `p` their number, `n` (JSON) their counts; at most 100 entries | quality | a day after the last one |
-| `gossamer:told:CRAWL` | set | gates about which a warning was given | quality | an hour after the last one |
-| `gossamer:rates` | hash | caps in requests per second: `fleet` or a lane -> cap, and `tat:` before these names -> ms of the next permit | rates | until removed |
-| `gossamer:domains` | set | registered domains with metrics of their own, at most 50 | metric_domains | forever |
-| `{attempts:CRAWL}l` | list | the crawl's attempts, oldest first: batches of 4 bytes (number of lines) and compressed JSON lines (`state.attempts_table`) | workers of a shared store | the crawl; bounded by `keep_attempts` |
-| `{attempts:CRAWL}n` | hash | `lines` written, `dropped` of them, `bytes` now | workers of a shared store | the crawl |
-| `gossamer:scores` | hash | `CRAWL TAB WORKER` -> recent success of the worker's visits (JSON, `state.scores`) | the worker | a minute after its last record |
-| `{proxies}s` | hash | proxy's id, `@PROVIDER` or `ID TAB DOMAIN` -> statistics (`proxy_health.lua`) | proxy_health | a week after its last use |
-| `{proxies}v` | zset | the same names -> number of their last change | proxy_health | as `{proxies}s` |
-| `{proxies}c:POOL` | string | worker that does the health checks of a pool | proxy_stats | 5 s |
-| `gossamer:session:CRAWL:NAME` | string | proxy of a sticky session: the proxy's id, and the session word of the gateway | session_proxy | the session |
-| `gossamer:logins` | hash | sites with accounts -> their hosts (JSON) | logins | until forgotten |
-| `gossamer:login:SITE` | hash | a site's accounts, for all crawls. For each NAME: `v:` version of its log-in, `j:` cookies and identity (encrypted if there is a key), `c:` their revision, `d:` fingerprint of its credentials, `t:` ms of the log-in, `l:` `TOKEN MS`: the worker that logs in, `u:` ms of the last use, `o:` number of that use (counted in `turn`), `n:` ms of the next use, `w:` ms until which it waits after `f:` failures, `r:` `MS FINGERPRINT REASON`: rejected credentials, `x:` log-ins that had no effect | login_account login_result login_cookies login_lost | 90 days after the last change |
-| `{ip:ADDRESS}`, `{domain:NAME}` | hash | shared by the hosts of a group with `--polite-by`: `n` ms of the next start, `r` ms of the last start that a waiting worker was given, `w` the worker that started last, `tTOKEN` a turn -> ms until which it is held | host_group_enter host_group_leave | a minute or two |
-| `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
-| `{b:N}e` | string | `RUN MS`: run id of the server process that gave the last claims, and when it was first asked (0: it was the first server) | claim | forever |
-| `{b:N}@totals` | hash | totals of all crawls, which never fall: counts of settled visits, and the `|` names of `worker.visit_totals` | settle add requeue_expired | forever |
-| `{b:N}@opened` | list | circuit breakers of hosts that opened and were not logged yet, newest first, at most 100: `HOST TAB ERROR TAB MS TAB REASON`: open until MS; the reason for which the host was given up, if it was | settle claim free_slots store_robots | an hour |
-| `{b:N}w` | string | nothing. A replica that confirms this write also has all earlier writes | client | 1 s |
-| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` maximum in flight, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `F` the delay that applies without it, `cd` crawl-delay ms, `rb` token of the open robots claim, `z` 1 if the gate is wide, `k` claims modulo 8; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms because robots.txt could not be read; `b` for hosts that fail: breaker and failing share (`breaker.lua`) | claim settle store_robots host_control requeue_expired free_slots | 48 h after the last claim; ten years while an operator's `D` or `m` holds |
-| `{b:N}@rung:HOST` | string | rung that gets the host's pages (JSON, `politeness.ladder`) | learned_rung | 30 days after the last change |
-| `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | store_robots | 48 h |
-| `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Names of heaps are `LANE` or `LANE@REGION`; `LANE+SITE+SITE` for hosts that wait for workers with the files of all these sites; `LANE!` or `LANE!@REGION` for hard hosts | all verbs | while hosts wait |
-| `{b:N}CRAWL:u:HEAP` | zset | the hosts of a ready heap by the level of their next URL, and by time within a level (`host_order.lua`) | all verbs | while hosts wait, if the bucket has had URLs of several levels |
-| `{b:N}CRAWL:rt` | zset | if there were several levels: host -> ms when its next retry is due | settle claim | until then |
-| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap if that is not `http` (with `?` at the end if requests need regions), `Y` the heap that it is in if that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` 1 if a seed was redirected to it; if hosts have limits (`host_limits.lua`): `B` bytes, `F` ms of its first claim in the crawl's working time | add claim settle | the crawl |
-| `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
-| `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> their number, `cLEVEL` -> number of the last entry brought back | add settle cold_refill | while there are some |
-| `{b:N}CRAWL:o` | list | outbox to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle cold_written | while not empty |
-| `{b:N}CRAWL:rf` | set | hosts with cold URLs whose queue runs low | add claim cold_refill | while there are some |
-| `{b:000}CRAWL:turn:NAME` | string | the worker that does a task for the whole crawl: `spill` | cold | 5 s |
-| `{b:000}CRAWL:pl` | zset | producers that may add URLs: name -> ms of their lease's expiry | producers | while they work |
-| `{b:000}CRAWL:fr` | string | freshness of a crawl that visits its pages again (JSON, `recrawl.freshness`) | revisit_loop | the crawl |
-| `{b:000}CRAWL:sg` | list | URLs that a user reported as changed (`gossamer changed`), at most 10,000 | changed revisit_loop | until read |
-| `{b:000}CRAWL:po` | hash | producer -> its position (JSON) | producers | the crawl |
-| `{b:N}CRAWL:t:HOST` | zset | retries: `LEVEL TAB entry` -> due ms | settle claim | while not empty |
-| `{b:N}CRAWL:p:HOST` | list | entries parked because the host is over its page budget | add | the crawl |
-| `{b:N}CRAWL:e:HOST` | list | `LEVEL TAB entry`: entries parked because the host is over its byte or time limit | claim return_parked | while there are some |
-| `{b:N}CRAWL:v:HOST` | set | registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
-| `{b:N}CRAWL:hs` | set | names of the heaps other than `http`, without `!` | add settle | the crawl |
-| `{b:N}CRAWL:l` | zset | leases: token -> expiry ms | claim settle renew_leases requeue_expired | while claims are open |
-| `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle requeue_expired | while claims are open |
-| `{b:N}CRAWL:d:X` | hash | with a depth limit: part of the fingerprint -> minimum depth at which the URL was found, plus 100 once it was visited | add settle | the crawl |
-| `{b:N}CRAWL:a:HOST` | list | `LEVEL TAB LANE TAB HI TAB LO TAB entry`: links to a host outside the scope, kept in case a seed is redirected to it; at most 1,000 | add settle admit_held_links | the crawl |
-| `{b:N}CRAWL:g` | hash | generations of the seen set: `n` their number, `sI` sets (bloom: pages), `cI` URLs in the generation. Cold store: `hot` maximum URLs of a host and level outside it (0: no maximum), `out` URLs in it, `seq` the last number given. `lost`: expected new URLs wrongly taken for known ones so far, in 10^-12 URLs. `lv`: the level of the first URL, with `*` after it once there were several. `rv` number of the last batch of known URLs queued again | add settle revisit | the crawl |
-| `{b:N}CRAWL:s:GEN:X` | set | seen set: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
-| `{b:N}CRAWL:b:NODE` | string | seen set: a page of a filter (`filter_pages.lua`) | add settle | the crawl |
-| `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
-| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `own:NAME` (`page.count`) `q|SITE|...` (`gossamer.model.quality`), `seeds` without a response yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
-| `{b:N}CRAWL:f` | hash | file -> committed length in bytes; fill\|file -> offset in the kept rows up to which a new output is filled | settle | the crawl |
-| `{b:000}CRAWL:hd` | list | item rows that lack usual values, until the run is judged (`frontier.quality.HeldRows`) | quality | the run |
-| `{b:N}CRAWL:y` | hash | near-duplicate index: for the maps `e` (same), `b` (bands) and `s` (sketches) the number of keys, and in `ep` `bp` `sp` the number of parts | near_duplicates | the crawl |
-| `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | near_duplicates | the crawl |
-| `{b:000}CRAWL:turn` | string | the worker whose turn it is to claim under limits, if there are many buckets | multi_bucket | 5 s |
-| `{b:N}CRAWL:rp` | hash | recent periods of 10 s: number modulo 64 -> `NUMBER,PAGES,REQUESTS`; `at` ms of the last page | settle | the crawl |
-| `{b:N}CRAWL:rl` | hash | the same by the lanes and the region of the worker: `LANES\|REGION\|NUMBER modulo 64` -> `NUMBER,PAGES`; workers of lane `http` without a region are left out | settle | the crawl |
-| `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |
-| `{b:000}@schedules` | set | names of all schedules | edit_schedule | forever |
-| `{b:000}@schedule:NAME` | hash | `spec` (JSON), `rev` the number of its last change, `mark` ms up to which due times are decided, counts `runs failed skipped missed` | edit_schedule due_runs scheduled_run | until removed |
-| `{b:000}@open:NAME` | hash | `DUE-MS:PART` -> run (JSON) that has not ended | due_runs scheduled_run | until the run ends |
-| `{b:000}@runs:NAME` | list | runs (JSON) that ended, latest first, at most 1,000 | due_runs scheduled_run | until cleaned by age, except the latest |
-| `{b:000}@leader` | string | `TOKEN OWNER`: the scheduler that leads | elect_scheduler | 7 s after its last heartbeat |
-| `{b:000}@fence`, `{b:000}@changes` | string | the last token of a lead; the number of the last change of a schedule | elect_scheduler edit_schedule scheduled_run | forever |
-| `{b:000}@credits` | hash | credits of unlockers, spent and reserved: `day:UNLOCKER:N` (days since the epoch, UTC), `crawl:CRAWL` | unlocker_reserve unlocker_settle | two days; the crawl |
-| `{b:000}@calls:UNLOCKER` | hash | calls in progress: token -> `ENDS-MS CREDITS DAY CRAWL` | unlocker_reserve unlocker_settle | until settled or expired |
-| `{b:000}@unlocker:UNLOCKER` | string | circuit breaker of the unlocker (`breaker.lua`) | unlocker_settle | a day after the last fault |
-| `{b:000}@alerts` | hash | `RULE{label=value,...}` -> an alert (JSON, `observability.alert_states`) | alerts | a day after it is resolved |
-| `{b:000}@mutes` | hash | pattern of alerts -> time until which they are muted, in seconds since the epoch | alerts | until set again |
-| `{b:000}@cleaned` | string | ms of the last cleanup | cleanup | forever |
+| `gossamer:name:WORKER` | string | the token of the process that uses this worker name | the worker | 15 s |
+| `gossamer:slot:LANE:I` | string | the token of the process that holds the slot, or `queued ...` while a message for the slot is on its way | slots | 6 s |
+| `gossamer:lead:WHAT` | string | the token of the only process that does the task WHAT, which is `slots` or `end CRAWL` | slots | 6 s |
+| `gossamer:anchors:NAME` | set | `FROM TAB TO`: the redirects of seeds, which extend the scope to TO; FROM is '' for a host that `gossamer add --as-seeds` added to the scope | crawls | until the crawl is removed |
+| `gossamer:setup:NAME` | string | the setup of a crawl that no fleet runs, without outputs and secrets (`app.job_payload`); `gossamer add` reads it | stored_setup | until the crawl is removed |
+| `gossamer:quality:SITE` | list | the last good runs of the site, at most 10, newest first (JSON, `model.quality.GoodRun`) | quality | 400 days after the last one |
+| `gossamer:lately:CRAWL` | stream | the recent pages of a crawl whose gates are checked while it runs; at most 100 entries. `w`: the process that visited the pages; `p`: the number of pages; `n` (JSON): their counts | quality | a day after the last one |
+| `gossamer:told:CRAWL` | set | the gates about which a warning was printed | quality | an hour after the last one |
+| `gossamer:rates` | hash | the caps. `fleet`, or the name of a lane: its cap in requests per second; the same name after `tat:`: the time of its next permitted request, in ms | rates | until the cap is removed |
+| `gossamer:domains` | set | the registered domains that have metrics of their own, at most 50 | metric_domains | forever |
+| `{attempts:CRAWL}l` | list | the crawl's attempts, oldest first. Each entry is a batch: the number of its lines (4 bytes), then the compressed JSON lines (`state.attempts_table`) | workers of a shared store | the crawl; bounded by `keep_attempts` |
+| `{attempts:CRAWL}n` | hash | the size of the list: `lines`: lines that were written; `dropped`: lines that were dropped again; `bytes`: the present size | workers of a shared store | the crawl |
+| `gossamer:scores` | hash | maps `CRAWL TAB WORKER` to the recent success of the worker's visits (JSON, `state.scores`) | the worker | a minute after its last record |
+| `{proxies}s` | hash | maps a proxy's id, `@PROVIDER` or `ID TAB DOMAIN` to statistics (`proxy_health.lua`) | proxy_health | a week after its last use |
+| `{proxies}v` | zset | the same names; the score of each is the number of its last change | proxy_health | as `{proxies}s` |
+| `{proxies}c:POOL` | string | the worker that does the health checks of the pool | proxy_stats | 5 s |
+| `gossamer:session:CRAWL:NAME` | string | the proxy of a sticky session: the proxy's id, and the session word if the proxy is a gateway | session_proxy | the session |
+| `gossamer:logins` | hash | maps each site with accounts to its hosts (JSON) | logins | until forgotten |
+| `gossamer:login:SITE` | hash | the accounts of the site, for all crawls. The name of an account follows each of these prefixes. `v:`: the version of its log-in; `j:`: cookies and identity (encrypted if there is a key); `c:`: the revision of these cookies; `d:`: a fingerprint of its credentials; `t:`: the time of the log-in in ms; `l:`: `TOKEN MS` of the worker that logs in now; `u:`: the time of the last use in ms; `o:`: the number of that use (from the counter `turn`); `n:`: the earliest time of the next use in ms; `f:`: the number of failures; `w:`: the time in ms until which the account waits after failures; `r:`: `MS FINGERPRINT REASON` of rejected credentials; `x:`: the number of log-ins that had no effect | login_account login_result login_cookies login_lost | 90 days after the last change |
+| `{ip:ADDRESS}`, `{domain:NAME}` | hash | state that the hosts of a group share with `--polite-by`. `n`: the time of the next start in ms; `r`: the last start time in ms that a waiting worker was given; `w`: the token of the worker that started last; `tTOKEN`: the time in ms until which the turn of this token is held | host_group_enter host_group_leave | a minute or two |
+| `{b:N}c` | set | the crawls that have URLs in this bucket | add | until the crawl is removed |
+| `{b:N}e` | string | `RUN MS`: the run id of the server process that gave the last claims, and the time in ms of its first claim (0 if it was the bucket's first server) | claim | forever |
+| `{b:N}@totals` | hash | the totals over all crawls, which never decrease: counts of settled visits, and the names with `|` of `worker.visit_totals` | settle add requeue_expired | forever |
+| `{b:N}@opened` | list | the circuit breakers that opened and were not logged yet, newest first, at most 100. Each entry is `HOST TAB ERROR TAB MS TAB REASON`. MS: the time until which the breaker is open; REASON: why the host was given up, or empty if it was not | settle claim free_slots store_robots | an hour |
+| `{b:N}w` | string | a value without meaning. A replica that confirms this write also has all earlier writes | client | 1 s |
+| `{b:N}h:HOST` | hash | the state of the host. `i`: requests in flight; `m`: the operator's maximum of requests in flight; `n`: the next start in ms; `d`: the delay in ms; `c`: the pace; `p`: the time in ms until which the host is paused; `D`: the operator's delay in ms; `F`: the delay that applies without `D`; `cd`: the Crawl-delay in ms; `rb`: the token of the open robots claim; `z`: 1 if the next claim takes many URLs to the robots gate; `k`: the number of claims modulo 8. For each scheme X (`h` or `s`): `vX`: the robots version; `eX`: the robots expiry in ms; `aX`: the robots attempts. `w`: the time in ms until which the host is closed because robots.txt could not be read; `b`: for hosts that fail, the breaker and the share of failures (`breaker.lua`) | claim settle store_robots host_control requeue_expired free_slots | 48 h after the last claim; ten years while an operator's `D` or `m` holds |
+| `{b:N}@rung:HOST` | string | the rung that fetches the host's pages (JSON, `politeness.ladder`) | learned_rung | 30 days after the last change |
+| `{b:N}o:S:HOST` | string | the robots.txt of an origin (S is `h` or `s`), trimmed and compressed | store_robots | 48 h |
+| `{b:N}CRAWL:r:HEAP` | zset | a ready heap: the hosts, each with its earliest next start in ms as the score. The name HEAP is `LANE` or `LANE@REGION`; for hosts that wait for workers with the files of several sites `LANE+SITE+SITE`; for hard hosts `LANE!` or `LANE!@REGION` | all verbs | while hosts wait |
+| `{b:N}CRAWL:u:HEAP` | zset | the hosts of a ready heap, ordered by the level of their next URL, and within a level by time (`host_order.lua`) | all verbs | while hosts wait, if the bucket has had URLs of several levels |
+| `{b:N}CRAWL:rt` | zset | only if there have been several levels: the hosts that have retries; the score of each is the time in ms at which its next retry is due | settle claim | until then |
+| `{b:N}CRAWL:h:HOST` | hash | the host's state in the crawl. `q`: queued URLs; `L`: the levels that contain URLs; `y`: the host's own heap if that is not `http` (with `?` at the end if its requests need regions); `Y`: the heap that the host is in, if that may differ from `y`; `u`: accepted URLs; `v`: vouchers; `o`: parked URLs; `k`: URLs in the cold store; `s`: 1 if a seed was redirected to the host. If hosts have limits (`host_limits.lua`): `B`: bytes so far; `F`: the time of the first claim in ms, minus the time for which the crawl had not been running | add claim settle | the crawl |
+| `{b:N}CRAWL:q:HOST:LEVEL` | list | the queue entries (`request.entry`) of one priority | add claim settle | while not empty |
+| `{b:N}CRAWL:k:HOST` | hash | the host's URLs in the cold store. `LEVEL`: their number; `cLEVEL`: the number of the last entry that was loaded back | add settle cold_refill | while there are some |
+| `{b:N}CRAWL:o` | list | the outbox to the cold store: entries `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle cold_written | while not empty |
+| `{b:N}CRAWL:rf` | set | the hosts that have URLs in the cold store and a short queue | add claim cold_refill | while there are some |
+| `{b:000}CRAWL:turn:NAME` | string | the worker that does the task NAME (`spill`) for the whole crawl | cold | 5 s |
+| `{b:000}CRAWL:pl` | zset | the producers that may add URLs; the score of each is the expiry of its lease in ms | producers | while they work |
+| `{b:000}CRAWL:fr` | string | the freshness figures of a crawl that visits its pages again (JSON, `recrawl.freshness`) | revisit_loop | the crawl |
+| `{b:000}CRAWL:sg` | list | the URLs that a user reported as changed (`gossamer changed`), at most 10,000 | changed revisit_loop | until the revisit loop reads them |
+| `{b:000}CRAWL:po` | hash | maps each producer to its position (JSON) | producers | the crawl |
+| `{b:N}CRAWL:t:HOST` | zset | the retries `LEVEL TAB entry`; the score of each is its due time in ms | settle claim | while not empty |
+| `{b:N}CRAWL:p:HOST` | list | the entries that are parked because the host has used up its page budget | add | the crawl |
+| `{b:N}CRAWL:e:HOST` | list | `LEVEL TAB entry`: the entries that are parked because the host has reached its byte or time limit | claim return_parked | while there are some |
+| `{b:N}CRAWL:v:HOST` | set | the registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
+| `{b:N}CRAWL:hs` | set | the names of the heaps other than `http`, without `!` | add settle | the crawl |
+| `{b:N}CRAWL:l` | zset | the leases: the tokens of claims; the score of each is its expiry in ms | claim settle renew_leases requeue_expired | while claims are open |
+| `{b:N}CRAWL:lp` | hash | maps the token of a claim to `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle requeue_expired | while claims are open |
+| `{b:N}CRAWL:d:X` | hash | only with a depth limit: maps a part of a URL's fingerprint to the minimum depth at which the URL was found, plus 100 once it has been visited | add settle | the crawl |
+| `{b:N}CRAWL:a:HOST` | list | `LEVEL TAB LANE TAB HI TAB LO TAB entry`: links to a host outside the scope, which are kept in case a seed is redirected to the host; at most 1,000 | add settle admit_held_links | the crawl |
+| `{b:N}CRAWL:g` | hash | the generations of the seen set: `n`: their number; `sI`: the number of sets in generation I (with `bloom`: of pages); `cI`: the number of URLs in generation I. The cold store: `hot`: the maximum number of URLs of a host and level that stay outside the cold store (0: no maximum); `out`: the number of URLs in the cold store; `seq`: the last number given to an entry. `lost`: the expected number of new URLs that were wrongly taken for known ones so far, in units of 10^-12 URLs. `lv`: the level of the first URL, followed by `*` once there have been several levels. `rv`: the number of the last batch of known URLs that was queued again | add settle revisit | the crawl |
+| `{b:N}CRAWL:s:GEN:X` | set | a part of the seen set: 32-bit remainders of fingerprints (with `exact`: 64-bit) | add settle | the crawl |
+| `{b:N}CRAWL:b:NODE` | string | a part of the seen set: one page of a filter (`filter_pages.lua`) | add settle | the crawl |
+| `{b:N}CRAWL:x` | hash | the dead letters: maps the id of each to `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until the letter is requeued or dropped |
+| `{b:N}CRAWL:n` | hash | the counts of the crawl: `open`, `added`, `found`, `pages` and so on; `skip:REASON`; `err:REASON`; `own:NAME` (`page.count`); `q|SITE|...` (`gossamer.model.quality`); `seeds`: seeds without a response so far; `strangers` and `singles`: pages used by hosts with no voucher, and with one voucher; `token` and `letter`: the last numbers given to a claim and to a dead letter | scripts only | the crawl |
+| `{b:N}CRAWL:f` | hash | the committed length of each output file in bytes; under `fill\|FILE` the offset in the kept rows up to which a new output has been filled | settle | the crawl |
+| `{b:000}CRAWL:hd` | list | the item rows that lack usual values. They are held until the run is assessed at its end (`frontier.quality.HeldRows`) | quality | the run |
+| `{b:N}CRAWL:y` | hash | the sizes of the near-duplicate index: in `e` (equal pages), `b` (bands) and `s` (sketches) the number of keys of that map, and in `ep`, `bp` and `sp` the number of its parts | near_duplicates | the crawl |
+| `{b:N}CRAWL:y:MAP:I` | string | one part of a map of the near-duplicate index: concatenated keys and values of fixed width | near_duplicates | the crawl |
+| `{b:000}CRAWL:turn` | string | the worker whose turn it is to claim, if the crawl has limits and there are many buckets | multi_bucket | 5 s |
+| `{b:N}CRAWL:rp` | hash | the recent rates: maps the number of a period of 10 s, modulo 64, to `NUMBER,PAGES,REQUESTS`; `at`: the time of the last page in ms | settle | the crawl |
+| `{b:N}CRAWL:rl` | hash | the recent rates by the lanes and the region of the worker: maps `LANES\|REGION\|NUMBER modulo 64` to `NUMBER,PAGES`. Workers that serve only the lane `http` and have no region are left out | settle | the crawl |
+| `{b:N}CRAWL:w` | hash | maps each worker's name to its heartbeat (JSON) | worker loop | the crawl |
+| `{b:000}@schedules` | set | the names of all schedules | edit_schedule | forever |
+| `{b:000}@schedule:NAME` | hash | the schedule. `spec` (JSON); `rev`: the number of its last change; `mark`: the time in ms up to which due times have been decided; the counts `runs`, `failed`, `skipped` and `missed` | edit_schedule due_runs scheduled_run | until the schedule is removed |
+| `{b:000}@open:NAME` | hash | the runs that have not ended: maps `DUE-MS:PART` to the run (JSON) | due_runs scheduled_run | until the run ends |
+| `{b:000}@runs:NAME` | list | the runs (JSON) that have ended, latest first, at most 1,000 | due_runs scheduled_run | until `clean` removes them by age; the latest one stays |
+| `{b:000}@leader` | string | `TOKEN OWNER` of the scheduler that leads | elect_scheduler | 7 s after its last heartbeat |
+| `{b:000}@fence`, `{b:000}@changes` | string | `@fence`: the last token of a lead; `@changes`: the number of the last change of any schedule | elect_scheduler edit_schedule scheduled_run | forever |
+| `{b:000}@credits` | hash | the credits of unlockers that are spent or reserved: `day:UNLOCKER:N`: on day N since the epoch (UTC); `crawl:CRAWL`: by a crawl | unlocker_reserve unlocker_settle | two days; the crawl |
+| `{b:000}@calls:UNLOCKER` | hash | the calls in progress: maps the token of a call to `ENDS-MS CREDITS DAY CRAWL` | unlocker_reserve unlocker_settle | until settled or expired |
+| `{b:000}@unlocker:UNLOCKER` | string | the circuit breaker of the unlocker (`breaker.lua`) | unlocker_settle | a day after the last fault |
+| `{b:000}@alerts` | hash | maps `RULE{label=value,...}` to the alert (JSON, `observability.alert_states`) | alerts | a day after it is resolved |
+| `{b:000}@mutes` | hash | maps a pattern of alerts to the time until which they are muted, in seconds since the epoch | alerts | until set again |
+| `{b:000}@cleaned` | string | the time of the last cleanup in ms | cleanup | forever |
 """
 
 from __future__ import annotations
