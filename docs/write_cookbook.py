@@ -18,16 +18,19 @@ TITLES = {
     ),
     "login": (
         "A log-in",
-        "A `Login` is made once and again when the session ends. Passwords come from the environment or a file.",
+        "gossamer logs in once, and again when the session ends. Passwords come from the environment or a file.",
     ),
     "search": ("A search form", "`fill` sends the form's hidden fields, too."),
-    "api": ("A JSON API", "None is no request, so the last page needs no `if`."),
+    "api": ("A JSON API", "Yielding None requests nothing, so the last page needs no `if`."),
     "sitemap": ("A sitemap", "`gossamer crawl sitemap.py sitemap:http://127.0.0.1:8000/sitemap/sitemap.xml`"),
     "csv_seeds": (
         "URLs of a CSV file",
         "A list of URLs alone needs no code: `gossamer crawl site.py urls.txt`.",
     ),
-    "images": ("Images", "An image is checked by its bytes and stored once, however many items name it."),
+    "images": (
+        "Images",
+        "An image is checked by its bytes, and stored once, even if many items refer to it.",
+    ),
     "gone": ("Pages that are gone", ""),
     "shared": ("A page for several listings", "`again=True` is `dont_filter=True`."),
     "arguments": ("Arguments", "`gossamer crawl arguments.py -a categories=poetry,travel`"),
