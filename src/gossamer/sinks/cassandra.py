@@ -92,7 +92,7 @@ class Cassandra:
         logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # this module reports the errors itself
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upsert_sink.Driver`. With overwrite, the tables of these kinds are dropped first. Their history
+        """See `upsert_sink.Driver`. With overwrite, first drops the tables of these kinds. Their history
         stays."""
         with self.begin():
             self._warn()
