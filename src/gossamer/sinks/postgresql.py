@@ -226,7 +226,7 @@ class Postgres:
         statement."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upsert_sink.Driver`. With overwrite, first drops the tables of these kinds and their history."""
+        """See `upsert_sink.Driver`. With overwrite, first drops these kinds' tables and their history."""
         with self.begin():
             self._alone()
             if self._overwrite:
