@@ -1,5 +1,5 @@
-"""Builds the collectors of a crawl from its settings: for each rung of the ladder, a collector behind the
-egress guard and the identity of its requests."""
+"""Builds the rungs of a crawl from its settings. Each rung has a collector, whose requests pass the egress
+guard, and the identity that these requests have."""
 
 from __future__ import annotations
 
@@ -65,11 +65,12 @@ class Identities:
 class CollectorSetup:
     """The rungs of a crawl. `pages(request)` and `robots(request)` return the rung of a request. This is the
     rung that the request names, otherwise the cheapest rung of its site's ladder, otherwise the cheapest rung
-    of the crawl's ladder. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: creates the
-    collector of the unlocker rung. Its arguments are a function that returns the options of a host's site,
-    and whether this is the crawl's only rung. `others`: whether other workers have a browser, so that it may
-    be missing here. `identities`: receives the identity of each rung. Raises ConfigError if a site or the
-    crawl needs what is not installed, or names an unknown browser.
+    of the crawl's ladder. `guard`: the resolver. `seed`: the store's random number, on which the choice of
+    each site's browser identity depends. `unlocker`: creates the collector of the unlocker rung. Its
+    arguments are a function that returns the options of a host's site, and whether this is the crawl's only
+    rung. `others`: whether other workers have a browser, so that it may be missing here. `identities`:
+    receives the identity of each rung. Raises ConfigError if a site or the crawl needs what is not installed,
+    or names an unknown browser.
     """
 
     name = "rungs"

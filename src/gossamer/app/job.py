@@ -83,7 +83,8 @@ class Setup(msgspec.Struct, kw_only=True):
     files."""
     alone: bool = True
     segment: str = ""
-    """For a fleet's worker: names the parts of the outputs that only this process writes."""
+    """For a process of a fleet: the name of the output parts that only this process writes
+    (`job_payload.segment_name`). Otherwise ''."""
     open: bool = False
     """Whether producers supply seeds that are not known in advance. If so, links are in scope if they stay on
     the host (or domain) of their page."""

@@ -240,7 +240,8 @@ def folder_of(spec: str) -> tuple[str | None, str]:
 
 
 def part_of_output(spec: str, segment: str) -> str:
-    """Returns the output (in the form of `-o`) to which one process writes its part of a shared output."""
+    """Returns the output (in the form of `-o`) to which one process writes its part of a shared output.
+    `segment`: the result of `segment_name`."""
     if kind_of(spec):
         return re.sub(r"(?<=[?&])journal=([^&]*?)/?(?=&|$)", rf"journal=\1/part-{segment}", spec)
     folder, form = folder_of(spec)
@@ -254,13 +255,13 @@ def part_of_output(spec: str, segment: str) -> str:
 
 
 def segment_name(process: str, crawl: str) -> str:
-    """Returns the name of the output parts that a process writes for a crawl. The name depends on the crawl
-    too, because several crawls may share a folder."""
+    """Returns the *segment* of a process: the name of the output parts that it writes for a crawl, as in
+    `part-SEGMENT.jsonl`. The name depends on the crawl too, because several crawls may share a folder."""
     return xxh3_64_hexdigest(f"{process} {crawl}".encode())[:12]
 
 
 def committed_segments(paths: list[str]) -> set[str]:
-    """Returns the segment names of all parts among these committed paths."""
+    """Returns the segments (see `segment_name`) whose parts are among the paths of committed outputs."""
     return {found[1] for path in paths if (found := SEGMENT.search(path))}
 
 

@@ -15,13 +15,14 @@ from gossamer.config.redaction import Secret, register
 from gossamer.errors import ConfigError
 
 KEPT = ("unlocker_key", "session_key")
-"""Settings whose references are not resolved when the settings are read. Their secrets are read only where
-they are needed, and are never passed to other processes."""
+"""Settings whose references are not resolved when the settings are read. Their secrets are read only by the
+code that needs them, and are never passed to other processes."""
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class WrittenValue(Protocol):
-    """The interface of a setting's value and the place where it was written (`settings.GivenSetting`)."""
+    """The protocol for a setting's name, its value, and the place where the value was set.
+    `settings.GivenSetting` implements it."""
 
     @property
     def where(self) -> str: ...

@@ -59,8 +59,8 @@ MAX_WEIGHT = 1000.0
 
 
 def revisit(value: object) -> str:
-    """Checks when known pages are visited again, and returns the text: `auto`, or a time such as `24h`.
-    Raises ValueError."""
+    """Validates the value of `--revisit` (`auto`, or the time after which a page is visited again, such as
+    `24h`) and returns it as a text. Raises ValueError."""
     if value == AUTO:
         return AUTO
     try:
@@ -73,8 +73,8 @@ def revisit(value: object) -> str:
 
 
 def budget(value: object) -> str:
-    """Checks a budget of visits and returns its text: `10%`, or pages in a time, such as `5000/d` or `200/h`.
-    Raises ValueError."""
+    """Validates a budget of visits (`10%`, or a number of pages per day or hour such as `5000/d` or `200/h`)
+    and returns it as a text. Raises ValueError."""
     text = scalar(value).replace(" ", "")
     budget_value(text)
     return text
@@ -152,8 +152,8 @@ def media_types(values: Any) -> tuple[str, ...]:
 
 
 def cold(value: object) -> str:
-    """Checks the place where the URLs of long queues are stored: `sqlite:`, `off`, or the URL of a server
-    with its parameters. All except `off` may be followed by `?hot=N`. Raises ValueError."""
+    """Validates the setting that names the store of the URLs of long queues: `sqlite:`, `off`, or the URL of
+    a server with its parameters. All except `off` may be followed by `?hot=N`. Raises ValueError."""
     text = line(value)
     address, _, rest = text.partition("?")
     if not (server := re.match(r"(?:rediss?|valkeys?|unix)://.", address)) and address not in (

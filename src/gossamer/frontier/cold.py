@@ -289,11 +289,12 @@ class ColdServer:
 
 
 def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Cold | None, int]:
-    """Returns the cold store of a crawl and the number of URLs per host and level that stay hot. (None, 0)
-    means that there is no cold store and all URLs stay hot.
+    """Returns the cold store of a crawl, and the number of URLs per host and priority level that stay hot,
+    that is, in the memory of the frontier's store. (None, 0) means that there is no cold store and all URLs
+    stay hot.
 
-    `setting` is None, `off` or a URL, in which `?hot=N` sets the number. `folder` is the folder of the crawl
-    if the embedded store is used, otherwise None. Raises ConfigError.
+    `setting` is None, `off` or a URL. The parameter `?hot=N` of the URL sets the number of hot URLs. `folder`
+    is the folder of the crawl if the embedded store is used, otherwise None. Raises ConfigError.
     """
     if setting == "off" or (setting is None and folder is None):
         return None, 0
@@ -310,8 +311,8 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
 
 
 def hot_limit(setting: str | None, embedded: bool) -> int:
-    """Returns the number of URLs per host and level that stay hot, or 0 if all of them do. `embedded`:
-    whether the store is in a data folder."""
+    """Returns the number of URLs per host and priority level that stay in the memory of the frontier's store,
+    or 0 if all of them do. `embedded`: whether the store is in a data folder."""
     return (
         0 if setting == "off" or (setting is None and not embedded) else parse_cold(setting or "sqlite:")[1]
     )

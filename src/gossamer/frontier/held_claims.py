@@ -27,7 +27,7 @@ MAX_NEW_ENTRIES = 4096
 
 class HeldClaims:
     """The file of the claims that one process holds. `folder` is the data folder of its crawl, `segment`
-    identifies the process."""
+    identifies the process (`job_payload.segment_name`)."""
 
     def __init__(self, folder: Path, segment: str) -> None:
         self._folder, self._fd, self._entries = folder, -1, 0

@@ -252,9 +252,9 @@ class DueBucket(NamedTuple):
 class ClaimOrder(NamedTuple):
     """The order in which a claim takes the hosts of a bucket that are due: those of the highest rank first.
 
-    `turn`: how many hosts the caller has claimed so far. Every 8th turn takes the host that is due longest,
-    whatever its rank. None: no turn does. `floor`: hosts of a lower rank are not taken, except by such a
-    turn. None: all hosts may be taken.
+    `turn`: how many hosts the caller has claimed so far. In every 8th claim, the host that has been due
+    longest is taken, whatever its rank. If `turn` is None, the rank is never ignored. `floor`: hosts of a
+    lower rank are not taken, except in such an 8th claim. If `floor` is None, all hosts may be taken.
     """
 
     turn: int | None = 0
@@ -283,7 +283,7 @@ class Settle(msgspec.Struct):
     health: HostHealth = HostHealth.UNKNOWN
     """What the visit shows about the host (`politeness.breaker`)."""
     final: bool = False
-    """Whether the visit failed because the host name does not exist, as a DNS server answered."""
+    """Whether the visit failed because, according to a DNS server, the host name does not exist."""
     mark: int | None = None
     """The fingerprint of the URL, if depths are stored. `depth` is the depth at which the URL was visited."""
     depth: int = 0

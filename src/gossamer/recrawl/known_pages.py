@@ -27,7 +27,8 @@ _decode = msgspec.json.Decoder(KnownLine).decode
 
 
 def name_of(segment: str) -> str:
-    """Returns the file name of the log, or of the part that the process `segment` writes."""
+    """Returns the file name of the log. In a fleet, each process writes its own part of the log, and
+    `segment` identifies the process."""
     return f"known-{segment}.jsonl" if segment else NAME
 
 

@@ -137,12 +137,12 @@ class AppendLog:
         return bool(boot) and boot != _boot() and boot.partition(" ")[0] == _boot().partition(" ")[0]
 
     def forgotten_by_store(self, path: str, *, rows: bool = True) -> str:
-        """Returns the owner under which this crawl wrote an output with another store that is gone or was
-        emptied.
+        """Returns the owner name under which this crawl wrote an output earlier, while it used a store that
+        has since been replaced or emptied.
 
-        Returns "" if there is no such owner. If a store dropped the crawl on request, the result is also "",
-        because that store still has its identity. `rows`: whether an owner is returned only if the log
-        contains appends to the output.
+        Returns "" if the crawl has always used the current store. This is also the case if a user removed the
+        crawl from the store, because the store then keeps its identity. `rows`: whether an owner is returned
+        only if the log contains appends to the output.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))
@@ -179,8 +179,8 @@ class AppendLog:
         return any(_matches(fd, one, committed) for one in found) if found else None
 
     def former_path(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
-        """Returns the earlier path of the file that is now at `path`, according to the log. It is one of the
-        paths in `lengths`. Returns None if the file is not one of these outputs.
+        """Returns the path at which the file that is now at `path` was before it was moved, according to the
+        log. This is one of the paths in `lengths`. Returns None if the file is not one of these outputs.
 
         `lengths` maps paths to committed lengths. Raises SinkError if the file is an older or a changed copy.
         """
@@ -298,13 +298,13 @@ class AppendLog:
 
 
 def log_path(folder: str | os.PathLike[str], segment: str = "") -> Path:
-    """Returns the path of the log in a crawl's folder. `segment`: the process of a fleet that writes the
-    log."""
+    """Returns the path of the log in a crawl's folder. `segment`: identifies the process of a fleet that
+    writes the log. '' if the crawl runs without a fleet."""
     return Path(folder) / (f"appends-{segment}.jsonl" if segment else "appends.jsonl")
 
 
 def unknown_to_store(path: str, owner: str) -> SinkError:
-    """Returns the error for an output with rows of a crawl that its store does not know."""
+    """Returns the error for an output that contains rows of a crawl which the store does not know."""
     name = owner.partition("@")[0]
     return SinkError(
         f"{path} has rows of crawl {name} that the store does not know: it was emptied, or "

@@ -290,8 +290,8 @@ class Cassandra:
         )
 
     def _make(self, called: str, columns: Sequence[Column], key: str) -> list[str]:
-        """Creates a table, or adds the columns that it lacks. Returns the names of the columns that are only
-        in the table. Raises SinkError if the table or a column does not fit."""
+        """Creates a table, or adds the columns that it lacks. Returns the names of the columns that exist in
+        the table but not in `columns`. Raises SinkError if the table or a column does not fit."""
         known = self._there_are(called)
         if not known:
             body = ", ".join(f'"{column.name}" {_TYPES[column.type]}' for column in columns)

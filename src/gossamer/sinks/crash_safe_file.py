@@ -1,5 +1,5 @@
-"""A plain file that has each row exactly once, even after a kill, because bytes beyond the committed length
-are cut.
+"""Exact files. An exact file (`ExactFile`) is a plain file that contains each row exactly once, even after a
+kill, because bytes beyond the committed length are cut.
 
 The store keeps the committed length, and the file is cut to this length before each append. Each append is
 first logged (`append_log`), so that no cut removes the data of other programs. Bytes that this crawl did not
@@ -168,7 +168,7 @@ def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int)
 
 
 def changed_error(path: str, committed: int) -> SinkError:
-    """Returns the error for a file in which another program changed rows before the committed length."""
+    """Returns the error for a file whose committed rows were changed by another program."""
     return SinkError(
         f"{path} was changed by somebody else before byte {committed}: put back what was there, "
         f"run {REPAIR}, or give another -o"
@@ -206,7 +206,8 @@ def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None
 
 
 class ExactFile:
-    """One plain file, in which each row ends with `ends`.
+    """A plain file that contains each row exactly once (see the module docstring). Each row ends with the
+    bytes `ends`.
 
     All calls are made under the crawl's output lock. A lock on the file keeps other crawls out.
     """

@@ -1,13 +1,13 @@
-"""An exact journal on disk, from which committed rows are sent to an append-only store: Kafka, a webhook or a
-Valkey list.
+"""A journal on disk that contains each row exactly once. Its committed rows are sent to an append-only store:
+Kafka, a webhook or a Valkey list.
 
-As with any exact file, rows are settled once they are synced to the journal. Committed rows are sent in
-order. Each batch is a range `start..end` of journal positions. A Shipper ensures that a batch that is sent
-twice counts only once. Either the target itself stores the position (in Kafka's transaction or in a list's
-script), or it receives the same bytes again under the same ID (a webhook). An outage of the store does not
-stop the crawl at once. Up to MAX_WAITING_BYTES bytes can wait on the disk. Above this limit, no more rows are
-accepted. Positions only ever grow, even if the frontier lost its last second of writes. In that case some
-rows may be sent twice, but none is lost.
+As with any exact file (`crash_safe_file`), rows are settled once they are synced to the journal. Committed
+rows are sent in order. Each batch is a range `start..end` of journal positions. A Shipper ensures that a
+batch that is sent twice counts only once. Either the target itself stores the position (in Kafka's
+transaction or in a list's script), or it receives the same bytes again under the same ID (a webhook). An
+outage of the store does not stop the crawl at once. Up to MAX_WAITING_BYTES bytes can wait on the disk. Above
+this limit, no more rows are accepted. Positions only ever grow, even if the frontier lost its last second of
+writes. In that case some rows may be sent twice, but none is lost.
 """
 
 from __future__ import annotations

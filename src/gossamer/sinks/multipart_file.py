@@ -1,5 +1,5 @@
-"""A file that is split into parts as it grows. One committed length covers all parts, and each part is an
-exact file.
+"""A file that is split into parts as it grows. One committed length covers all parts together. Each part is
+an `ExactFile`, which contains each row exactly once, even after a kill (`crash_safe_file`).
 
 The name of each part after the first contains the total length of the parts before it. Parts are named
 `pages.warc.gz`, then `pages-000001073741830.warc.gz`. In a folder, the first part is
@@ -62,8 +62,8 @@ class PartFiles:
         return f"{self.place}/{self.name(start)}"
 
     def starts(self) -> dict[int, bool]:
-        """Maps the start of each part, in order, to whether the part may grow. A part may not grow if it is
-        ready for upload or was uploaded."""
+        """Maps the byte at which each part starts, in order, to whether the part may grow. A part may not
+        grow if it is ready for upload or was uploaded."""
         found: dict[int, bool] = {}
         try:
             names = os.listdir(self.place)
@@ -131,8 +131,8 @@ class PartFiles:
         return last if starts.get(last, True) else committed  # the last part was uploaded
 
     def ends_so(self, start: int, end: int, tail: bytes) -> bool:
-        """Returns whether the bytes just before byte `end` of the output still equal `tail`. They are in the
-        part that begins at `start`. A part that was uploaded counts as unchanged."""
+        """Returns whether the bytes just before byte `end` of the output still equal `tail`. These bytes are
+        in the part that begins at `start`. A part that was uploaded counts as unchanged."""
         try:
             with open(self.where(start), "rb") as file:
                 file.seek(end - start - len(tail))
@@ -141,7 +141,7 @@ class PartFiles:
             return not self.starts().get(start, True)
 
     def file(self, start: int) -> ExactFile:
-        """Returns the exact file of the part that begins at `start`. Its lengths are counted from the
+        """Returns the `ExactFile` of the part that begins at `start`. Its lengths are counted from the
         beginning of the part."""
         if start not in self._files:
             self._files[start] = ExactFile(

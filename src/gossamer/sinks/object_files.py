@@ -1,9 +1,9 @@
 """Writes whole responses as plain files. `objects/ab/SHA256` contains a response body as it was received.
 
 `part-N.jsonl` contains one line per response, which names its URL and its object. An object is durable before
-the line that names it is committed. If the process is killed in between, an object remains that no line
-names, which does no harm. A line has the fields `url`, `at` (seconds since the epoch), `status`, `head` (as
-received, latin-1), `object`, `size`, `cut`, `address`, `asked`.
+the line that refers to it is committed. If the process is killed in between, an object remains to which no
+line refers, which does no harm. A line has the fields `url`, `at` (seconds since the epoch), `status`, `head`
+(as received, latin-1), `object`, `size`, `cut`, `address`, `asked`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gossamer.sinks.multipart_file import PartFiles
 
 ENDING = ".jsonl"
 MAX_PART_BYTES = 64 << 20
-"""The maximum size of a part in bytes. Only its lines count, not the objects."""
+"""The maximum size of a part file in bytes. The objects to which its lines refer do not count."""
 _encode = msgspec.json.Encoder().encode_lines
 
 
@@ -85,7 +85,7 @@ class Objects:
             self._end(start, committed)
 
     def _write(self, raws: Sequence[Raw]) -> list[dict[str, Any]]:
-        """Writes the bodies durably to their files, and returns the lines that name these files."""
+        """Writes the bodies durably to their files, and returns the lines that refer to these files."""
         lines, touched = [], set[str]()
         try:
             for raw in raws:
@@ -139,6 +139,6 @@ class Objects:
 
 
 def objects_of(path: str) -> list[str]:
-    """Returns the names of the objects that the lines of a part name, each name once."""
+    """Returns the names of all objects that are listed in a part file, without duplicates."""
     with open(path, "rb") as file:
         return list(dict.fromkeys(msgspec.json.decode(line)["object"] for line in file))

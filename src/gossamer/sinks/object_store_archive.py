@@ -18,9 +18,10 @@ from gossamer.sinks.warc import Warc
 
 MAX_PART_BYTES = 32 << 20
 """The maximum size of a WARC part in bytes. For plain objects, it is the approximate total size of the
-objects that the lines of one part name."""
+objects that are listed in one part."""
 MAX_LINES_BYTES = 1 << 20
-"""For plain objects, the maximum size in bytes of a part that contains lines, if `most` is MAX_PART_BYTES."""
+"""For plain objects, the maximum size in bytes of a part file, which lists the objects, if `most` is
+MAX_PART_BYTES."""
 
 
 class ObjectStoreArchive:

@@ -166,8 +166,9 @@ def has_whole_responses(specs: Sequence[str]) -> bool:
 
 
 class OpenedOutput:
-    """A file output. It has one exact file for all kinds, or one file per kind (CSV, Parquet). The file of a
-    kind is opened when its first row arrives."""
+    """A file output. It has one file for all kinds of rows, or one file per kind (CSV, Parquet). Each of them
+    contains each row exactly once (`crash_safe_file`). The file of a kind is opened when its first row
+    arrives."""
 
     def __init__(
         self,

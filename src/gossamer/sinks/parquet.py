@@ -93,8 +93,9 @@ class Parquet:
         """Journal bytes before this position may have been written with other columns, because an earlier run
         may have had other options or another site file."""
         self._left = (-1, 0, 0, 0.0)
-        """The state after the last append: the length, the start of the journal, the modification time of the
-        folder in nanoseconds, and the time of the folder's last listing in monotonic seconds."""
+        """The state after the last append: the committed length in bytes, the position at which the current
+        journal starts, the modification time of the folder in nanoseconds, and the monotonic time in seconds
+        when the folder was last listed."""
 
     def target(self) -> str:
         """Returns the absolute path of the folder."""

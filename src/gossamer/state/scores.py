@@ -1,5 +1,7 @@
-"""The score records of workers (`politeness.scores`), which are kept in one hash. Every few seconds, each
-worker writes its own record and reads the records of all workers."""
+"""Stores the score records of workers. A record (`politeness.scores.WorkerScore`) contains how often and how
+fast a worker's recent visits succeeded. From the records, workers decide which of them visit hard hosts. All
+records are in one hash. Every few seconds, each worker writes its own record and reads those of all
+workers."""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ KEY = "gossamer:scores"
 
 
 class Scores:
-    """The score records of the workers of one crawl, as JSON."""
+    """Stores one score record, encoded as JSON, for each worker of a crawl."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl

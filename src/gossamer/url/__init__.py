@@ -4,7 +4,7 @@ parsed only once, when it enters the crawler. All other code works with the seri
 A URL has three forms:
 
 - The *fetch form* is the WHATWG serialization without fragment. It is the URL that is requested
-  (`HrefResolver`). Only a route of a single-page application stays in it (`url.routes`).
+  (`HrefResolver`). The fragment is kept only if it is a route of a single-page application (`url.routes`).
 - The *canonical form* identifies a URL for deduplication (`canonical`, `key`). It is the fetch form without
   credentials, tracking parameters and session ids. Its query parameters are sorted by name.
 - The *host* is the authority `host[:port]` (`host`). Its registered domain is `registered_domain`.

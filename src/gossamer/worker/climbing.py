@@ -97,7 +97,8 @@ class Rung(NamedTuple):
         return await go()
 
     def keep_cookies(self, request: Request, headers: Mapping[str, str]) -> None:
-        """Stores the cookies in request headers as if the host had set them."""
+        """Reads the cookies in the headers of a request, and stores them in the identity as if the host had
+        set them in a response."""
         set_cookie = [
             ("set-cookie", f"{one.strip()}; Path=/")
             for name, value in headers.items()
@@ -175,8 +176,9 @@ TO_OWNERS = (407, 451)
 
 
 class RungMemory(Protocol):
-    """Stores what the fleet has learned about each host, as a text (`state.learned_rungs`). `learn` replaces
-    a host's text with `change(text)`, and returns the new text."""
+    """Stores what the fleet has learned about the rungs of each host (`state.learned_rungs`). The record of a
+    host is a JSON text (`politeness.ladder.Ladder`). `learn` replaces the record with `change(record)`, and
+    returns the new record."""
 
     async def known(self, host: str) -> str: ...
 
@@ -184,7 +186,7 @@ class RungMemory(Protocol):
 
 
 class Climb:
-    """The way of one visit up the ladder.
+    """The climb of one visit up the ladder of rungs.
 
     `request` names the current rung. `tried`: how often the URL was already put back for a retry before this
     visit. `left`: whether the URL has a retry left. `patience`: the number of seconds from now within which a
@@ -205,7 +207,8 @@ class Climb:
         self.request = msgspec.structs.replace(request, rung=self.began)
         self.kind = self.why = ""
         self.rested = False
-        """Whether the host gets a rest, so that the visit does not climb."""
+        """Whether the host is left alone for a while (`ladder.rest_seconds`), so that the visit does not
+        climb."""
         self.late: str | None = None
         """The rung that the visit needs but that can no longer start in time, or None."""
         self.below: tuple[Page | Failure, Verdict] | None = None
@@ -245,8 +248,8 @@ class Climb:
         return BROWSER in self._rungs and RUNGS.index(rung) < RUNGS.index(BROWSER)
 
     def verdict(self, verdict: Verdict) -> Verdict:
-        """Returns the final verdict of the visit: a retry if the host gets a rest or the higher rung is tried
-        later, otherwise `verdict`."""
+        """Returns the final verdict of the visit: a retry if the host is left alone for a while or the higher
+        rung is tried later, otherwise `verdict`."""
         if self.rested and self._rest:
             reason = "rate-limited" if self.kind == "rate-limit" else "blocked"
             return Retry(reason, self.why, max(self._rest, getattr(verdict, "after", 0.0)))

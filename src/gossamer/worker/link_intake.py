@@ -86,8 +86,8 @@ class ReadResult(msgspec.Struct):
     """The reason why a page function or a step stops the crawl, or '' if none does."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
     """The references of each item, if another process read the page: the files and items that the item refers
-    to, and the number of references beyond the limit. The items are the first of `rows`, in the same
-    order."""
+    to, and the number of references beyond the limit. The first entry belongs to the first item in `rows`,
+    and so on. In `rows`, the items come before all other rows."""
 
 
 class HrefCache:
@@ -112,7 +112,7 @@ class LinkIntake:
     """Adds the links of one crawl to the frontier.
 
     - `scope`: the URL filters.
-    - `seed`: seed of the fingerprint hash.
+    - `seed`: the random seed with which URLs are hashed to fingerprints.
     - `remainder`: a function that splits a fingerprint into the two halves that the seen set stores.
     - `bucket`, `lane`: functions that map a host to its bucket and its lane.
     - `key`: returns the canonical form of a URL.
@@ -362,5 +362,6 @@ class LinkIntake:
 
 
 def _slots() -> memoryview:
-    """Returns FINGERPRINT_SLOTS zeros of 8 bytes. The system gives memory only to the parts that are written."""
+    """Returns FINGERPRINT_SLOTS zeros of 8 bytes each. The operating system allocates memory only for the
+    pages that are written to."""
     return memoryview(mmap.mmap(-1, 8 * FINGERPRINT_SLOTS)).cast("Q")
