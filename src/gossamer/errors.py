@@ -73,7 +73,8 @@ class StoreDamaged(StoreError):
 
 
 class Away(StoreError):
-    """At the moment, the store does not answer or accepts no writes. It may recover without any action."""
+    """The store does not answer or does not accept writes at the moment. It may recover without any
+    action."""
 
 
 class StoreFull(StoreError):

@@ -165,7 +165,7 @@ class RunJudge:
 
     async def state(self, state: str) -> str:
         """Carries out pending actions of gates and returns the crawl's state. Returns "mended" if a site file
-        was changed during a pause, so that the crawl continues with the new version."""
+        was changed during a pause. The crawl then continues with the new version."""
         if self._tripped:
             self._tripped = False
             await self._act()

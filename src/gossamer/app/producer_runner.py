@@ -44,11 +44,11 @@ from gossamer.store.store_check import fullest_share
 from gossamer.worker.link_intake import TakenLinks
 
 MAX_PENDING_URLS = 20_000_000
-"""Pending URLs of a crawl above which producers wait."""
+"""Producers wait while a crawl has more pending URLs than this."""
 MAX_OUTBOX_URLS = 500_000
-"""URLs waiting to be moved to the cold store above which producers wait."""
+"""Producers wait while more URLs than this wait to be moved to the cold store."""
 MAX_MEMORY_SHARE = 0.8
-"""The share of the store's `maxmemory` above which producers wait."""
+"""Producers wait while the store uses more than this share of its `maxmemory`."""
 LEASE_MS, RENEW_INTERVAL_S = 30_000, 8.0
 """Duration of a lease in milliseconds, and seconds between its renewals."""
 SEARCHED_TAIL_BYTES = 16 << 20

@@ -73,7 +73,7 @@ class CrawlFile(msgspec.Struct):
 
 
 class DonePage(NamedTuple):
-    """A page that is done, because it has a row."""
+    """A page that counts as done because it already has a row."""
 
     url: str
     depth: int

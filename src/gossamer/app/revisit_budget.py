@@ -1,5 +1,5 @@
-"""The budget of visits to known pages: how many a day, how many now, and how many the politeness of a host
-allows."""
+"""The budget of visits to known pages: how many visits are allowed per day and at this moment, and how many
+the politeness of a host allows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_CATCH_UP_S = 60.0
-"""The seconds of budget that may be spent at once after a pause."""
+"""After a pause, at most the budget of this many seconds may be spent at once."""
 UNKNOWN_DELAY_S, MIN_DELAY_S = 1.0, 0.01
 """The delay of a host whose pace is not learned yet, and the shortest delay that counts, in seconds."""
 
@@ -24,10 +24,10 @@ class RevisitBudget:
         self._delays: dict[str, float] = {}
         self._tokens, self._spent, self._given = 0.0, 0, 0.0
         self.visits = 0.0
-        """Visits a day."""
+        """How many visits a day the budget allows."""
 
     async def read(self, store: Store, hosts: Sequence[str]) -> None:
-        """Reads the delays of hosts, and computes the visits a day."""
+        """Reads the delays of hosts, and computes how many visits a day the budget allows."""
         settings = self._settings
         if settings.delay is not None:
             self._delays = dict.fromkeys(hosts, settings.delay[0])
@@ -45,12 +45,12 @@ class RevisitBudget:
         self.visits = self._rules.visits_per_day(capacity)
 
     def allowed(self, host: str) -> float:
-        """Returns the visits a day that the politeness of a host allows."""
+        """Returns how many visits a day the politeness of a host allows."""
         return self._settings.per_host * DAY_S / max(MIN_DELAY_S, self._delays.get(host, UNKNOWN_DELAY_S))
 
     def pass_time(self, seconds: float) -> None:
-        """Adds the budget of a span of time, at most that of a minute. The fraction of a visit that was left
-        is kept."""
+        """Adds the budget for `seconds` that have passed, at most for MAX_CATCH_UP_S. Unused fractions of a
+        visit are kept."""
         more = self.visits * min(seconds, MAX_CATCH_UP_S) / DAY_S
         self._given += more
         self._tokens = min(self._tokens + more, 1 + self.visits * MAX_CATCH_UP_S / DAY_S)

@@ -1,12 +1,14 @@
 """Visits the known pages of a crawl again when they are due, without end (`--revisit`).
 
 Workers write the outcome of each visit into the inbox of the page table before they settle its claim. This
-loop, in the process that holds the crawl's lock, takes the outcomes over, decides when each page is due, and
-queues due pages in batches. A batch is recorded in the table, then queued by one script call per bucket, which
-ignores a batch that it has seen. A kill at any moment therefore loses no page and queues none twice.
+loop, in the process that holds the crawl's lock, moves the outcomes into the table, decides when each page is
+due, and queues due pages in batches. A batch is first recorded in the table, and then queued by one script
+call per bucket. The script ignores a batch that it has seen before. A kill at any moment therefore loses no
+page and queues none twice.
 
 The budget is spent evenly over time. If it is not used up by due pages, pages that are due next are visited
-early. If it does not suffice, the pages that are due first come first, and the price of a visit rises.
+early. If it does not suffice, pages are visited in the order of their due times, and the price of a visit
+(`recrawl.revisit_policy`) rises, which makes the next intervals longer.
 """
 
 from __future__ import annotations
@@ -38,14 +40,15 @@ from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
 TICK_S, REFIT_INTERVAL_S, REPORT_INTERVAL_S = 1.0, 60.0, 10.0
-"""Seconds between two looks at the inbox and the due pages, between two solutions of the price, and between
-two reports."""
+"""Seconds between two ticks, each of which reads the inbox and queues due pages, between two computations of
+the price of a visit, and between two reports."""
 MAX_REPORT_SHARE = 0.02
 """The share of the time that reports may take."""
 FIRST_REFITS = 30
-"""The number of ticks at the start in each of which the price is solved."""
+"""During this many ticks after the start, the price of a visit is recomputed in every tick. Afterwards it is
+recomputed every REFIT_INTERVAL_S seconds."""
 MAX_OUTAGE_S = 60.0
-"""Seconds for which the store may be away."""
+"""Seconds for which the store may be unavailable before the loop gives up."""
 WARN_INTERVAL_S = 3600.0
 """Seconds between two warnings of one kind."""
 
@@ -129,7 +132,7 @@ class RevisitLoop:
             await asyncio.sleep(0 if busy else TICK_S)
 
     async def tick(self) -> bool:
-        """Makes one step. Returns whether there is more to do at once."""
+        """Makes one step of the loop. Returns whether there is more to do immediately."""
         now, self._ticks = await self._read_clock(), self._ticks + 1
         busy = await self._do(self.pages.take_visits, now)
         await self._read_reports(now)
@@ -206,14 +209,16 @@ class RevisitLoop:
         await self._adds.frontier.revisit(adds, batch)
 
     async def _find_lost(self, now: int) -> None:
-        """Makes pages due again whose visit was lost: they count as queued, but the crawl has no open URL."""
+        """Finds pages whose visit was lost, and makes them due again. These pages count as queued, but the
+        crawl has no open URL."""
         if not await self._do(self.pages.table.queued_by_host):
             return
         if (await crawl_counts(self._store, self._setup.crawl))["open"] <= 0:
             await self._do(self.pages.release_lost, now)
 
     async def _read_reports(self, now: int) -> None:
-        """Takes over the URLs that a user reported as changed."""
+        """Reads the URLs that a user reported as changed (`gossamer changed`), and records them as
+        signals."""
         if found := await take_reported(self._store, self._setup.crawl, CHUNK_URLS):
             requests = [Request(url) for url in found]
             await self._do(functools.partial(self.pages.signal, certain=True), requests, now)

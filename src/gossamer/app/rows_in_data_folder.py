@@ -1,5 +1,5 @@
-"""Manages the rows that the crawls of a data folder keep. Outputs that are added later are filled with these
-rows, and `--keep` limits their size."""
+"""Manages the kept rows, that is, the rows that the crawls of a data folder keep there. Outputs that are
+added later are filled with these rows, and `--keep` limits their size."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def note_kept(setup: Setup) -> None:
 
 
 async def reached_rows(frontier: Frontier) -> dict[str, int]:
-    """Called before a pass begins. Returns for each output of a crawl how far the kept rows have been written
-    to it, as an offset. The key PASS maps to the offset at which the pass begins. Returns {} if no rows are
-    kept."""
+    """Called before a pass (`--refresh`) begins. Maps each output of a crawl to the offset in the file of
+    kept rows up to which they have been written to it. The key PASS maps to the offset at which the pass
+    begins. Returns {} if no rows are kept."""
     lengths = await frontier.all_lengths()
     if (end := lengths.pop(TARGET, None)) is None:
         return {}

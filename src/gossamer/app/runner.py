@@ -101,7 +101,7 @@ class ExtraReceivers(msgspec.Struct):
     page: Callable[[Claim, Page], None] | None = None
     """Called with each page before it is read."""
     only: str | None = None
-    """The only URL to visit. The targets only decide how its page is read."""
+    """The only URL to visit. The targets determine only how its page is read."""
     use: str | None = None
     carry: Any = None
     """If `only` is set: the page function that reads its page (`use`), and the value that its request carries

@@ -146,7 +146,8 @@ WATCHED = ("sitemap", "feed", "api")
 def divide_targets(
     read: list[targets.Target], watch: float | None
 ) -> tuple[list[targets.Target], list[UrlProducer]]:
-    """Returns the targets that are read at once, and producers for the other targets."""
+    """Splits the targets into those that are read immediately and those that are read by a producer. Returns
+    the first group, and the producers of the second group."""
     short, sources = [], list[UrlProducer]()
     for target in read:
         if target.kind == "stdin":

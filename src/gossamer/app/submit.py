@@ -129,8 +129,8 @@ async def wait_for_end(
 
 
 class Looking:
-    """A connection to a store that is watched for a long time. Waits for the end of an outage however long it
-    takes, as a worker does. Each outage is reported once."""
+    """A long-lived connection for watching a store. Waits until an outage ends, however long it takes, as a
+    worker does. Each outage is reported once."""
 
     def __init__(self, settings: Settings, say: Say) -> None:
         self._settings, self._say = settings, say

@@ -77,7 +77,7 @@ class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
     """Visits URLs again that the crawl knows."""
     as_seeds: bool = False
-    """Adds URLs whatever the scope and the patterns are. Their hosts join the scope."""
+    """Adds URLs regardless of the scope and the patterns. Their hosts join the scope."""
 
 
 class Added(msgspec.Struct, kw_only=True):
@@ -326,7 +326,7 @@ class _Adding:
         return [bool(reply) for reply in replies]
 
     def _take(self, request: Request, taken: TakenLinks, edition: str) -> None:
-        """Takes one request, and notes a refusal."""
+        """Accepts one request, or records why it is refused."""
         if "@" in request.url and urls.split_credentials(request.url)[1] is not None:
             taken.skip("filter")
             reason: str | None = "filter"

@@ -87,8 +87,8 @@ if TYPE_CHECKING:
 
 
 async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
-    """Opens the store of the settings: a shared store by URL, or the data folder's embedded store. An
-    embedded store that already runs is used, otherwise it is started."""
+    """Opens the configured store: a shared store by URL, or the data folder's embedded store. If the embedded
+    store is not running, it is started."""
     embedded = None
     if settings.store is None:
         embedded = Embedded(Path(settings.data))

@@ -55,11 +55,11 @@ class PlannedLoad(NamedTuple):
     concurrency: int = MAX_AUTO_VISITS
     """Visits at once of a process."""
     workers: int | None = None
-    """Number of worker processes. None means as many as are useful."""
+    """Number of worker processes. None means as many as make the crawl faster."""
     pending: int | None = None
     """Maximum number of URLs that are pending at the same time. None means half of all URLs."""
     within: float | None = None
-    """Time in which the crawl must be done, or None."""
+    """Time in seconds within which the crawl must finish, or None."""
     seen: str = "default"
     hot: int = 512
     """Number of pending URLs per host in the store's memory. 0 means all of them."""
@@ -77,7 +77,8 @@ class Size(NamedTuple):
 
     by_politeness: float
     by_worker: float
-    """Rate of one worker process: of its processor, or of its visits at once if these are fewer."""
+    """Rate of one worker process. It is limited by the process's CPU or by its number of concurrent visits,
+    whichever is lower."""
     by_store: float
     """Rate of one store server."""
     rate: float
@@ -85,12 +86,13 @@ class Size(NamedTuple):
     """The limit that determines `rate`: politeness, concurrency, workers or store."""
     duration: float
     workers: int
-    """Number of worker processes whose processors keep up with politeness, or with `within`."""
+    """Number of worker processes that are needed so that their CPUs are not the bottleneck. They then request
+    pages as fast as politeness allows or, if `within` is set, fast enough to finish in that time."""
     visits: int
-    """Visits at once that each of these processes needs."""
+    """Number of concurrent visits that each of these processes needs."""
     used: float
-    """Share of their processors that the worker processes of `rate` use. Processes that use little wait for
-    hosts, and more processes are not faster."""
+    """Share of CPU time that the worker processes use at `rate`. If it is small, the processes mostly wait
+    for hosts, and more processes would not be faster."""
     store_memory: int
     """Memory to give to the store, including headroom."""
     cold: int

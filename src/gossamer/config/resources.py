@@ -84,7 +84,7 @@ def memory_short() -> bool:
 
 
 def memory_roomy() -> bool:
-    """Whether a process may take on more visits at once without a risk for the memory."""
+    """Whether there is enough free memory for a process to make more visits concurrently."""
     return free_memory_share() >= ROOMY_SHARE
 
 

@@ -131,7 +131,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettingSpec(NamedTuple):
-    """The description of a setting: the parser of its value, its JSON types, and a text about its meaning."""
+    """Describes a setting: the function that parses its value, the JSON types that it accepts, and a text
+    that explains it."""
 
     read: Callable[[Any], Any]
     types: str

@@ -211,7 +211,7 @@ class ActiveCrawls:
         await at.sign.end()
 
     async def _drop(self, name: str) -> None:
-        """Stops work on a crawl without committing anything, because this process's state of it may be
+        """Stops work on a crawl without committing anything, because this process's view of the crawl may be
         wrong."""
         at = self._at.pop(name)
         self._fair.drop(name)

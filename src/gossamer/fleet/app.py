@@ -50,8 +50,7 @@ RECYCLE_SHARE = 0.9
 """Share of `recycle_memory` above which a process is replaced after its slice. The process claims less above
 a share of 0.8 and nothing above 0.95 (`process_load`), so it might never reach the full size."""
 CHILD_SIGNAL_DELAY_S = 1.0
-"""Seconds after an order to stop from which on a SIGTERM ends a child. Before that, a child ignores
-SIGTERM."""
+"""For this many seconds after an order to stop, a child ignores SIGTERM. After that, a SIGTERM ends it."""
 
 STOP_TIMEOUT_S = 8.0
 """Seconds after an order to stop within which all parts of the worker must end."""
@@ -367,7 +366,7 @@ def _child_ends(**_: Any) -> None:
 
 
 def _drain() -> None:
-    """Makes the worker accept no more slices. Running slices finish."""
+    """Stops the worker from accepting new slices. Running slices finish."""
     _stopping[0] = DRAIN
     for lane in _Now.keeper.me.lanes if _Now.keeper is not None else ():
         app.control.cancel_consumer(lane, destination=[_Now.name])

@@ -109,7 +109,7 @@ for _kind in list(compression.encoders()):  # a small message could expand to gi
 
 
 class _Checked:
-    """A mixin for Redis transports. It refuses list items that are not envelopes of kombu."""
+    """A mixin for Redis transports. It refuses list items that are not kombu envelopes."""
 
     def _deliver(self, message: Any, queue: str) -> None:
         if fault := envelope_fault(message):

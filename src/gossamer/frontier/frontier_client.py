@@ -36,8 +36,10 @@ CHUNK_URLS = 500
 UNFOLLOWED = 60
 """How often a call is repeated because no replica confirmed it, if the caller does not wait for outages."""
 FILLED = "fill|"
-"""The prefix of certain fields in the hash of lengths. Such a field contains how far the rows that the crawl
-keeps in its data folder have been copied to a new output, as an offset in these rows."""
+"""The prefix of certain fields in the hash of committed lengths. Such a field is about a new output, which is
+being filled with the kept rows: the rows that the crawl keeps in its data folder
+(`sinks.rows_in_data_folder`). Its value is an offset in the file of kept rows. The rows before this offset
+have already been copied to the new output."""
 Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -532,22 +534,22 @@ class Frontier:
         """Commits the initial length of a file in bytes, before this crawl writes a row to it. The length is
         durable on return.
 
-        If a power failure could undo this commit, rows that this crawl then wrote would look like those of
-        another program. They would be kept in the file, and written a second time.
+        This commit must survive a power failure. If it were lost, rows that this crawl writes later would be
+        taken for rows of another program. They would be kept in the file, and written a second time.
         """
         await write_durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
     async def fill(self, file: str, offset: int, length: int | None = None) -> None:
-        """Commits the offset in the kept rows up to which they have been copied to a new output, and the
-        length that the output then has. Both are in bytes."""
+        """Commits that the kept rows up to `offset` have been copied to a new output, and the length of the
+        output after that. `offset` is a position in the file of kept rows. Both are in bytes."""
         grown = [] if length is None else [file, str(length)]
         await write_durably(
             self.store, "HSET", f"{tag(0)}{self.crawl}:f", f"{FILLED}{file}", str(offset), *grown
         )
 
     async def filling(self) -> dict[str, int]:
-        """Returns the outputs to which the kept rows are still being copied, with the offset reached in these
-        rows."""
+        """Returns the outputs to which the kept rows are still being copied. Maps each of them to the offset
+        in the file of kept rows up to which the rows have been copied."""
         found = await self.store.guard(self.store.client.hgetall(f"{tag(0)}{self.crawl}:f"))
         names = {name.decode("utf-8", "surrogateescape"): int(offset) for name, offset in found.items()}
         return {name.removeprefix(FILLED): n for name, n in names.items() if name.startswith(FILLED)}

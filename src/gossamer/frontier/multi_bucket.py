@@ -309,8 +309,8 @@ class AllBucketsFrontier:
         return sum(one[0] + one[2] for one in counts), sum(one[1] for one in counts)
 
     async def counts(self, *names: str) -> list[list[int]]:
-        """Returns some counts of the crawl for each bucket. The last name may be `leases` or `producers`.
-        Raises Away."""
+        """Returns the counts of the crawl that have these names, for each bucket. The last name may be
+        `leases` or `producers`. Raises Away."""
         out: list[list[int]] = [[] for _ in range(self._store.buckets)]
         for buckets, reply in await self._at_servers("counts", None, len(names), *names):
             if isinstance(reply, GossamerError):

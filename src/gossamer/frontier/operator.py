@@ -22,8 +22,8 @@ PAGE_KEYS = 1000
 
 
 class OperatorCommands:
-    """Changes the contents of a store, one script call per step. It is safe while any number of workers
-    run."""
+    """Changes the contents of a store, one script call per step. It is safe to use while workers are
+    running."""
 
     def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
         self.store, self.spiller = store, spiller
@@ -38,13 +38,13 @@ class OperatorCommands:
         await self._hold(host, "p", "")
 
     async def rate(self, host: str, delay: float | None) -> None:
-        """Fixes the seconds between two request starts at the host. None restores the automatic delay. A
-        Crawl-delay in robots.txt remains the minimum."""
+        """Sets a fixed interval, in seconds, between the starts of two requests to the host. None restores
+        the automatic delay. A Crawl-delay in robots.txt remains the minimum."""
         await self._hold(host, "D", "" if delay is None else str(round(delay * 1000)))
 
     async def at_once(self, host: str, n: int | None) -> bool:
-        """Fixes how many requests may run at the host at once. None restores the default. Returns False if
-        that changed nothing."""
+        """Sets a fixed maximum number of concurrent requests to the host. None restores the default. Returns
+        False if this changes nothing."""
         return await self._hold(host, "m", "" if n is None else str(n))
 
     async def letters(

@@ -1,7 +1,7 @@
 """Browsers by name: how each identifies itself in TLS, in HTTP/2, and in its headers and their order.
 
-curl_cffi imitates the TLS and HTTP/2 part (`target` is the browser's name in curl_cffi). The headers are
-written here as captured from real browsers. Tests compare the headers of navigations with captures, and the
+curl_cffi imitates the TLS and HTTP/2 part (`target` is the browser's name in curl_cffi). The headers below
+are copied from captures of real browsers. Tests compare the headers of navigations with captures, and the
 headers of script requests with a live Chromium.
 """
 
@@ -73,8 +73,8 @@ def _chromium(
     agent: str = "",
     http2: str = "",
 ) -> Browser:
-    """Returns a Chrome, or an Edge if `edge` contains its version. `full`: the version in the user agent.
-    Default: the version with zeros, as in newer versions."""
+    """Returns a Chrome, or an Edge if `edge` contains its version. `full`: the version in the user agent. By
+    default, it is the major version followed by zeros (`124.0.0.0`), as recent browsers send it."""
     name = name or f"{'edge' if edge else 'chrome'}{version}"
     mobile = system == "Android"
     full = full or f"{version}.0.0.0"

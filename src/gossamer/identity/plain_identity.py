@@ -110,7 +110,7 @@ def _places(scheme: str, host: str) -> list[tuple[str, str]]:
 
 
 def _over(under: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:
-    """Merges two sets of headers. Names are compared without case. If a name is in both, the value of `over`
-    is used."""
+    """Merges two sets of headers. Names are compared case-insensitively. If a name is in both, the value of
+    `over` is used."""
     given = {name.lower() for name in over}
     return {name: value for name, value in under.items() if name.lower() not in given} | dict(over)

@@ -209,7 +209,8 @@ class FileWithThumbnails(StoredFile, kw_only=True):
     """The output row of a file whose rule has thumbnails."""
 
     thumbnails: dict[str, str] | None = None
-    """Name of a thumbnail -> its path relative to the place where files are stored. None: there are none."""
+    """Name of a thumbnail -> its path relative to the place where files are stored. None if there are no
+    thumbnails."""
     thumbnail_error: str | None = None
     """The reason why a stored file has no thumbnails."""
 

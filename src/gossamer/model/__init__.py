@@ -1,2 +1,2 @@
-"""The values that travel through a crawl (requests, pages, items, visits, summaries) and the protocols by
-which components meet. No I/O."""
+"""The values that travel through a crawl (requests, pages, items, visits, summaries), and the protocols
+through which components interact. No I/O."""

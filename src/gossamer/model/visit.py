@@ -252,9 +252,9 @@ class DueBucket(NamedTuple):
 class ClaimOrder(NamedTuple):
     """The order in which a claim takes the hosts of a bucket that are due: those of the highest rank first.
 
-    `turn`: how many hosts the caller has claimed so far. In every 8th claim, the host that has been due
-    longest is taken, whatever its rank. If `turn` is None, the rank is never ignored. `floor`: hosts of a
-    lower rank are not taken, except in such an 8th claim. If `floor` is None, all hosts may be taken.
+    `turn`: how many hosts the caller has claimed so far. Every 8th claimed host is the one that has been due
+    longest, whatever its rank. If `turn` is None, the rank is never ignored. `floor`: hosts of a lower rank
+    are not taken, except as such an 8th host. If `floor` is None, all hosts may be taken.
     """
 
     turn: int | None = 0

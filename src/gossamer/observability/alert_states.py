@@ -87,7 +87,7 @@ def store_down(rule: Rule, known: Alert | None, receivers: list[str], now: float
 def _next(
     rule: Rule, labels: Labels, value: float, known: Alert | None, receivers: list[str], now: float
 ) -> Alert | None:
-    """Returns the alert as it is after a reading. If nothing changed, returns the same object."""
+    """Returns the alert with its new state after a reading. If nothing changed, returns the same object."""
     going = known is not None and known.state in ("pending", "firing")
     bad = value > (rule.clear if known is not None and known.state == "firing" else rule.fire)
     if not bad:

@@ -459,8 +459,8 @@ def _under(heading: Element, main: Element) -> Element | None:
 
 
 def _chaptered(heading: Element, main: Element) -> Element | None:
-    """Returns the section that the page's only h1 begins, as in a manual, if `main` is inside that section
-    and the section has subsections or definitions. Otherwise returns None."""
+    """Returns the section that is introduced by the page's only h1, as in a manual. The section must contain
+    `main`, and it must have subsections or definitions. Otherwise returns None."""
     box = heading.parent
     if not isinstance(box, Element) or box not in main.ancestors:
         return None

@@ -222,9 +222,9 @@ def parse(
 
 
 def is_deep(body: bytes, content_type: str | None) -> bool:
-    """Returns whether elements may be nested deeper than `MAX_DEPTH`. turbohtml 1.15 keeps at most 512
-    elements open. At exactly that depth, a table in an element that is opened twice (`<a>`) crashes the
-    process. This check takes as long as parsing, so use it only for suspicious pages."""
+    """Returns whether a page might contain elements that are nested deeper than `MAX_DEPTH`. turbohtml 1.15
+    keeps at most 512 elements open. At exactly that depth, a table in an element that is opened twice (`<a>`)
+    crashes the process. This check takes as long as parsing, so use it only for suspicious pages."""
     import turbohtml
 
     start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG

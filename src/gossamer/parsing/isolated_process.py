@@ -1,7 +1,7 @@
 """A separate process for a library that decodes files from the web, because any such file may be malicious.
 
 The process runs a program in the same folder as this module (`pdf_process`, `thumbnail_process`). Requests
-are written to its standard input one after another. Each response consists of parts on its standard output.
+are written to its standard input one after another. Each response is written to its standard output in parts.
 """
 
 from __future__ import annotations

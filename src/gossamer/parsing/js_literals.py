@@ -52,8 +52,8 @@ _REGEX: Final = re.compile(r"/(?>(?:[^/\\\[\r\n]|\\.|\[(?>(?:[^\]\\\r\n]|\\.)*)\
 _JSON: Final = re.compile(r"""\[|\{\s*+["}]""")
 """Matches the beginning of JSON."""
 MAX_JSON_TRIES: Final = 8
-"""Limit on failed attempts to parse JSON: how often, on average, the characters of a text may be parsed
-without success."""
+"""Limit on the work for failed attempts to parse JSON. Together, these attempts may scan about this many
+times the length of the text."""
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 

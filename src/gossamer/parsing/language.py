@@ -14,11 +14,12 @@ from gossamer.parsing.text import text_of
 _MAX_CHARS = 3000
 """Maximum number of characters of a text that are examined."""
 _MIN_LETTERS, _ENOUGH_LETTERS = 20, 200
-"""Minimum numbers of letters in a text. From `_MIN_LETTERS` letters on, its language is detected. From
-`_ENOUGH_LETTERS` letters on, the detected language may override the language that the markup declares."""
+"""How many letters a text must have. If it has at least `_MIN_LETTERS`, its language is detected. If it has
+at least `_ENOUGH_LETTERS`, the detected language may override the language that the markup declares."""
 _MIN_PROBABILITY, _SURE_PROBABILITY = 0.5, 0.95
-"""Minimum probabilities of a detected language. From `_MIN_PROBABILITY` on, it is returned if the markup
-declares no language. From `_SURE_PROBABILITY` on, it may override the language that the markup declares."""
+"""How probable a detected language must be. If its probability is at least `_MIN_PROBABILITY`, it is returned
+if the markup declares no language. If its probability is at least `_SURE_PROBABILITY`, it may override the
+language that the markup declares."""
 _OLD = {"iw": "he", "in": "id", "ji": "yi", "no": "nb", "mo": "ro", "tl": "fil"}
 """Outdated language code -> current code."""
 _CLOSE = (

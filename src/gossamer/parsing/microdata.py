@@ -26,8 +26,8 @@ _VALUES: Final = {"meta": "content", "data": "value", "meter": "value"}
 
 
 def microdata(tree: turbohtml.Document, resolve: Callable[[str], str]) -> list[dict[str, Any]]:
-    """Returns those items of a page that are not a property of another item. `resolve`: a function that makes
-    a URL absolute. Never raises.
+    """Returns a page's top-level items: those that are not a property of another item. `resolve`: a function
+    that makes a URL absolute. Never raises.
 
     An item is a dict with `type` (a text, or a list of several), `id` if the item has one, and `properties`.
     The properties map a name to a value, or to a list of several values. A value is a text or an item. An

@@ -181,9 +181,9 @@ _MARKERS: Final = frozenset(
 formatting element outside of it (HTML Standard, 13.2.4.2 and 13.2.4.3). In `select`, end tags of
 formatting elements are ignored."""
 MAX_BLOCKS: Final = 7
-"""Maximum number of elements between a formatting element and its end tag. If there are more, the parser may
-reopen the formatting element in the last of them, because the adoption agency algorithm of the HTML
-Standard stops after eight rounds."""
+"""An end tag is counted as closing its formatting element only if at most this many elements are open between
+them. If there are more, the parser may leave a copy of the formatting element open inside the last of them,
+because the adoption agency algorithm of the HTML Standard gives up after eight rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = late_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
 """Matches start tags whose attributes are clear from their text, so that equal texts are equal elements."""

@@ -1,4 +1,4 @@
-"""Words beside a number that show what the number is, for example a former price, a number of thousands, a
+"""Words next to a number that show what the number is, for example a former price, a count in thousands, a
 date or a phone number."""
 
 from __future__ import annotations

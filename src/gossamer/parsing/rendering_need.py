@@ -58,7 +58,7 @@ MAX_LOADING_CHARS: Final = 60
 _SILENT: Final = frozenset(
     ("script", "style", "template", "noscript", "head", "title", "svg", "dialog", "link", "meta")
 )
-"""Elements without text that a reader sees, or that are shown only sometimes."""
+"""Elements that have no visible text, or that are visible only some of the time."""
 _AROUND: Final = frozenset(("nav", "aside", "header", "footer"))
 _AROUND_ROLES: Final = frozenset(("navigation", "banner", "contentinfo", "search", "complementary", "dialog"))
 _AROUND_NAME: Final = re.compile(
@@ -67,7 +67,8 @@ _AROUND_NAME: Final = re.compile(
     r"|cookies?(?:[-_]?(?:bar|banner|consent|notice))?|consent|gdpr)",
     re.IGNORECASE,
 )
-"""A class or id of what surrounds the main part."""
+"""Matches the class or id of an element that surrounds the main part of a page, such as a header or a
+menu."""
 _ASIDE: Final = (
     "footer, nav, aside, dialog, noscript, template, [role=dialog], [role=contentinfo],"
     " [class*=cookie], [id*=cookie], [class*=consent], [id*=consent]"

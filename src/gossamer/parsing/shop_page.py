@@ -51,8 +51,8 @@ def embedded_value(texts: list[str], kind: str) -> str | None:
 
 
 def told_of(texts: list[str], name: str) -> dict[str, str]:
-    """Returns the fields `sku`, `brand`, `price` and `currency` of those objects in scripts that have the
-    product's name."""
+    """Returns the fields `sku`, `brand`, `price` and `currency`, which are read from objects in scripts that
+    have the product's name."""
     found: dict[str, str] = {}
     forms = {form for form in (name, json.dumps(name)[1:-1], name.replace("/", "\\/")) if len(form) > 2}
     places = ((text, at) for form in sorted(forms) for text in texts for at in _places(text, form))

@@ -147,7 +147,7 @@ def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
 
 
 def _told(cell: turbohtml.Element) -> str:
-    """Returns the text of a cell on one line, or the alternative texts of its pictures if it has no text."""
+    """Returns the text of a cell on one line or, if it has no text, the `alt` texts of its images."""
     return " ".join(read_text(cell).split()) or " ".join(
         attribute_of(one, "alt") for one in cell.select("img[alt]")[:9]
     )

@@ -15,7 +15,7 @@ _GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
 
 
 def visible_text(document: turbohtml.Document) -> str:
-    """Returns the visible text as one line, without markup, scripts and styles. Words of different blocks are
+    """Returns the visible text as one line, without markup, scripts or styles. Words of different blocks are
     separated by a space.
 
     >>> visible_text(turbohtml.parse("<p>one</p><p>t<b>w</b>o<script>x</script>"))

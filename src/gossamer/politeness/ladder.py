@@ -26,7 +26,8 @@ MIN_PROBE_SHARE after many failed probes."""
 EXPENSIVE_PROBE_EVERY = 4
 """If there are also cheap rungs, only every 4th probe tries the expensive rung directly below."""
 PROVEN_PAGES = 20
-"""Number of pages in a row at a rung after which the failed probes from it are forgotten."""
+"""After this many pages in a row at a rung, the count of failed probes of lower rungs (`Learned.misses`) is
+reset to 0."""
 MAX_COUNTED_PAGES = 3
 """Maximum number of pages that are counted at the lowest rung. Counting more pages would add no information,
 but each count would have to be stored."""
@@ -36,8 +37,8 @@ shortly after a page may also mean a rate limit."""
 FIRST_REST_S, REST_FACTOR = 5.0, 3
 """The length of the first rest in seconds, and the factor by which each further rest is longer."""
 MAX_VAIN_CLIMBS = 3
-"""From this many visits without success on (`Learned.lost`), a blocked visit climbs only if the number of
-these visits is 4, 8, 16 or a multiple of `MAX_CLIMB_INTERVAL`."""
+"""`Learned.lost` counts the visits that had no success at any rung. Once it reaches MAX_VAIN_CLIMBS, a
+blocked visit climbs only if the count is 4, 8, 16 or a multiple of `MAX_CLIMB_INTERVAL`."""
 MAX_CLIMB_INTERVAL = 32
 MAX_PATH_CLASSES = 16
 """Maximum number of path classes that are distinguished. Results of other paths are counted only for the
@@ -45,7 +46,7 @@ host."""
 
 
 class Learned(msgspec.Struct, frozen=True, array_like=True):
-    """The results that were learned for a host or for one class of its paths. All counts are numbers of
+    """What was learned about the rungs for a host, or for one class of its paths. All counts are numbers of
     visits."""
 
     rung: int = 0
@@ -55,15 +56,16 @@ class Learned(msgspec.Struct, frozen=True, array_like=True):
     needed: int = 0
     """Visits in a row that had to climb from this rung."""
     misses: int = 0
-    """Failed probes of lower rungs since they were last forgotten (PROVEN_PAGES)."""
+    """Failed probes of lower rungs since this count was last reset (see PROVEN_PAGES)."""
     slowed: int = 0
-    """Rests in a row that have not helped yet."""
+    """Number of times in a row that a rest of the host has not helped."""
     lost: int = 0
     """Visits without success at any rung since a climb last helped."""
 
 
 class Ladder(msgspec.Struct, frozen=True):
-    """All learned results of a host. `why`: the block that caused the last climb."""
+    """Everything that was learned about the rungs for a host. `host`: from all its visits. `classes`: from
+    the visits to each class of paths. `why`: the block that caused the last climb."""
 
     host: Learned = Learned()
     classes: dict[str, Learned] = {}
@@ -187,10 +189,10 @@ def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str 
 def after(
     ladder: Ladder, path: str, began: str, got: str | None, why: str = "", *, rested: bool = False
 ) -> Ladder:
-    """Returns the ladder as it is after a visit that began at rung `began`. `got`: the rung that returned a
-    page, or that should be tried next. None: no rung returned a page. `why`: the reason of the last block.
-    `rested`: whether the host rests because of the block. Must not be called after errors, because they show
-    nothing about rungs."""
+    """Returns the ladder updated with the result of a visit that began at rung `began`. `got`: the rung that
+    returned a page. If no rung did, the next higher rung if the visit had no time left to try it, otherwise
+    None. `why`: the reason of the last block. `rested`: whether the host rests because of the block. Must not
+    be called after errors, because they show nothing about rungs."""
     name = path_class(path)
     learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes

@@ -1,16 +1,16 @@
-"""The health of a proxy: its recent results, and whether it may be used. The same data is kept for a
-provider, and for a proxy at a domain that blocks.
+"""The health of a proxy: its recent results, and the circuit breaker that decides whether it may be used. The
+same data is kept for a provider, and for a proxy together with a domain that blocked it.
 
-| what | faults | opens after | shortest, longest time |
+| what | faults | opens after this many faults | shortest, longest time |
 | --- | --- | --- | --- |
-| a proxy (quarantine) | unreachable, refuses us, breaks off, fails its health check | 3 in a row | 1 min, 1 h |
+| a proxy (quarantine) | unreachable, refuses us, drops the connection, fails its health check | 3 in a row | 1 min, 1 h |
 | a gateway to many addresses | the same | 10 in a row | 1 min, 1 h |
-| a provider | those of its proxies | 10 in a row | 1 min, 10 min |
-| a proxy at a registered domain (cooldown) | it was blocked there | 1; for a gateway 10 in a row | 1 min, 1 h |
+| a provider | the faults of its proxies | 10 in a row | 1 min, 10 min |
+| a proxy for one registered domain (cooldown) | blocked by it | 1 (a gateway: 10 in a row) | 1 min, 1 h |
 
-Each time in a row is twice as long as the one before. When the time is over, one request is tried: a fault
-starts the next time, and a success resets everything. Counts decay by half in ten minutes.
-`frontier/lua/proxy_health.lua` implements the same table, and tests compare the two.
+While a breaker is open, the proxy is not used. When the time is over, one request is tried. If it fails, the
+breaker stays open for twice as long as before. If it succeeds, everything is reset. Counts decay by half in
+ten minutes. `frontier/lua/proxy_health.lua` implements the same table, and tests compare the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Estimates how often a page changes, from visits at irregular times. Two numbers a page, no list of visits.
+"""Estimates how often a page changes, from visits at irregular times. Stores two numbers per page instead of
+a list of visits.
 
 A page's changes are modelled as a Poisson process. A visit only shows whether the page changed at least once
 since the last visit. The estimate is the posterior mean under a gamma prior, which is fitted to the pages of
@@ -20,19 +21,20 @@ MIN_RATE, MAX_RATE = 1e-5, 1e4
 """The bounds of an estimate, in changes a day."""
 ESTIMATE_STEPS = 4
 HOST_WEIGHT = 4.0
-"""The number of changes with which the mean of the crawl counts in the mean of a host."""
+"""The weight of the crawl's mean in a host's mean, as a number of changes."""
 
 
 class ChangeHistory(NamedTuple):
-    """What the visits of a page showed: the expected number of changes, and the days they cover. Older visits
-    count less."""
+    """The change history of a page: the expected number of its changes, and the number of days over which its
+    visits observed it. Older visits count less."""
 
     changes: float = 0.0
     days: float = 0.0
 
     def observe(self, gap: float, changed: bool, prior: Prior) -> ChangeHistory:
-        """Returns the history after a visit, `gap` days after the last one. Behind one visible change there
-        may be several: their expected number follows from the estimate, which the visit itself changes."""
+        """Returns the history with one more visit, which was made `gap` days after the previous one. A visit
+        shows only that the page changed, not how many times. The expected number of changes follows from the
+        estimated rate, which itself depends on that number. A few iterations compute both."""
         found = ChangeHistory(self.changes * FORGETTING, self.days * FORGETTING + max(0.0, gap))
         if not changed:
             return found
@@ -86,7 +88,7 @@ def _strength(seen: Sequence[ChangeHistory], mean: float) -> float:
 
 
 def host_prior(crawl: Prior, changes: float, days: float) -> Prior:
-    """Returns the prior of a host whose pages showed `changes` in `days` together. A host with little data
-    has nearly the mean of the crawl."""
+    """Returns the prior of a host. `changes` and `days` are the sums of its pages' change histories. If a
+    host has little data, its mean is close to the mean of the crawl."""
     mean = (changes + HOST_WEIGHT) / (days + HOST_WEIGHT / crawl.mean)
     return Prior(min(MAX_RATE, max(MIN_RATE, mean)), crawl.strength)

@@ -1,5 +1,5 @@
-"""How fresh the pages of a crawl are that visits them again: expected from the change rates, and measured by the
-visits."""
+"""How fresh the copies of pages are in a crawl that visits its pages again: as expected from the change
+rates, and as measured by the visits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_REPORTED = 10_000
-"""Pages that may be reported as changed before the crawl reads the reports."""
+"""The maximum number of pages that users may report as changed before the crawl reads the reports."""
 
 
 class Freshness(msgspec.Struct, omit_defaults=False):

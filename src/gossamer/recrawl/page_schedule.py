@@ -1,7 +1,8 @@
-"""Schedules the pages of a page table: what a visit means for a page, when the page is due next, and the price
-of a visit. Decisions only; the table is read and written by the caller.
+"""Schedules the pages of a page table. Updates the state of a page after a visit, decides when the page is
+due next, and computes the price of a visit (`revisit_policy`). This module only decides. The caller writes
+the table.
 
-The table has seconds, the policy has days.
+Times are in seconds in the table, and in days in `revisit_policy`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 
 GONE_STATUSES = (404, 410)
 SAMPLE_PAGES, SAMPLE_PAGES_OF_HOST, MAX_HOSTS = 200, 20, 100
-"""Pages from which the price is solved; pages of each of the largest hosts, and the number of these hosts."""
+"""The size of the samples from which the price of a visit is computed: the number of pages from the whole
+table, the number of pages from each of the largest hosts, and the number of these hosts."""
 MAX_AGE_SHARE = 0.95
 """The share of the maximum age after which a page is due, so that it is visited before it is too old."""
 MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
@@ -29,14 +31,15 @@ measured pace."""
 
 
 class Measured(NamedTuple):
-    """What the visits of known pages showed, newer ones counting more. Days."""
+    """Sums over the visits of known pages, in days. Newer visits count more."""
 
     stale: float = 0.0
-    """Days for which copies were stale, from the visits that found a change."""
+    """Days for which copies were stale, as estimated from the visits that found a change."""
     days: float = 0.0
     """Days between the visits."""
     predicted: float = 0.0
-    """Days for which copies were expected to be stale, from the estimates before the visits."""
+    """Days for which copies were expected to be stale, according to the change rates that were estimated
+    before the visits."""
     planned: float = 0.0
     """Days after which the last visits were due."""
     actual: float = 0.0
@@ -50,14 +53,15 @@ class Measured(NamedTuple):
 
     @property
     def correction(self) -> float:
-        """Returns how many times longer than predicted copies were stale. Estimates of pages with few visits
-        lean on pages like them."""
+        """Returns the ratio of the stale time that was measured to the stale time that was predicted. The two
+        differ because the change rate of a page with few visits is estimated from other pages."""
         little = MIN_SHARE * self.days + 1e-9
         return min(MAX_CORRECTION, max(1 / MAX_CORRECTION, (self.stale + little) / (self.predicted + little)))
 
     @property
     def share(self) -> float | None:
-        """Returns the measured share of time stale, or None before the first second visit."""
+        """Returns the measured share of time for which copies are stale. Returns None until a page has been
+        visited a second time."""
         return self.stale / self.days if self.days > 0 else None
 
 
@@ -69,9 +73,9 @@ class PageSchedule:
         self.prior = Prior()
         self.price = 1.0
         self.own_prices: dict[int, float] = {}
-        """The prices of hosts that are bound by politeness, by ID."""
+        """Maps the ID of each host whose visits are limited by politeness to its own price of a visit."""
         self.priors: dict[int, Prior] = {}
-        """The priors of the largest hosts, by ID."""
+        """Maps the IDs of the largest hosts to their priors (`change_rate.Prior`)."""
         self.measured = Measured()
         self.signals = policy.SignalRecord()
         self.bounds = policy.Bounds(rules.min_age / DAY_S, rules.max_age * MAX_AGE_SHARE / DAY_S)
@@ -81,7 +85,7 @@ class PageSchedule:
         return self.priors.get(page.host, self.prior).rate(page.history)
 
     def interval(self, page: PageState, url: str) -> float:
-        """Returns the seconds after which a page is due again."""
+        """Returns the number of seconds after its visit after which a page is due again."""
         most = self.bounds.most
         if self.rules.window is not None:
             days = most
@@ -187,8 +191,9 @@ class PageSchedule:
         return page._replace(due=max(min(page.due, now), round(page.due - sooner)), signals=page.signals + 1)
 
     def refit(self, table: PageTable, visits: float, allowed: Callable[[str], float]) -> None:
-        """Fits the priors and solves the prices on a sample of the table. `visits`: the budget in visits a
-        day. `allowed` returns the visits a day that the politeness of a host allows."""
+        """Fits the priors of the change rates to a sample of the table, and computes the prices of visits
+        from it. `visits`: the budget in visits a day. `allowed` returns how many visits a day the politeness
+        of a host allows."""
         sample = table.sums.sample(SAMPLE_PAGES)
         if not sample:
             return
@@ -216,8 +221,8 @@ class PageSchedule:
 
 
 def is_changed(before: KnownPage, now: KnownPage) -> bool:
-    """Returns whether a page says something else than at the last visit. Bytes that differ are no change if
-    the content is the same (tokens, advertisements, dates of the server).
+    """Returns whether the content of a page differs from that at the last visit. Different bytes alone are
+    not a change (tokens, advertisements, dates of the server).
 
     >>> is_changed(KnownPage(200, body="a", said="x"), KnownPage(200, body="b", said="x"))
     False

@@ -1,13 +1,13 @@
-"""The pages of a crawl that visits them again: what is known of each, and when it is due. One SQLite file in
-the crawl's folder.
+"""The page table of a crawl that visits its pages again: for each page, its state and the time when it is
+due. The table is an SQLite file in the crawl's folder.
 
-Workers write the outcome of each visit into the inbox, before they settle its claim. One process, the one
-that holds the crawl's lock, takes the inbox over into the table in the same transaction that empties it. A
-kill therefore loses no visit and counts none twice.
+Workers write the outcome of each visit into the inbox, before they settle its claim. The process that holds
+the crawl's lock moves the visits from the inbox into the table. One transaction does both steps, so a kill
+loses no visit and counts none twice.
 
 A page's state takes 24 bytes: the two numbers of its change history, the time of its last visit and its due
-time. Its URL and validators are beside it, so nothing about a waiting page is in the store's memory.
-Times are in whole seconds since the epoch.
+time. Its URL and its cache validators are stored next to it. Nothing about a waiting page is in the store's
+memory. Times are in whole seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FILE_MODE = 0o600
 WAIT_S = 30.0
 """Seconds to wait for a transaction of another process."""
 MAX_INBOX_LINES = 2000
-"""Lines that are taken over in one transaction."""
+"""Maximum number of inbox lines that one transaction moves into the table."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS inbox (id INTEGER PRIMARY KEY, line BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS hosts (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, pages INTEGER NOT NULL,
@@ -69,13 +69,14 @@ class PageState(NamedTuple):
     visits: int = 0
     """Visits after the first that could tell whether the page changed."""
     changed: int = 0
-    """How many of these found a change."""
+    """The number of visits counted in `visits` that found a change."""
     failed: int = 0
     """Visits in a row that found no page."""
     batch: int = 0
     """The number of the batch in which the page was queued. 0: it waits for its due time."""
     signals: int = 0
-    """Signals since the last visit."""
+    """The number of signals since the last visit that the page changed, for example from a sitemap or a
+    feed."""
     line: bytes = b""
     """The last `KnownLine` that described a page, as JSON."""
 
@@ -172,7 +173,7 @@ class TableSums:
 
 
 class TableFacts:
-    """Numbers that are stored beside the pages, by name."""
+    """Named numbers that are stored in the same file, such as the price of a visit."""
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self._base = base
@@ -214,8 +215,8 @@ class PageTable:
             self._base.execute("COMMIT")
 
     def take_inbox(self, handle: Callable[[KnownLine, bytes, PageState | None], PageState | None]) -> int:
-        """Takes over visits: `handle` returns the new state of the page, or None to forget the page. Returns
-        the number of visits."""
+        """Moves visits from the inbox into the table. `handle` returns the new state of the page, or None to
+        forget the page. Returns the number of visits."""
         with self.change():
             rows = _rows(self._base, "SELECT id, line FROM inbox ORDER BY id LIMIT ?", MAX_INBOX_LINES)
             for _, line in rows:
@@ -313,7 +314,7 @@ class PageTable:
         return dict(_rows(self._base, "SELECT host, count(*) FROM pages WHERE batch > 0 GROUP BY host"))
 
     def unqueue(self, due: int) -> int:
-        """Makes all queued pages wait again until `due`. Returns their number."""
+        """Takes all pages out of the queue and sets their due time to `due`. Returns their number."""
         with self.change():
             return self._base.execute("UPDATE pages SET batch = 0, due = ? WHERE batch > 0", (due,)).rowcount
 
@@ -323,7 +324,7 @@ class PageTable:
             self._base.execute("UPDATE pages SET last = last + ?, due = due + ?", (seconds, seconds))
 
     def limit_due(self, latest: int) -> int:
-        """Moves due times after `latest` there. Returns the number of pages."""
+        """Sets due times later than `latest` to `latest`. Returns the number of pages that this changed."""
         with self.change():
             return self._base.execute(
                 "UPDATE pages SET due = ? WHERE due > ? AND batch = 0", (latest, latest)

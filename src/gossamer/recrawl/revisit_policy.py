@@ -4,8 +4,11 @@ possible.
 The policy is the harmonic one (Kolobov et al., "Staying up to date with online content changes using
 reinforcement learning for scheduling", NeurIPS 2019): no page starves, however often it changes. A page with
 the change rate D and the importance m is due after the time t at which `t - (1 - exp(-D t)) / D` reaches
-`price / m`. The price is the same for all pages. It is solved so that all pages together need as many visits
-as the budget allows. Times are in days, rates in visits or changes a day.
+`price / m`. The left side is the time for which the copy of the page is expected to have been stale by then.
+The *price of a visit* is thus the expected stale time, in days, at which a page is worth a visit. It is the
+same for all pages, and is chosen so that all pages together need as many visits as the budget allows. Only a
+host whose politeness allows fewer visits has a higher price of its own. Times are in days, rates in visits or
+changes a day.
 """
 
 from __future__ import annotations
@@ -18,15 +21,16 @@ from typing import NamedTuple
 JITTER = 0.05
 """The share of an interval by which due times are spread."""
 GONE_VISITS = 3
-"""The number of visits in a row that find a page gone, after which the page is dropped."""
+"""A page is dropped after this many visits in a row have found it gone."""
 MAX_INTERVAL = 365.0
-"""The longest interval in days without a maximum age."""
+"""The longest interval in days if no maximum age is set."""
 NEWTON_STEPS, BISECTIONS = 4, 26
 MIN_PRICE, MAX_PRICE = 1e-12, 1e12
 
 
 class Sample(NamedTuple):
-    """A known page as the price needs it: its estimated change rate and its importance."""
+    """The properties of a known page that influence the price of a visit: its estimated change rate and its
+    importance."""
 
     rate: float
     weight: float = 1.0
@@ -40,7 +44,8 @@ class Bounds(NamedTuple):
 
 
 def interval(rate: float, price: float, weight: float = 1.0, bounds: Bounds = Bounds()) -> float:  # noqa: B008 - immutable
-    """Returns the days after which a page is due again.
+    """Returns the number of days after which a page is due again. `price`: the price of a visit. `weight`:
+    the importance of the page.
 
     >>> round(interval(1.0, 1.0), 3)
     1.841
@@ -57,8 +62,9 @@ def interval(rate: float, price: float, weight: float = 1.0, bounds: Bounds = Bo
 
 
 def solve_price(sample: Sequence[Sample], pages: float, visits: float, bounds: Bounds = Bounds()) -> float:  # noqa: B008 - immutable
-    """Returns the price at which `pages` pages, represented by a sample, need `visits` visits a day. Returns
-    the highest price if the maximum age alone needs more, and the lowest if the pages need fewer."""
+    """Returns the price of a visit at which `pages` pages need `visits` visits a day. `sample`: some of these
+    pages, which represent all of them. Returns the highest price (MAX_PRICE) if the maximum age alone
+    requires more visits, and the lowest (about MIN_PRICE) if the pages need fewer visits at any price."""
     if not sample or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -72,7 +78,8 @@ def solve_price(sample: Sequence[Sample], pages: float, visits: float, bounds: B
 
 
 def needed_visits(sample: Sequence[Sample], pages: float, price: float, bounds: Bounds) -> float:
-    """Returns the visits a day that `pages` pages need at a price."""
+    """Returns how many visits a day `pages` pages need at a price of a visit. `sample` represents all of
+    these pages."""
     if not sample:
         return 0.0
     total = math.fsum(1 / max(1e-9, interval(one.rate, price, one.weight, bounds)) for one in sample)
@@ -93,8 +100,9 @@ def solve_prices(
     visits: float,
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> tuple[float, dict[str, float]]:
-    """Returns the price of the crawl, and the own price of each host whose pages need more visits at that
-    price than its politeness allows. What such a host cannot use goes to the others."""
+    """Returns the price of a visit for the crawl, and a separate price for each host whose pages would need
+    more visits at the crawl's price than politeness allows. The visits that such a host cannot use are given
+    to the other hosts. `visits`: the budget of the crawl, in visits a day."""
     own: dict[str, float] = {}
     left = visits
     while True:
@@ -115,7 +123,8 @@ def solve_prices(
 
 
 def _joint_price(loads: Sequence[HostLoad], pages: int, visits: float, bounds: Bounds) -> float:
-    """Returns the price at which all pages of several hosts need `visits` visits a day."""
+    """Returns the price of a visit at which all pages of several hosts together need `visits` visits a
+    day."""
     if not pages or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -130,15 +139,16 @@ def _joint_price(loads: Sequence[HostLoad], pages: int, visits: float, bounds: B
 
 
 def spread_interval(days: float, url: str, visits: int, most: float = math.inf) -> float:
-    """Returns an interval with jitter of up to 5 %, which depends only on the URL and the number of the
-    visit. Pages that were found together do not stay together. The result is at most `most`."""
+    """Returns an interval in days with jitter of up to 5 %, so that pages that were found together are not
+    always visited together. The jitter depends only on the URL and the number of the visit. The result is at
+    most `most`."""
     mark = hashlib.blake2b(f"{url} {visits}".encode(), digest_size=4).digest()
     return min(most, days * (1 + JITTER * (int.from_bytes(mark, "big") / 2**31 - 1)))
 
 
 def gone_interval(days: float, gone: int) -> float | None:
-    """Returns the interval after `gone` visits in a row that found a page gone: twice the last one each time.
-    Returns None when the page is dropped.
+    """Returns the interval in days after `gone` visits in a row that found a page gone. Each such visit
+    doubles the interval. Returns None when the page is dropped.
 
     >>> gone_interval(1.0, 1), gone_interval(1.0, 3)
     (2.0, None)
@@ -147,7 +157,8 @@ def gone_interval(days: float, gone: int) -> float | None:
 
 
 def unkept_window(pages: int, window: float, visits: float) -> float | None:
-    """Returns the visits a day that a window of `window` days needs, if the budget does not allow them.
+    """Returns how many visits a day are needed to visit each page once within `window` days, if the budget
+    does not allow them. Otherwise returns None.
 
     >>> unkept_window(1000, 0.5, 1500.0)
     2000.0
@@ -166,7 +177,7 @@ class SignalRecord(NamedTuple):
     missed: float = 0.0
     """Changes that were found without a signal."""
     days: float = 0.0
-    """Page-days that the visits covered."""
+    """Days since the previous visit, summed over all visits."""
 
 
 def signal_age(record: SignalRecord) -> float:
@@ -194,8 +205,8 @@ def stale_share(rate: float, days: float) -> float:
 
 
 def stale_days(rate: float, gap: float) -> float:
-    """Returns the expected days for which a copy was stale, if a visit after `gap` days found a change: half
-    the gap for a page that changes rarely, nearly all of it for one that changes often.
+    """Returns for how many days a copy was probably stale, if a visit after `gap` days found a change: half
+    the gap for a page that changes rarely, nearly all of it for a page that changes often.
 
     >>> round(stale_days(0.001, 1.0), 3), round(stale_days(100.0, 1.0), 3)
     (0.5, 0.99)
@@ -210,8 +221,9 @@ def stale_now(rate: float, age: float) -> float:
 
 
 def uniform_visits(rates: Sequence[float], pages: int, stale: float) -> float:
-    """Returns the visits a day with which equal intervals would keep `pages` pages, represented by a sample
-    of their rates, as fresh as the mean share `stale`."""
+    """Returns how many visits a day would be needed if all of `pages` pages were visited at equal intervals
+    and their copies were stale for the share `stale` of the time, on average. `rates`: the change rates of a
+    sample of these pages."""
     if not rates or stale <= 0:
         return 0.0
     low, high = math.log(1e-6), math.log(1e6)

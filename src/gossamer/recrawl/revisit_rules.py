@@ -26,9 +26,10 @@ class RevisitRules(NamedTuple):
     """A share of the pages that the crawl may fetch (0.1, "%"), or visits a day (5000.0, "/d")."""
     max_age: float = DEFAULT_MAX_AGE_S
     min_age: float = DEFAULT_MIN_AGE_S
-    """No page is visited again earlier, even if budget is left."""
+    """No page is visited again before it has this age, even if budget is left."""
     weights: tuple[tuple[patterns.Searcher, float], ...] = ()
-    """Patterns of URLs and the importance of their pages. The first match counts; other pages have 1."""
+    """Pairs of a URL pattern and the importance of the pages that match it. The first match counts. The
+    importance of all other pages is 1."""
 
     def weight(self, url: str) -> float:
         """Returns the importance of a page."""

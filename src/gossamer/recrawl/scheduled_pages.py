@@ -1,5 +1,6 @@
-"""The page table of a crawl together with its schedule: takes over visits and signals, and chooses the pages that
-are visited next. All methods wait for the disk, so a loop calls them in a thread. They raise OSError."""
+"""The page table of a crawl together with its schedule: records visits and signals that pages changed, and
+chooses the pages that are visited next. All methods wait for the disk, so an event loop must call them in a
+thread. They raise OSError."""
 
 from __future__ import annotations
 
@@ -17,9 +18,11 @@ from gossamer.recrawl.revisit_policy import SignalRecord
 from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 
 QUEUED_S = 30.0
-"""Seconds of a host's pace for which pages may be queued."""
+"""While the queued pages of a host take more than this many seconds to visit, no more of its pages are
+queued."""
 MAX_CLOCK_STEP_S = 60.0
-"""Seconds by which the clock may differ from what it should show before that is a jump."""
+"""If the clock differs from the expected time by more than this many seconds, it is taken to have been
+set."""
 
 Allowed = Callable[[str], float]
 """Returns the visits a day that the politeness of a host allows."""
@@ -38,7 +41,7 @@ class ScheduledPages:
         self.table.close()
 
     def import_log(self) -> None:
-        """Takes over the log of known pages that a run without `--revisit` wrote."""
+        """Imports the log of known pages that a run without `--revisit` wrote."""
         if not known_pages.merge_logs(self._folder):
             return
         for batch in known_pages.lines(self._folder):
@@ -46,8 +49,8 @@ class ScheduledPages:
         known_pages.forget(self._folder)
 
     def restore(self, now: float) -> float:
-        """Reads what an earlier run learned. Returns the seconds by which the clock was set back since then:
-        all times moved with it."""
+        """Loads what an earlier run learned. If the clock was set back since then, shifts all stored times,
+        and returns the number of seconds by which it was set back. Otherwise returns 0."""
         facts, schedule = self.table.facts, self.schedule
         schedule.measured = Measured(*(facts.get(f"measured.{name}") for name in Measured._fields))
         schedule.signals = SignalRecord(*(facts.get(f"signals.{name}") for name in SignalRecord._fields))
@@ -70,7 +73,7 @@ class ScheduledPages:
                 facts.set(f"signals.{name}", value)
 
     def take_visits(self, now: int) -> bool:
-        """Takes over visits from the inbox. Returns whether there are more."""
+        """Moves visits from the inbox into the table. Returns whether there are more."""
         return self.table.take_inbox(functools.partial(self._after_visit, now)) >= MAX_INBOX_LINES
 
     def _after_visit(
@@ -79,7 +82,8 @@ class ScheduledPages:
         return self.schedule.after_visit(seen, line, before, self.table.host, page_table.page_id(seen), now)
 
     def signal(self, requests: Sequence[Request], now: int, *, certain: bool = False) -> list[bool]:
-        """Takes over signals that pages changed. Returns for each page whether it is known."""
+        """Records signals that pages changed. Returns for each page whether it is known. `certain`: whether a
+        person reported the changes."""
         found = []
         with self.table.change():
             for request in requests:
@@ -115,7 +119,8 @@ class ScheduledPages:
         return self.table.unqueue(now)
 
     def refit(self, visits: float, allowed: Allowed) -> None:
-        """Fits the priors and solves the prices. `visits`: the budget a day."""
+        """Recomputes the priors of the change rates and the prices of visits. `visits`: the budget in visits
+        a day."""
         self.schedule.refit(self.table, visits, allowed)
 
     def measure(self, now: int, budget: float, used: float | None) -> Freshness:

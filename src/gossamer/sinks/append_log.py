@@ -140,9 +140,9 @@ class AppendLog:
         """Returns the owner name under which this crawl wrote an output earlier, while it used a store that
         has since been replaced or emptied.
 
-        Returns "" if the crawl has always used the current store. This is also the case if a user removed the
-        crawl from the store, because the store then keeps its identity. `rows`: whether an owner is returned
-        only if the log contains appends to the output.
+        Returns "" if the log shows no such store. If a user removed the crawl from the current store, the
+        result is also "", because that store keeps its identity. `rows`: whether an owner is returned only if
+        the log contains appends to the output.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))

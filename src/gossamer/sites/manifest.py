@@ -1,5 +1,5 @@
-"""Writes and reads `kept.json`, which lists the site files of a crawl and its outputs of pages and rows.
-Later commands use it to find these pages and rows."""
+"""Writes and reads `kept.json`, which lists the site files of a crawl, the outputs that store its pages, and
+the outputs that contain its rows. Later commands use it to find these pages and rows."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Manifest(msgspec.Struct):
     """The site files and outputs of a crawl, as absolute paths and URLs. Each field has its value from the
     last run that had one.
 
-    `pages` are the outputs of whole pages, in the syntax of the option -o. `items` is the JSON Lines file
-    that contains the items, or None.
+    `pages` are the outputs that store whole pages, such as WARC files, in the syntax of the option -o.
+    `items` is the JSON Lines file that contains the items, or None.
     """
 
     sites: list[str] = []
@@ -34,7 +34,7 @@ class Manifest(msgspec.Struct):
     partial: list[str] = []
     """The outputs that contain only some of the rows or columns."""
     earlier: list[str] = []
-    """The outputs of whole pages that earlier runs wrote, one per run."""
+    """The outputs in which earlier runs stored whole pages, one output per run."""
 
     @property
     def archives(self) -> list[str]:

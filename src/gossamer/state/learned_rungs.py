@@ -1,5 +1,6 @@
-"""Stores which rung (collector) succeeds in fetching a host's pages, as the fleet has learned from its
-visits. There is one text per host, which is cached."""
+"""Stores what the fleet has learned about the rungs of the ladder: for each host, which rungs (collectors)
+succeed in fetching its pages. The record of a host is a JSON text (`politeness.ladder.Ladder`), which is
+cached."""
 
 from __future__ import annotations
 
@@ -10,33 +11,33 @@ from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
 CACHE_TTL_S = 10.0
-"""How many seconds the cached text of a host is used before it is read again."""
+"""How many seconds the cached record of a host is used before it is read from the store again."""
 MAX_HOSTS = 10_000
 """Maximum number of hosts in the cache."""
 
 
 class LearnedRungs:
-    """The learned texts of all hosts, which all crawls and workers of a store share."""
+    """The records of all hosts. They are shared by all crawls and workers of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, tuple[float, str]] = {}
 
     async def known(self, host: str) -> str:
-        """Returns the text of a host, or '' if there is none. It is at most CACHE_TTL_S seconds old."""
+        """Returns the record of a host, or '' if there is none. It is at most CACHE_TTL_S seconds old."""
         at, text = self._known.get(host, (0.0, ""))
         if not at or time.monotonic() - at > CACHE_TTL_S:
             _, text = await self._run(host)
         return text
 
     async def learn(self, host: str, change: Callable[[str], str]) -> str:
-        """Applies `change` to the current text of a host, stores the result and returns it. `change` may be
+        """Applies `change` to the current record of a host, stores the result and returns it. `change` may be
         called several times."""
         was = await self.known(host)
         while (wanted := change(was)) != was:
             done, was = await self._run(host, was, wanted)
             if done:
-                break  # otherwise another worker has changed the text in the meantime
+                break  # otherwise another worker has changed the record in the meantime
         return wanted
 
     async def _run(self, host: str, *words: str) -> tuple[bool, str]:

@@ -126,8 +126,8 @@ class WorkerRecords:
         return [worker for worker in await self.all() if worker.state != "gone"]
 
     async def at_work(self) -> list[WorkerRecord]:
-        """Returns the living workers that accept new work, that is, those that are not draining or stopping
-        and have no order to do so."""
+        """Returns the living workers that accept new work: those that are neither draining nor stopping, and
+        have not been ordered to do so."""
         # an order counts at once, but the worker's own record shows it up to two seconds later
         told = await self._do(self._store.client.hgetall(ORDERS))
         idle = ("draining", "stopping")

@@ -118,8 +118,8 @@ class Connection(asyncio.Protocol):
         self._run_id = found[1] if found else b""
 
     async def call(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
-        """Returns one reply per command, with errors in their places. In a transaction, an error of one command
-        that the server did not accept is the reply to all of them."""
+        """Returns one reply per command. If a command failed, its reply is the error. If the server did not
+        accept a command of a transaction, its error is the reply to all commands."""
         words = [args for args, _ in commands]
         if not transaction:
             replies = await self._exchange(words)

@@ -6,9 +6,9 @@ running server) and three locks:
 
 - `server.lock` is held by the server process itself, through a descriptor that it inherits. The kernel keeps
   the lock until every process that could write to the append-only files is gone, even while the server is
-  stopped by a signal. A server starts only with this lock.
-- `doors.lock` is held as a shared lock by every living gossamer process that uses the folder. A process that
-  gets this lock exclusively knows that no other process uses the folder.
+  stopped by a signal. A server starts only if it can get this lock.
+- Every living gossamer process that uses the folder holds a shared lock on `doors.lock`. A process that gets
+  this lock exclusively knows that no other process uses the folder.
 - `start.lock` is held while a process looks for, starts or stops the server.
 
 The socket is in a private folder with a short path, because the length of a socket path is limited.

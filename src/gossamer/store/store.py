@@ -247,7 +247,7 @@ class Store:
         return answer
 
     async def scan(self, pattern: str, page: int = 1000) -> AsyncIterator[list[bytes]]:
-        """Yields the keys that match a pattern, in pages, from all servers. Never blocks the servers.
+        """Yields the keys of all servers that match a pattern, in batches. Never blocks the servers.
 
         A key may appear twice if the store grows during the scan.
         """

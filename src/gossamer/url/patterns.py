@@ -27,7 +27,8 @@ TIMEOUT_S: Final = 0.05
 _LEAST_TIMEOUT_S: Final = 0.0005
 """Minimum time limit in seconds for a pattern that has timed out repeatedly."""
 _RECOVERY_SHARE: Final = 0.05
-"""How much of the elapsed time is added back to the time limit of a pattern that has timed out."""
+"""A timeout shortens the time limit of a pattern. Afterwards, the limit grows back by this share of the time
+that passes."""
 _ALL_MATCHES_S: Final = 0.1
 """Maximum processor time in seconds that RE2 may take to find all matches in a text."""
 _MAX_STEPS: Final = 20_000
@@ -430,7 +431,7 @@ class _Writer:
     def __init__(self, flags: int, *, regex: bool = False) -> None:
         self.regex, self._spaces = regex, _SPACES_REGEX if regex else _SPACES
         self.ascii_only = bool(flags & re.ASCII)
-        """Whether RE2 gives the same result as `re` only for ASCII texts."""
+        """Whether RE2 is certain to match this pattern as `re` does only if the text is ASCII."""
         self.ends = self.repeats_empty = False
         """Whether the pattern contains `$`, and whether it repeats a part that may be empty."""
 

@@ -290,7 +290,7 @@ def _folder(url: str) -> str:
 
 
 def _some(words: Iterable[str]) -> str:
-    """Formats a list for a message: the first three words, and the number of the others."""
+    """Formats a list for a message: the first three words, and how many more there are."""
     listed = sorted(words)
     return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
 

@@ -212,7 +212,7 @@ class DroppedParameters:
         return DroppedParameters((*self.words, *words))
 
     def query(self, query: str) -> str:
-        """Removes the omitted parameters from a query (given without `?`), and sorts the others by name.
+        """Removes the parameters of this set from a query (given without `?`), and sorts the others by name.
         Parameters with equal names keep their order."""
         known = self._known
         kept = []

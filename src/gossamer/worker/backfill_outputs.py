@@ -1,8 +1,9 @@
-"""Fills outputs with rows of earlier runs, which the crawl kept (`sinks.rows_in_data_folder`). This concerns
-outputs that a later run adds to a crawl, or that only some of its runs had.
+"""Fills outputs with rows of earlier runs. The *kept rows* are the rows that the crawl keeps in a file in its
+data folder (`sinks.rows_in_data_folder`). They are copied to outputs that a later run adds to a crawl, or
+that only some of its runs had.
 
-For each such output, the store records up to which kept row the output is filled, together with its length.
-So a killed run can be continued. The caller holds the lock of the outputs.
+For each such output, the store records up to which offset in the file of kept rows the output is filled, and
+the output's length. So a killed run can be continued. The caller holds the lock of the outputs.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from gossamer.model.visit import Row
 from gossamer.sinks.rows_in_data_folder import TARGET, KeptRows
 
 PASS = ""
-"""The name under which the store keeps where the rows of the current pass begin, as an offset in the kept
-rows."""
+"""The name under which the store records the offset, in the file of kept rows, at which the rows of the
+current pass (`--refresh`) begin."""
 LOST = -1
-"""A special value instead of an offset in the kept rows. It means that the rows that an output lacks were not
-kept."""
+"""A sentinel that is used instead of an offset in the file of kept rows. It means that the rows that an
+output lacks were not kept."""
 Through = Callable[..., Awaitable[Any]]
 """A function that makes a call in the thread of the outputs, and repeats it while the sink is unavailable."""
 Add = Callable[[FileSink, str, int], Awaitable[None]]

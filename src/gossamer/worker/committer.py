@@ -49,7 +49,7 @@ class GatherLimits(NamedTuple):
 FEW, MANY = GatherLimits(0.4, 192, 256), GatherLimits(1.0, 448, 512)
 ROOMY = 4
 """MANY applies if a host allows at least this many times as many concurrent requests as the worker makes.
-Otherwise, the worker may have to wait for the slots of unsettled visits."""
+Otherwise, the worker may have to wait for slots that unsettled visits still hold."""
 
 
 def gather_limits(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:

@@ -417,7 +417,7 @@ class Worker:
 
 async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:
     """Returns the result of `work`. After `stop` is set, waits at most `seconds` for the result. Returns None
-    if there is no result by then, because the store is unreachable."""
+    if there is still no result, which means that the store is unreachable."""
     stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)

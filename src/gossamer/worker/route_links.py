@@ -10,13 +10,15 @@ from gossamer.parsing.html import Document, attribute_of
 from gossamer.url.routes import with_route
 
 MIN_ROUTES = 2
-"""Number of different routes on a page from which they show that its site uses them."""
+"""A page must link to at least this many different routes before its site is taken to use routes in
+fragments."""
 MAX_TOLD_HOSTS = 1000
 """Maximum number of hosts that are remembered as reported."""
 
 
 class RouteFollower:
-    """Decides for each page, from the page alone, so that all workers decide alike.
+    """Decides which links to routes on a page are followed. Uses only the page itself, so that all workers
+    decide alike.
 
     `mode`: the setting `fragments`. `tell(line)`: reports that the routes of a host are followed.
     """

@@ -274,7 +274,8 @@ MAX_NAVIGATIONS = 20
 class Watch:
     """Watches the requests of one page. `fresh`: whether its context has no cache yet. `main`: the status and
     headers of the main document. `raw`: the body if it is not HTML. `target`: the URL to which a script
-    redirects; `away` is set then. `refused`: the content type, if it was not accepted."""
+    redirects, or None. `away` is set as soon as `target` is known. `refused`: the content type, if it was not
+    accepted."""
 
     def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
         self._tab, self._cdp, self._request = tab, tab.cdp, request

@@ -153,7 +153,7 @@ def local_shortage(code: int, number: int, address: str) -> str:
 
 
 def explain_curl_error(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> FailureCause:
-    """Returns the failure that a curl error stands for. `problem`: the reason for which one of gossamer's
+    """Returns the failure that corresponds to a curl error. `problem`: the reason for which one of gossamer's
     callbacks aborted the transfer. `wire`: the limit on received bytes. `kind`: the content type.
 
     >>> explain_curl_error(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
