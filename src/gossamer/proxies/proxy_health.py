@@ -3,14 +3,15 @@ same data is kept for a provider, and for a proxy together with a domain that bl
 
 | what | faults | opens after this many faults | shortest, longest time |
 | --- | --- | --- | --- |
-| a proxy (quarantine) | unreachable, refuses us, drops the connection, fails its health check | 3 in a row | 1 min, 1 h |
+| a proxy (quarantine) | unreachable, refuses, drops connections, fails health checks | 3 in a row | 1 min, 1 h |
 | a gateway to many addresses | the same | 10 in a row | 1 min, 1 h |
 | a provider | the faults of its proxies | 10 in a row | 1 min, 10 min |
 | a proxy for one registered domain (cooldown) | blocked by it | 1 (a gateway: 10 in a row) | 1 min, 1 h |
 
-While a breaker is open, the proxy is not used. When the time is over, one request is tried. If it fails, the
-breaker stays open for twice as long as before. If it succeeds, everything is reset. Counts decay by half in
-ten minutes. `frontier/lua/proxy_health.lua` implements the same table, and tests compare the two.
+While a breaker is open, no requests use what it protects. When the time is over, one request is tried. If it
+fails, the breaker opens again for twice as long, up to the longest time. If it succeeds, everything is reset.
+Counts decay by half in ten minutes. `frontier/lua/proxy_health.lua` implements the same table, and tests
+compare the two.
 """
 
 from __future__ import annotations
