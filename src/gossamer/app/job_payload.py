@@ -44,7 +44,7 @@ class Stored(msgspec.Struct):
 
 def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
     """Encodes a setup for the store. Headers and passwords are sealed if there is a key. The address and
-    passwords of the store, and the place of the key, are left out."""
+    passwords of the store, and the reference to the key, are left out."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
     kept = msgspec.structs.replace(
         setup.job.settings,

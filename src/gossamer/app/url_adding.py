@@ -47,18 +47,19 @@ from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
 MAX_SHOWN = 20
-"""Number of refused URLs, and of rejected lines, that the result names."""
+"""Maximum number of refused URLs, and of rejected lines, that the result lists."""
 MAX_NEW_HOSTS = 1000
-"""Number of hosts that one call brings into the scope. Every worker reads them every second."""
+"""Maximum number of hosts that one call may bring into the scope. It is limited because every worker reads
+these hosts every second."""
 MAX_ID_CHARS = 500
 """Maximum length of the option `id`."""
 PROGRESS_INTERVAL_S, WATCH_INTERVAL_S, END_INTERVAL_S = 10.0, 0.5, 0.2
-"""Seconds between progress messages, between looks at the state of the crawl, and between looks at a crawl that
-a fleet is ending."""
+"""Seconds between progress messages, between checks of the crawl's state, and between such checks while a
+fleet is ending the crawl."""
 REFUSING, STOPPED = ("cancelled", "cancelling", REMOVING), 11
-"""States of a crawl that takes no URLs, and the exit code if it gets into one of them."""
+"""States in which a crawl accepts no URLs, and the exit code if the crawl changes to one of them."""
 ENDING_TIMEOUT_S = 60.0
-"""Seconds for which a fleet's crawl that is ending is awaited."""
+"""Maximum number of seconds to wait until a fleet has ended a crawl that is ending."""
 ADDED_FROM = ("url", "list", "stdin", "sitemap", "feed")
 """Kinds of targets from which URLs are added."""
 
@@ -69,15 +70,15 @@ class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of added requests. A value that a request has itself takes precedence."""
 
     priority: int | None = None
-    """None: the priority of the crawl's seeds."""
+    """The priority of the requests. None means the priority of the crawl's seeds."""
     id: str | None = None
     use: str | None = None
     carry: Any = None
     key: str | None = None
     again: bool = False
-    """Visits URLs again that the crawl knows."""
+    """Whether URLs that the crawl already knows are visited again."""
     as_seeds: bool = False
-    """Adds URLs regardless of the scope and the patterns. Their hosts join the scope."""
+    """Whether URLs are added regardless of the scope and the patterns. If so, their hosts join the scope."""
 
 
 class Added(msgspec.Struct, kw_only=True):
@@ -87,16 +88,16 @@ class Added(msgspec.Struct, kw_only=True):
     state: str = ""
     """The state of the crawl afterwards."""
     running: bool = False
-    """Whether a process or a fleet works on the crawl, or will when it is resumed."""
+    """Whether a process or a fleet works on the crawl, or will work on it once it is resumed."""
     added: int = 0
     duplicates: int = 0
-    """URLs that the crawl knew."""
+    """Number of URLs that the crawl already knew."""
     refused: dict[str, int] = {}
-    """URLs that a filter of the crawl refused, by reason (docs/glossary.md)."""
+    """Number of URLs that a filter of the crawl refused, by reason (docs/glossary.md)."""
     refused_urls: list[tuple[str, str]] = []
     """The first refused URLs, each with its reason."""
     rejected: int = 0
-    """Lines that are not requests."""
+    """Number of lines that are not valid requests."""
     rejected_lines: list[Rejected] = []
     """The first of these lines. All of them are in `rejected.jsonl` of the crawl's folder."""
 
@@ -115,9 +116,9 @@ async def add_urls(
     say: Say = lambda _: None,
     result: Added | None = None,
 ) -> Added:
-    """Adds the URLs of targets to a crawl and returns what became of them. `say` receives a progress message
-    every 10 s. `result` is filled as the URLs are added, so that it is right after a cancellation, too.
-    Raises GossamerError."""
+    """Adds the URLs of targets to a crawl and returns how many were added, refused or rejected. `say`
+    receives a progress message every 10 s. `result` is filled as the URLs are added, so that it is right
+    after a cancellation, too. Raises GossamerError."""
     record = await Crawls(store).need(crawl)
     refuse_state(record)
     setup = await load_setup(store, record, settings)
@@ -157,7 +158,7 @@ def added_targets(texts: Iterable[str]) -> list[Target]:
 
 
 def check_options(options: AddOptions, given: Sequence[Target]) -> None:
-    """Raises UsageError for options that no request can have."""
+    """Raises UsageError if an option has a value that no request can have."""
     if options.priority is not None and not -1_000_000 <= options.priority <= 1_000_000:
         raise UsageError("the priority must be between -1000000 and 1000000")
     if options.carry is not None and len(msgspec.json.encode(options.carry)) > MAX_CARRY_BYTES:
@@ -175,7 +176,7 @@ def check_options(options: AddOptions, given: Sequence[Target]) -> None:
 
 
 def refuse_state(record: Record) -> None:
-    """Raises UsageError or InUse for a crawl that takes no URLs."""
+    """Raises UsageError or InUse if the state of a crawl does not allow URLs to be added."""
     if record.state in ("cancelled", "cancelling"):
         raise UsageError(
             f"crawl {record.name} is {record.state}, so its queue is dropped: begin it anew with --fresh"
@@ -227,7 +228,8 @@ async def batches_of(target: Target) -> AsyncIterator[UrlBatch]:
 
 
 class _Adding:
-    """Adds batches to one crawl, and sees to it that somebody takes them up."""
+    """Adds batches of URLs to one crawl, and reopens the crawl if it is finished, so that the URLs are
+    visited."""
 
     def __init__(
         self, store: Store, setup: Setup, record: Record, options: AddOptions, say: Say, result: Added
@@ -259,7 +261,7 @@ class _Adding:
                 raise CrawlEnded(f"crawl {self._record.name} {what} while URLs were added", STOPPED)
 
     async def add(self, batch: UrlBatch) -> None:
-        """Adds a batch."""
+        """Adds a batch of URLs to the crawl."""
         self._reject(batch.rejected)
         wanted = [self._needs(request) for request in batch.requests]
         known = await self._known(wanted) if self._options.again else []
@@ -292,7 +294,8 @@ class _Adding:
         self._result.running = is_running(record, self._setup.job.settings.data)
 
     async def _reopen(self) -> None:
-        """Makes a finished crawl unfinished. A fleet goes on with it at once."""
+        """Changes the state of a finished crawl so that it can continue. If a fleet runs the crawl, it
+        continues immediately."""
         tasks = FleetCrawls(self._store)
         if self._record.fleet:
             await tasks.reopen(self._setup.crawl)
@@ -300,7 +303,7 @@ class _Adding:
             await tasks.turn(self._setup.crawl, "finished", "stopped", "URLs were added")
 
     def _needs(self, request: Request) -> Request:
-        """Returns a request with the options that it lacks."""
+        """Returns a copy of a request in which missing values are filled from the options."""
         options = self._options
         return msgspec.structs.replace(
             request,
@@ -363,7 +366,8 @@ class _Adding:
         self._result.rejected_lines += rejected[: MAX_SHOWN - len(self._result.rejected_lines)]
 
     async def _pause(self) -> None:
-        """Reports the progress, and waits while the crawl has no room for more URLs. Looks once per second."""
+        """Reports the progress, and waits while the crawl has no room for more URLs. Checks at most once per
+        second."""
         if time.monotonic() - self._looked < CHECK_INTERVAL_S:
             return
         while True:

@@ -38,7 +38,8 @@ ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
 SWEEP_INTERVAL_S = 5.0
 """Seconds between searches for claims with expired leases."""
 SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
-"""A function that returns the setup of a crawl for the process that writes a given segment of its outputs."""
+"""A function that returns the setup of a crawl, given the crawl and a segment, that is, the name of the
+output parts that one process writes (`job_payload.segment_name`)."""
 
 
 class CrawlEnding:
@@ -149,8 +150,8 @@ class CrawlEnding:
             parts.release()
 
     async def _segments(self, name: str) -> set[str]:
-        """Returns the names of all segments (parts of a crawl's outputs, one for each process that wrote
-        rows)."""
+        """Returns the segments of all processes that wrote rows. A segment is the name of the output parts
+        that one process writes."""
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.hkeys(f"{tag(bucket)}{name}:f")

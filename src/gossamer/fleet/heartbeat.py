@@ -12,7 +12,8 @@ from gossamer.store.store import Store
 
 
 class Heartbeat:
-    """The heartbeat of one process for one crawl. `segment` names the process's part of the outputs."""
+    """The heartbeat of one process for one crawl. `segment` is the name of the output parts that this process
+    writes."""
 
     def __init__(self, store: Store, crawl: str, segment: str) -> None:
         self._crew, self._crawls = WorkerRecords(store), Crawls(store)
@@ -40,5 +41,5 @@ class Heartbeat:
             )
 
     async def end(self) -> None:
-        """Ends the heartbeat, so that the segment's name is free."""
+        """Ends the heartbeat, so that another process may close the output parts of this process."""
         await self._crew.release_name(self._name, self._segment)

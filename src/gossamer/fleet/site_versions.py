@@ -156,8 +156,8 @@ class SiteVersions:
         return ours, edits, lacks
 
     async def _reaches(self, crawl: str, force: dict[str, str]) -> dict[str, SiteReach] | None:
-        """Returns for each site its reach in the given version: its hosts and the workers that it needs.
-        Returns None if the reach of any site is unknown."""
+        """Maps each site to its hosts and to the lane, region and ladder that its workers need, for the given
+        version of its file. Returns None if these are unknown for any site."""
         found: dict[str, SiteReach] = {}
         for (name, version), raw in zip(
             force.items(), await self._tasks.site_reaches(crawl, list(force)), strict=True

@@ -245,7 +245,7 @@ class ColdServer:
         return found
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """Deletes rows by their scores, which are entry numbers."""
+        """Deletes rows by their scores in the sorted set. A score is the number of the row's last entry."""
         pipe = self.store.client.pipeline(transaction=False)
         for host, level, last in upto:
             pipe.zremrangebyscore(self.key(bucket, host, level), "-inf", last)

@@ -87,13 +87,14 @@ class BucketCalls(Protocol):
 
 
 TURN_TIMEOUT_MS = 5000
-"""Maximum duration of a turn in ms. After it, the turn of a dead worker is free again."""
+"""Maximum duration of a turn (see the module docstring) in ms. After this time, another worker may take the
+turn of a dead worker."""
 _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
 class LimitTurns:
     """Claims for one worker of a crawl that has limits, in turns with the crawl's other workers. It waits
-    only for their turns: an outage raises Away at once."""
+    only while another worker has the turn. An outage raises Away at once."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store = frontier, frontier.store

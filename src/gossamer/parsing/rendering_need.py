@@ -21,39 +21,42 @@ from gossamer.parsing.html import Document, attribute_of, parse
 Element = turbohtml.Element
 
 ENOUGH_CHARS: Final = 200
-"""Number of own characters with which a main part is complete."""
+"""A main part with at least this many characters of its own, which other pages of the host do not show, is
+complete."""
 PARAGRAPH_CHARS: Final = 400
-"""Number of characters in paragraphs with which a page is complete, wherever they are."""
+"""A page with at least this many characters in paragraphs is complete, wherever the paragraphs are."""
 BLANK_CHARS: Final = 60
-"""Number of own characters below which an empty container and a request for JavaScript are a sign together.
+"""An empty container together with a request for JavaScript is a sign only if the main part has fewer
+characters of its own than this.
 """
 MAX_BARE_CHARS: Final = 60
-"""Number of characters of a whole page below which it has no text."""
+"""A page with fewer characters than this in total counts as a page without text."""
 MAX_SHELL_CHARS: Final = 1500
-"""Number of characters of a whole page above which its frame alone does not show that scripts fill it."""
+"""If a page has only a menu and a footer, this is a sign only if it has fewer characters than this in
+total."""
 MIN_PARAGRAPH_CHARS: Final = 40
-"""Number of characters from which a paragraph counts."""
+"""Shorter paragraphs than this, in characters, are not counted."""
 MAX_PARAGRAPHS: Final = 200
 EMPTY_MAIN: Final = "its main element is empty"
 MAX_NODES: Final = 1500
-"""Maximum number of nodes that are visited. A page with more is complete."""
+"""Maximum number of nodes that are visited. A page with more nodes counts as complete."""
 MAX_KEPT_PAGE_BYTES: Final = 256 << 10
-"""Size in bytes above which a page is not kept to compare others with."""
+"""A complete page larger than this, in bytes, is not kept for comparison with other pages."""
 MAX_KEPT_BYTES: Final = 4 << 20
-"""Number of bytes of all pages that are kept."""
+"""Maximum total size in bytes of the pages that are kept for comparison."""
 SISTERS: Final = 2
-"""Number of complete pages of a host that show what its pages have in common."""
+"""Number of complete pages of a host that are compared to find what its pages have in common."""
 FRAME_TEXTS: Final = 300
 """Number of texts at the start of a page, and at its end, that are compared with another page."""
 MAX_FRAME_TEXT_CHARS: Final = 2000
 """Maximum number of characters of such a text."""
 MAX_HOSTS: Final = 2000
-"""Number of hosts whose pages are kept to compare with."""
+"""Maximum number of hosts whose pages are kept for comparison."""
 
 MAX_DEPTH: Final = 150
 """Depth below which elements are not visited one by one."""
 MAX_LOADING_CHARS: Final = 60
-"""Maximum number of characters of a text which says that content is being loaded."""
+"""A longer text than this, in characters, does not count as a message that content is being loaded."""
 
 _SILENT: Final = frozenset(
     ("script", "style", "template", "noscript", "head", "title", "svg", "dialog", "link", "meta")
@@ -104,7 +107,7 @@ _LOADING_TEXT: Final = re.compile(
 _UNFILLED: Final = re.compile(
     r"\{\{.{1,200}?\}\}|\[\[.{1,200}?\]\]|<%=?.{1,200}?%>|\$\{.{1,200}?\}", re.DOTALL
 )
-"""A template that scripts have not filled yet."""
+"""Matches a template that scripts have not filled yet."""
 
 
 class MainPart:
@@ -113,25 +116,26 @@ class MainPart:
     def __init__(self, shared: Collection[str] = ()) -> None:
         self._shared, self._left = shared, MAX_NODES
         self.own = 0
-        """Number of characters that other pages of the host do not show."""
+        """Number of characters in texts that other pages of the host do not show."""
         self.text = 0
         """Number of characters."""
         self.media = self.fields = self.passwords = 0
         self.empty = ""
-        """The empty container that is meant for the main part, in words, or ''."""
+        """A description of the empty container that is meant for the main part, or ''."""
         self.vacant = False
         """Whether any container is empty."""
         self.loading = ""
-        """The sign that content is still being loaded, in words, or ''."""
+        """A description of the sign that content is still being loaded, or ''."""
 
     @property
     def complete(self) -> bool:
-        """Whether it has enough text of its own, or is too large to be empty."""
+        """Whether the main part has enough text of its own, or is too large to be empty."""
         return self.own >= ENOUGH_CHARS or self._left <= 0
 
     def measure(self, element: Element, main: bool = False, depth: int = 0) -> int:
-        """Measures what an element contains, until it is complete. `main`: whether the element lies in a main
-        or article element. Returns 0 if there is nothing to see in the element."""
+        """Adds the contents of an element to the measurements, until the main part is complete. `main`:
+        whether the element is inside a `main` or `article` element. Returns 0 if the element has no visible
+        content."""
         if depth > MAX_DEPTH:
             return self._piece(element.text)
         held = 0
@@ -201,7 +205,7 @@ class MainPart:
             self.loading = f"it has a loading marker{found and f' ({found[:30]})'}"
 
     def _empty(self, element: Element, names: tuple[str, ...]) -> None:
-        """Notes an empty container."""
+        """Records an empty container."""
         self.vacant = True
         if self.empty:
             return
@@ -223,9 +227,9 @@ def _is_around(role: str, names: tuple[str, ...]) -> bool:
 
 
 def long_text(document: Document, shared: Collection[str] = ()) -> list[str]:
-    """Returns paragraphs with so much text together that the page is complete, [] if it has no such
-    paragraphs. Paragraphs in a footer, a dialog and the like do not count, and neither do those that other
-    pages show (`shared`)."""
+    """Returns paragraphs that together have so much text that the page is complete. Returns [] if the page
+    has too little text in paragraphs. Paragraphs in a footer, a dialog and the like do not count, and neither
+    do those that other pages show (`shared`)."""
     size, counted = 0, list[str]()
     for paragraph in document.tree.select("p")[:MAX_PARAGRAPHS]:
         text = paragraph.text
@@ -239,7 +243,8 @@ def long_text(document: Document, shared: Collection[str] = ()) -> list[str]:
 
 
 def has_empty_main(document: Document) -> bool:
-    """Whether the page names its main part, and there is nothing in it. Text elsewhere does not count then."""
+    """Whether the page has a `main` element with nothing in it, and scripts that may fill it. Text elsewhere
+    on the page does not count."""
     mains = document.tree.select("main")
     if not mains or any(next(iter(main.stripped_strings), "") for main in mains):
         return False
@@ -249,8 +254,8 @@ def has_empty_main(document: Document) -> bool:
 
 
 def why_empty(document: Document, part: MainPart) -> str:
-    """Returns why a page with this main part needs a browser, in words, or '' if it does not. The page is
-    judged by itself."""
+    """Returns the reason why a page with this main part needs a browser, or '' if it does not need one. Other
+    pages of the host are not considered here."""
     if not may_need_scripts(document, part):
         return ""
     if strong := part.empty or part.loading:
@@ -265,7 +270,8 @@ def why_empty(document: Document, part: MainPart) -> str:
 
 
 def may_need_scripts(document: Document, part: MainPart) -> bool:
-    """Whether a page has scripts, and neither enough text nor pictures or a form for a complete page."""
+    """Whether a page has scripts but is not complete: it has too little text, too few pictures, and no
+    form."""
     tree = document.tree
     if part.complete or not tree.select("script") or document.refresh is not None or tree.select("frameset"):
         return False
@@ -278,7 +284,8 @@ def _asks_for_scripts(tree: turbohtml.Document) -> bool:
 
 
 def looks_empty(document: Document) -> str:
-    """Returns why a page needs a browser, judged by the page alone, or '' if it does not.
+    """Returns the reason why a page needs a browser, or '' if it does not need one. Decides from this page
+    alone.
 
     >>> from gossamer.parsing.html import parse
     >>> page = b"<nav>Home</nav><main></main><footer>Imprint</footer><script src=/app.js></script>"
@@ -299,7 +306,7 @@ def _part(document: Document, shared: Collection[str]) -> MainPart:
 
 
 class KeptPage(NamedTuple):
-    """A complete page that others may be compared with."""
+    """A complete page that is kept so that other pages of its host can be compared with it."""
 
     url: str
     body: bytes
@@ -315,17 +322,17 @@ class Sisters:
 
     def __init__(self) -> None:
         self.pages: list[KeptPage] = []
-        """Empty once `frame` is known."""
+        """The kept pages. They are dropped once `frame` has been computed."""
         self.paragraphs: frozenset[str] = frozenset()
         """The long paragraphs of the first page."""
         self.shared: frozenset[str] = frozenset()
-        """The long paragraphs that two pages show."""
+        """The long paragraphs that both pages show."""
         self._frame: frozenset[str] | None = None
         self.count = 0
         """Number of complete pages, at most 2."""
 
     def frame(self) -> frozenset[str] | None:
-        """Returns the texts that two complete pages share. None if there are no two."""
+        """Returns the texts that both complete pages show. Returns None if fewer than two pages are kept."""
         if self._frame is None and len(self.pages) == SISTERS:
             one, other = self.pages
             self._frame = one.texts() & other.texts()
@@ -333,7 +340,8 @@ class Sisters:
         return self._frame
 
     def add(self, page: KeptPage, paragraphs: list[str]) -> int:
-        """Takes a complete page with its long paragraphs. Returns the number of bytes that are kept of it."""
+        """Adds a complete page with its long paragraphs. Returns the number of bytes of the page that are
+        kept."""
         if self.count == SISTERS or any(one.url == page.url for one in self.pages):
             return 0
         self.count += 1
@@ -348,14 +356,15 @@ class Sisters:
 
 
 class RenderingNeed:
-    """Judges the pages of a process beside their sister pages."""
+    """Decides which pages need a browser. Compares each page with other pages of its host that this process
+    has read."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, Sisters] = {}
         self._bytes = 0
 
     def judge(self, host: str, document: Document, body: bytes, content_type: str | None = None) -> str:
-        """Returns why a page of a host needs a browser, in words, or '' if it does not."""
+        """Returns the reason why a page of a host needs a browser, or '' if it does not need one."""
         if has_empty_main(document):
             return EMPTY_MAIN
         sisters = self._hosts.get(host) or self._new(host)
@@ -381,7 +390,8 @@ class RenderingNeed:
 
 
 def _texts(document: Document) -> frozenset[str]:
-    """Returns the first and the last texts of a page. What surrounds its main part consists of them."""
+    """Returns the first and the last texts of a page. They belong to the header, menus and footer, which
+    surround the main part."""
     body = document.tree.select_one("body")
     found = [] if body is None else list(body.strings)
     if len(found) > 2 * FRAME_TEXTS:

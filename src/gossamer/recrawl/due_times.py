@@ -30,8 +30,9 @@ class Due(NamedTuple):
 
 
 def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int = 10) -> Due:
-    """Decides the due times after `mark`, up to `now`. `missed`: which of the missed due times are run, one
-    of MISSED. `most`: how many of them are run at most with `all`.
+    """Decides which of the due times after `mark`, up to `now`, are run. Earlier calls have decided those up
+    to `mark`. `missed`: which of the missed due times are run, one of MISSED. `most`: the maximum number of
+    missed due times that are run if `missed` is `all`.
 
     >>> decide(Cron("0 * * * *"), 0, 4 * 3600 + 5)
     Due(mark=14400.0, made_up=[], on_time=[14400.0], missed=[3600.0, 7200.0, 10800.0])

@@ -157,7 +157,7 @@ class ItemBuilder:
         )
 
     def _moments(self, cls: type) -> item_times.Places:
-        """Returns the places where datetimes occur in items of a class."""
+        """Returns where items of a class contain datetimes (`item_times.time_fields`)."""
         found = self._timed.get(cls)
         if found is None:
             found = self._timed[cls] = item_times.time_fields(cls)

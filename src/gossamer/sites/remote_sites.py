@@ -27,7 +27,7 @@ class SiteReach(msgspec.Struct, frozen=True):
 
 
 def reach_of(loaded: LoadedSite) -> SiteReach:
-    """Returns the reach of a loaded site."""
+    """Returns the hosts of a loaded site, and the lane, region and ladder that its workers need."""
     site = loaded.site
     return SiteReach(
         loaded.version,

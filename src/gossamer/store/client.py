@@ -92,8 +92,8 @@ class Client(Commands):
     async def send(
         self, commands: Sequence[Command], transaction: bool = False, confirm: bool = False
     ) -> list[Any]:
-        """Sends each command once to its server, in parallel, and returns the replies. An error is returned
-        in place of its reply.
+        """Sends each command once to its server, in parallel, and returns the replies. If a command fails,
+        its reply is the error.
 
         If `confirm` is true, a reply is wrapped in `UnconfirmedReply` unless a replica has received the
         writes. Servers without replicas need no confirmation.
@@ -217,7 +217,8 @@ async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
 
 
 async def _all(server: Server, commands: list[Command], transaction: bool) -> list[Any]:
-    """Sends commands together and returns the replies. An error is returned in place of its reply."""
+    """Sends commands together and returns the replies. If sending fails, the error is the reply to each
+    command."""
     try:
         return await server.client.pool.send(commands, transaction)
     except (RedisError, OSError) as error:

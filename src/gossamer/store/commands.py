@@ -113,7 +113,8 @@ class Commands:
 
 
 class Pipe(Commands):
-    """Collects commands, and sends them together. `send` returns the replies, with errors in their places."""
+    """Collects commands, and sends them together. `send` returns one reply per command. If a command fails,
+    its reply is the error."""
 
     def __init__(
         self, send: Callable[[Sequence[Command], bool], Awaitable[list[Any]]], transaction: bool

@@ -45,7 +45,7 @@ class Dialling(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The place, for messages."""
+        """The address of the server, for messages."""
         return str(self.place) if self.place.port else self.place.host
 
     def greeting(self) -> list[tuple[Any, ...]]:
@@ -222,8 +222,8 @@ class Pool:
         self._room = asyncio.Semaphore(MAX_CONNECTIONS)
 
     async def send(self, commands: Sequence[Command], transaction: bool = False) -> list[Any]:
-        """Sends commands together. Returns the replies, with errors of the server in their places. Raises Lost or
-        LostInTime."""
+        """Sends commands together. Returns one reply per command. If the server answers a command with an
+        error, its reply is the error. Raises Lost or LostInTime."""
         if self._room.locked():
             try:
                 async with asyncio.timeout(self._dialling.timeout):

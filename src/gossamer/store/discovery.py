@@ -1,8 +1,9 @@
 """Finds the servers that currently accept writes: a single server, the master that Sentinels name, or the
 masters of a Cluster.
 
-The result is a list of (first slot, last slot, place). Raises Away, which lists all addresses that were
-tried, or StoreError for an error that waiting cannot fix.
+The result is a list of (first slot, last slot, address), where the address is the host and the port of a
+server. Raises Away, which lists all addresses that were tried, or StoreError for an error that waiting cannot
+fix.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Decides when a worker polls which buckets for claims. For each server, one call returns the buckets in
 which a host is due.
 
-Buckets whose first host has the highest rank, which means the most urgent URL, are asked first, and only for
-hosts of that rank. What room is left goes to the next rank. Every 8th claim goes to the bucket whose host is
-due longest, so nothing starves.
+The rank of a bucket is the rank of its first host: the higher it is, the more urgent is the next URL. The
+buckets of the highest rank are asked first, and only for hosts of that rank. If the worker can take more
+claims, it then asks for the next rank. Every 8th claim goes to the bucket whose host has been due longest, so
+nothing starves.
 
 All workers see the same buckets, so each worker visits those of a rank in a different order. URLs that other
 workers add become visible at the next poll of all buckets. Changes by this worker's own settles are visible at
@@ -38,7 +39,8 @@ MIN_CLAIMS_PER_BUCKET = 4
 """Minimum number of claims requested from each of several buckets. A call for one claim costs as much as a
 call for several."""
 MAX_RANKS_PER_ROUND = 4
-"""Maximum number of ranks that a round asks for one after another. The last call takes all other ranks."""
+"""Maximum number of calls in a round, each of which asks for hosts of one rank. The last call asks for all
+remaining ranks."""
 
 
 class ClaimPoller:
@@ -57,9 +59,10 @@ class ClaimPoller:
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
         """The monotonic time at which each bucket is due."""
         self._ranks: dict[int, int] = {}
-        """The rank of the first host in each of these buckets."""
+        """Maps buckets to the rank of their first host."""
         self._turns = random.randrange(8)
-        """Number of claims so far, from a random start. Every 8th takes the host that is due longest."""
+        """Number of claims so far, counted from a random start. Every 8th claim takes the host that has been
+        due longest."""
         self._touched: set[int] = set()
         self._look_at = 0.0
         self._turn = random.sample(range(buckets), buckets)
@@ -182,8 +185,9 @@ class ClaimPoller:
         """Returns the buckets to ask with the number of claims to request from each, the order of their
         hosts, and the rank that was asked for.
 
-        These are the buckets of `landed`, and the due buckets of the highest rank below `below`, or with
-        `last` all of a rank below it. `first`: turns for the host that is due longest are included.
+        The buckets to ask are those of `landed`, and the due buckets of the highest rank below `below`. If
+        `last` is set, they are the due buckets of all ranks below it. `first`: whether every 8th claim goes
+        to the bucket whose host has been due longest.
         """
         now = time.monotonic()
         due = [

@@ -118,8 +118,8 @@ class Rung(NamedTuple):
 
 class CrawlRungs(Protocol):
     """The rungs of a crawl (`collector_setup`). `given` returns the headers that the user configured for a
-    request. `held` contains the rungs that each site uses. `disguised`: whether browsers run with a disguised
-    profile. `pages` returns the rung for a request."""
+    request. `held` maps each site with a log-in to the rungs on which its accounts are logged in.
+    `disguised`: whether browsers run with a disguised profile. `pages` returns the rung for a request."""
 
     @property
     def given(self) -> Given: ...

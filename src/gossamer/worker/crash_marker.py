@@ -1,4 +1,4 @@
-"""Marks the claim whose page a process is currently reading. The mark is in a memory-mapped file in the
+"""Records which claim's page a process is currently reading. This mark is in a memory-mapped file in the
 crawl's folder, which survives the process.
 
 A page can kill the process that reads it, through a bug in a C parser or in a site file. If that was the

@@ -64,7 +64,8 @@ class TakenLinks(msgspec.Struct):
 
     @property
     def found(self) -> int:
-        """The number of refused links. They never reach the frontier, so they are counted as found here."""
+        """The number of refused links. The frontier counts the links that it receives as found. Refused links
+        are not sent to it, so they are counted as found here."""
         return sum(self.skips.values())
 
 

@@ -78,7 +78,8 @@ class Worker:
       of that visit's claims are left to expire.
     - `deadline`: the monotonic time at which the run ends.
     - `room`: how many claims this crawl may make in its process. `caps`: rate caps of the fleet.
-    - `merit`: the worker's score. `ledger`: the file that lists the held claims.
+    - `merit`: the worker's score (`worker_score`). `ledger`: the file that lists the claims that the process
+      holds.
     - `limiter`: how many visits the process's resources allow.
     - `paused`: an event that is set while the crawl is paused. A gate that fails sets it at once.
     """

@@ -1,5 +1,6 @@
 """A request budget that hosts with the same address or registered domain share (`--polite-by`). Before a
-request starts, it must take a turn of the budget, which is given back afterwards."""
+request starts, it must take a turn, that is, a permit for one request from this budget. The turn is given
+back afterwards."""
 
 from __future__ import annotations
 

@@ -42,14 +42,14 @@ class ScoreStore(Protocol):
 
 
 class ScoreKeeper:
-    """The score of one worker.
+    """Keeps the score of one worker: how often and how fast its recent visits succeeded.
 
     - `patience`: called with the milliseconds that easy and hard hosts must have waited before this worker
       may claim them.
     - `tell`: a function that is called with a message for the operator.
     - `serves`: the queues from which this worker claims. Only workers with the same queues are compared.
-    - `probe`: the seconds between the test visits of a worker that excluded itself. `turn`: the seconds
-      between exchanges of scores.
+    - `probe`: the seconds between the test visits of a worker that takes no claims because of its score.
+      `turn`: the seconds between two exchanges of scores.
     """
 
     def __init__(

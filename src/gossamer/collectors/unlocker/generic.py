@@ -49,8 +49,8 @@ _PLACE = re.compile(r"\{(url|key|country|render|wait_for|session)\}")
 
 
 class ApiDescription(NamedTuple):
-    """A parsed description of an API. The place of a value in the response is a pair: `header`, `json` or
-    `base64`, and the name or path there."""
+    """A parsed description of an API. `places` states where each value is in the response, as a pair:
+    `header`, `json` or `base64`, and the name of the header or the path in the JSON."""
 
     template: str
     headers: tuple[tuple[str, str], ...] = ()
