@@ -41,7 +41,7 @@ STATES = {"pause": "paused", "stop": "stopping"}
 STOPPED_BY_SITE = "site "
 """The prefix of the stored reason if a page function or a step stopped the crawl."""
 MAX_REASONS = 5
-"""The maximum number of different reasons for rejecting held items that are printed."""
+"""The maximum number of different reasons that are printed for rejecting items that were held back."""
 REPORT_INTERVAL_S = 1.0
 """Seconds after which a process reports the pages that it has read, even if they are few."""
 
@@ -264,7 +264,7 @@ async def conclude_run(
 async def gone_counted(
     setup: Setup, store: Store, sites: Sequence[str], tables: Sequence[HistorySink], since: float
 ) -> None:
-    """Counts new, changed and gone items again, after more items were marked as gone."""
+    """Recomputes the numbers of new, changed and gone items, after more items were marked as gone."""
     await _set_fates(store, setup.crawl, await asyncio.to_thread(tables[0].fates, sites, format_time(since)))
 
 

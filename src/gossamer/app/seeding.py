@@ -35,8 +35,8 @@ BATCH_SEEDS = 5000
 
 
 class Targets(msgspec.Struct):
-    """The content of the targets: seeds that were read at once, and producers that supply seeds while the
-    crawl runs (`producer_runner`)."""
+    """The content of the targets: seeds that were read before the crawl begins, and producers that supply
+    seeds while the crawl runs (`producer_runner`)."""
 
     seeds: list[Request]
     sources: list[UrlProducer] = []

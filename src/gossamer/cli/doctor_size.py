@@ -53,7 +53,7 @@ class PlannedLoad(NamedTuple):
     seconds: float = 0.5
     """Time until a response has arrived."""
     concurrency: int = MAX_AUTO_VISITS
-    """Visits at once of a process."""
+    """Number of concurrent visits of a process."""
     workers: int | None = None
     """Number of worker processes. None means as many as make the crawl faster."""
     pending: int | None = None

@@ -17,12 +17,13 @@ RESERVED = 24
 PER_VISIT = 2
 """Descriptors per visit: one for its connection, and one for a kept connection or a DNS look-up."""
 SCARCE_BYTES, SCARCE_SHARE = 48 << 20, 0.03
-"""Minimum free address space in bytes, and minimum free share of the memory. Below one of them, memory counts
-as short."""
+"""Memory counts as short if less address space than SCARCE_BYTES is free, or less than SCARCE_SHARE of the
+memory."""
 AUTO_VISITS, MAX_AUTO_VISITS = 64, 2048
-"""Visits at once with which `concurrency = auto` begins, and the most that it allows."""
+"""The number of concurrent visits with which `concurrency = auto` begins, and the maximum number that it
+allows."""
 ROOMY_SHARE = 0.15
-"""Minimum free share of the memory with which a process takes on more visits at once."""
+"""A process makes more visits concurrently only if at least this share of the memory is free."""
 CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -53,8 +54,8 @@ def room_for_visits() -> int:
 
 
 def visits_at_once(concurrency: int | str) -> tuple[int, int]:
-    """Returns with how many visits at once a process begins, and the most that it allows, for a value of the
-    setting `concurrency`. Open files are not considered."""
+    """Returns the number of concurrent visits with which a process begins, and the maximum number that it
+    allows, for a value of the setting `concurrency`. Open files are not considered."""
     return (AUTO_VISITS, MAX_AUTO_VISITS) if isinstance(concurrency, str) else (concurrency, concurrency)
 
 

@@ -37,7 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     store: str | None = None
     data: str = ".gossamer"
     keep: int | None = 10 << 30
-    """None: rows are not kept."""
+    """The maximum size of the rows that crawls keep in the data folder. None: rows are not kept."""
     keep_attempts: int | None = 64 << 20
     """None: attempts are not kept in a shared store."""
     cold: str | None = None
@@ -53,7 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     delay: tuple[float, float] | None = None
     """The shortest and the longest delay. None: learned for each host."""
     host_rate: float | None = None
-    """The rate of which `delay` was made, in requests per second."""
+    """The rate from which `delay` was computed, in requests per second."""
     per_host: int = 1
     polite_by: str = "host"
     rate: float | None = None
@@ -61,12 +61,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     region: str | None = None
     retries: tuple[float, ...] = (60.0, 300.0, 1800.0)
     revisit: str | None = None
-    """`auto`, a time, or None: pages are visited once."""
+    """`auto`, or the time after which each page is visited again. None: pages are visited only once."""
     revisit_budget: str | None = None
     max_age: float | None = None
     min_age: float | None = None
     importance: tuple[str, ...] = ()
-    """`PATTERN=WEIGHT` texts."""
+    """The importance of pages for revisits, as `PATTERN=WEIGHT` texts."""
     concurrency: int | str = "auto"
     """A number, or `auto`."""
     processes: int | str = 1
@@ -437,8 +437,8 @@ ABOUT: dict[str, SettingSpec] = {
 
 
 class GivenSetting(NamedTuple):
-    """A setting's value and where it was written: `gossamer.toml`, `GOSSAMER_DELAY`, `-s delay=2`,
-    `--delay`."""
+    """A setting's value and the place where it was set, for example `gossamer.toml`, `GOSSAMER_DELAY`, `-s
+    delay=2` or `--delay`."""
 
     where: str
     name: str

@@ -171,7 +171,7 @@ TRANSPORT_ALIASES["sentinel"] = f"{__name__}:SentinelTransport"
 
 
 def envelope_fault(message: Any) -> str:
-    """Returns why an item of a Redis list is not an envelope of kombu, or '' if it is one.
+    """Returns the reason why an item of a Redis list is not a kombu envelope, or '' if it is one.
 
     >>> envelope_fault([]), envelope_fault({"body": ""})
     ('it is not a JSON object', 'it has no properties')
@@ -210,8 +210,8 @@ def envelope_fault(message: Any) -> str:
 
 
 def slot_fault(message: Any) -> str:
-    """Returns why a message is not a slot message, or '' if it is one. Reduces the headers of a slot message
-    to those that Celery needs."""
+    """Returns the reason why a message is not a slot message, or '' if it is one. Reduces the headers of a
+    slot message to those that Celery needs."""
     headers, body = message.headers, message.body
     if not isinstance(headers, dict) or not isinstance(headers.get("task"), str):
         return "it names no task"

@@ -361,8 +361,8 @@ class ColdTail(NamedTuple):
     cold: int
     cursor: int
     room: int
-    """The number of free places in the queue of this level. `free` is the number of free places in all queues
-    of the host together."""
+    """How many more URLs the queue of this level may hold. `free`: how many more URLs all queues of the host
+    together may hold."""
     free: int
 
 

@@ -82,7 +82,7 @@ class PageRecord(msgspec.Struct, omit_defaults=False):
     id: str | msgspec.UnsetType = msgspec.UNSET
     """The id of its request. Absent if the request has none."""
     added_at: str | msgspec.UnsetType = msgspec.UNSET
-    """When its request was added, RFC 3339. Absent if the request does not say so."""
+    """The time when its request was added, RFC 3339. Absent if it is not known."""
 
 
 ASIDE = "!aside"

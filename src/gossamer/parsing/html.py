@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import turbohtml
 
 MAX_TITLE_CHARS: Final = 2000
-"""Maximum number of characters that are kept of a title."""
+"""Maximum number of characters of a title that are kept."""
 _LANGUAGE: Final = late_pattern(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 _REFRESH: Final = late_pattern(
@@ -51,7 +51,7 @@ _HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button",
 """Elements inside which an element of `_ENDS` may begin although another one of its kind is still open
 outside."""
 MAX_DEPTH: Final = 400
-"""Maximum nesting depth of a page that is not deep (`is_deep`)."""
+"""Maximum nesting depth of elements. `is_deep` finds pages that may exceed it."""
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
 """Elements whose text is not shown, in addition to scripts and styles."""
 _MAX_COUNTED_BYTES: Final = 16_000

@@ -82,8 +82,9 @@ def links_of(document: Document, cap: int | None = None) -> list[Link]:
 
 
 class Hrefs(NamedTuple):
-    """The raw hrefs of a page. `follow`: those to follow. `shut`: the number of those that have nofollow.
-    `routes`: those to follow with a route in their fragment (`url.routes`), as written in the page."""
+    """The raw hrefs of a page. `follow`: the hrefs that may be followed. `shut`: the number of hrefs with
+    nofollow. `routes`: the hrefs that may be followed and have a route in their fragment (`url.routes`), as
+    written in the page."""
 
     follow: list[str]
     shut: int
@@ -139,7 +140,7 @@ def _anchors(
 
 
 def _distinct(raw: Iterable[str]) -> list[str]:
-    """Returns hrefs without fragment and surrounding whitespace, each once. Hrefs with a scheme that the
+    """Returns hrefs without fragment or surrounding whitespace, each once. Hrefs with a scheme that the
     crawler cannot fetch are left out."""
     found = {href.partition("#")[0]: None for href in raw}
     if any(href != href.strip(_BLANKS) for href in found):

@@ -186,7 +186,7 @@ them. If there are more, the parser may leave a copy of the formatting element o
 because the adoption agency algorithm of the HTML Standard gives up after eight rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = late_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
-"""Matches start tags whose attributes are clear from their text, so that equal texts are equal elements."""
+"""Matches start tags that are written so plainly that two of them with the same text are equal elements."""
 _CLOSED: Final = late_pattern(
     rb"<(" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")*)[\t\n\f\r ]*+>[^<]*</\1[\t\n\f\r ]*+>"
 )

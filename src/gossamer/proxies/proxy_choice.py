@@ -85,8 +85,8 @@ class ProxyPool:
         return True
 
     def score(self, place: int, domain: str, now: int) -> float:
-        """Returns the score of a proxy for a registered domain. For a domain that blocks, the proxy's general
-        score is multiplied by its score at that domain."""
+        """Returns the score of a proxy for a registered domain (`ProxyHealth.score`). If proxies have been
+        blocked by that domain, the proxy's general score is multiplied by its score for the domain."""
         book = self.book
         own = book.own[place]
         found = 0.35 if own is None else own.score(now)

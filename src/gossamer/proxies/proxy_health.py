@@ -28,8 +28,8 @@ used counts with UNKNOWN_LATENCY_S."""
 
 
 class BreakerRule(NamedTuple):
-    """`most`: the number of faults in a row that opens the breaker. `first`, `longest`: the shortest and the
-    longest time for which it stays open, in ms."""
+    """When a circuit breaker opens. `most`: the number of faults in a row that opens it. `first`, `longest`:
+    the shortest and the longest time for which it stays open, in ms."""
 
     most: int
     first: int = 60_000
@@ -62,8 +62,8 @@ class ProxyReport(msgspec.Struct):
 
 
 class ProxyHealth(msgspec.Struct):
-    """The health of a proxy, of a provider, or of a proxy at a domain. Times are in milliseconds of the
-    store's clock. The latency is in seconds."""
+    """The health of a proxy, of a provider, or of a proxy for one registered domain. Times are in
+    milliseconds of the store's clock. The latency is in seconds."""
 
     good: float = 0.0
     bad: float = 0.0
@@ -88,8 +88,9 @@ class ProxyHealth(msgspec.Struct):
                 self.row = rule.most - 1
 
     def score(self, now: int) -> float:
-        """Returns the score: the square of the success rate divided by the square root of the latency. As
-        observations age, the success rate drifts to one half."""
+        """Returns the score, by which the best of several proxies is chosen: the square of the success rate
+        divided by the square root of the latency. As observations age, the success rate drifts to one
+        half."""
         fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF_LIFE_S) if self.at else 1.0
         success = (self.good * fade + 1) / ((self.good + self.bad) * fade + 2)
         return float(success * success / max(self.latency or UNKNOWN_LATENCY_S, MIN_LATENCY_S) ** 0.5)

@@ -20,8 +20,8 @@ MAX_DOMAINS = 2000
 
 
 class ProxyTable:
-    """The health by key. A key is a proxy's id, `@provider`, or `ID TAB DOMAIN` for a proxy at a registered
-    domain that blocks. Times are in milliseconds."""
+    """The health by key. A key is a proxy's id, `@provider`, or `ID TAB DOMAIN` for a proxy and a registered
+    domain that blocks proxies. Times are in milliseconds."""
 
     def __init__(self, proxies: Sequence[Proxy]) -> None:
         self.ids = [proxy.id for proxy in proxies]
@@ -114,8 +114,8 @@ class ProxyTable:
         standing.felt(one, now, rule)
 
     def _hard(self, domain: str) -> None:
-        """Starts to track health per proxy at a domain that blocks. The oldest domain is dropped if there are
-        too many."""
+        """Starts to track the health of each proxy separately for a domain that blocks proxies. The oldest
+        domain is dropped if there are too many."""
         if domain not in self.domains:
             self.domains[domain] = None
             if len(self.domains) > MAX_DOMAINS:

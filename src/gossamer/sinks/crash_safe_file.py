@@ -228,8 +228,8 @@ class ExactFile:
         self._ends = ends
         self._fd, self._inode = -1, (0, 0)
         self._last, self._cut = (0, b""), b""
-        """The length after this process's last append with the bytes before that length, and the token of the
-        last cut."""
+        """`_last`: the length of the file after this process's last append, and the last bytes before that
+        length. `_cut`: the token of the last cut."""
 
     def __del__(self) -> None:
         if getattr(self, "_fd", -1) >= 0:  # a run that failed did not close the file
@@ -274,15 +274,16 @@ class ExactFile:
                     self._known(fd, self._log)
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Returns which output of `lengths` (path -> committed length) this file was before it was moved
-        here, or None if it was none of them. Raises SinkError if the file is an older copy."""
+        """Returns the path that this file had before it was moved here. This is one of the paths in
+        `lengths`, which maps the outputs' paths to their committed lengths. Returns None if the file is none
+        of these outputs. Raises SinkError if the file is an older copy."""
         if self._log is None or self._overwrite or not os.path.isfile(self.path):
             return None
         with self._locked(create=False) as fd:
             return self._log.former_path(fd, self.path, os.fstat(fd).st_size, lengths)
 
     def adopt(self, was: str) -> None:
-        """Continues the file as the output that was at path `was`."""
+        """Continues the file as the output that was at the path `was` before it was moved here."""
         assert self._log is not None
         self._log.moved(self.path, was)
 

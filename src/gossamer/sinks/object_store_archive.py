@@ -1,5 +1,5 @@
 """Writes whole responses to an object store. Parts are first written to a local staging folder, as exact
-files. Each part is uploaded when it is closed."""
+files (`crash_safe_file`). Each part is uploaded when it is closed."""
 
 from __future__ import annotations
 

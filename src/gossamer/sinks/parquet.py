@@ -1,4 +1,5 @@
-"""Parquet: a folder of complete part files, which are converted from an exact journal.
+"""Parquet: a folder of complete part files. They are converted from a journal, which contains each row
+exactly once.
 
 The committed length is the total number of journal bytes since the first row, including the bytes that are
 already converted to parts. `part-A-B.parquet` contains the rows of the bytes A to B, and `_journal-A.rows`
@@ -170,8 +171,8 @@ class Parquet:
         return [os.path.basename(path) for path in paths]
 
     def _was(self, folders: Iterable[str]) -> str | None:
-        """Returns which of the given folders this folder was before it was moved, or None. This is determined
-        from the entries that the log has about the folder's files."""
+        """Returns the path that this folder had before it was moved, which is one of the given paths, or
+        None. This is determined from the entries that the log has about the folder's files."""
         names = self._names() if self._log is not None else ()
         for was in folders:
             for name in names:
@@ -231,8 +232,8 @@ class Parquet:
             mark_end(folder, self._owner, committed, self._log)
 
     def _as_left(self, folder: int, committed: int) -> int | None:
-        """Returns the start of the journal if the folder is unchanged since the last append and was listed
-        recently, otherwise None."""
+        """Returns the position at which the current journal starts, if the folder is unchanged since the last
+        append and was listed recently. Otherwise returns None."""
         length, start, changed, looked = self._left
         if (
             length != committed

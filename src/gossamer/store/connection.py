@@ -33,8 +33,9 @@ _INCOMPLETE = object()
 
 
 class Dialling(NamedTuple):
-    """How to connect. `timeout`: seconds that a server may stay silent. `connect_timeout`: seconds until the
-    connection stands. `reads_run_id`: whether a new connection reads the run id of the server process."""
+    """How to connect. `timeout`: seconds that a server may stay silent. `connect_timeout`: seconds within
+    which the connection must be open. `reads_run_id`: whether a new connection reads the run id of the server
+    process."""
 
     place: HostPort
     address: Address
@@ -80,7 +81,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection stands, as far as this side knows."""
+        """Whether the connection is open, as far as this side knows."""
         return self._transport is not None and not self._transport.is_closing()
 
     async def open(self) -> None:
@@ -213,7 +214,8 @@ class Connection(asyncio.Protocol):
 
 
 class Pool:
-    """The connections to one server. A call takes one that is idle or makes one, at most MAX_CONNECTIONS."""
+    """The connections to one server. A call uses an idle connection. If there is none, it opens another one,
+    up to MAX_CONNECTIONS."""
 
     def __init__(self, dialling: Dialling) -> None:
         self._dialling = dialling

@@ -250,7 +250,7 @@ class BrowserDocument:
 
 
 def explain_error(problem: str) -> FailureCause:
-    """Returns the failure that an error message of a browser or of Playwright stands for.
+    """Returns the failure that corresponds to an error message of a browser or of Playwright.
 
     >>> explain_error("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
     FailureCause(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)

@@ -38,7 +38,7 @@ from gossamer.url.patterns import found
 from gossamer.url.routes import route_of, same_route, with_route
 
 ROUTE_EVENTS = ("hashchange", "popstate")
-"""The events of the window that a router of fragments listens to."""
+"""The window events that a router listens to if it uses fragments."""
 MAX_FRAMES, MAX_SEARCHED_FRAMES, MAX_FRAME_BYTES, FRAMES_TIMEOUT_S = 32, 128, 2 << 20, 2.0
 """The maximum number of frames of other origins that are read. The maximum number of the page's frames that
 are examined. The maximum number of characters of one frame. The maximum number of seconds for all frames."""

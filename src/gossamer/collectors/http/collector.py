@@ -234,12 +234,12 @@ class HttpCollector:
     """Collects pages over HTTP. Times are in seconds and sizes in bytes. `truncate`: whether a body that is
     too large is truncated instead of refused.
 
-    `connect` is the time for all addresses of a host together, `first_byte` the time in which fewer than 1
-    KiB/s may arrive, `total` the time for everything. `once`: each request gets a connection of its own, so
-    that curl never sends it twice. `keep`: pages have their `exchange`. `folder`: where large files are
-    stored while they arrive; without it they stay in memory, limited like pages. `more`: content types that
-    are accepted from a host in addition to `accept`. `beside`: another collector whose connections this one
-    uses, too; its TLS options must be the same.
+    `connect` limits connecting, over all addresses of a host together. `first_byte` limits how long the
+    transfer may stay below 1 KiB/s. `total` limits the whole request. `once`: each request gets a connection
+    of its own, so that curl never sends it twice. `keep`: pages have their `exchange`. `folder`: where large
+    files are stored while they arrive; without it they stay in memory, limited like pages. `more`: content
+    types that are accepted from a host in addition to `accept`. `beside`: another collector whose connections
+    this one uses, too; its TLS options must be the same.
     """
 
     def __init__(
