@@ -90,9 +90,9 @@ async def run_async(*targets: Target, output: Output = (), **options: Unpack[Cra
 
 def add(crawl: str, *urls: Target, **options: Unpack[AddUrlOptions]) -> Added:
     """Adds URLs to the crawl of this name, which may be running, paused or ended, in a data folder or on a
-    fleet (`store=`). A crawl that had finished goes on with its usual command, or at once on a fleet. URLs
-    that the crawl knows are duplicates. Elements that are not URLs are in `rejected_lines` of the result.
-    Raises GossamerError.
+    fleet (`store=`). A finished crawl continues when its usual command is run. On a fleet, it continues
+    immediately. URLs that the crawl knows are duplicates. Elements that are not URLs are listed in
+    `rejected_lines` of the result. Raises GossamerError.
 
     >>> gossamer.add("shop", ["https://shop.example/new"], priority=9, id="42")  # doctest: +SKIP
     """

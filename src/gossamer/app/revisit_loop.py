@@ -114,7 +114,7 @@ class RevisitLoop:
             self._pages.close()
 
     async def run(self) -> None:
-        """Runs until it is cancelled. Waits for a store that is away."""
+        """Runs until it is cancelled. Waits while the store is unavailable."""
         away, resend, busy = 0.0, True, True
         while True:
             try:
@@ -169,12 +169,13 @@ class RevisitLoop:
         return found
 
     async def signal(self, requests: Sequence[Request]) -> list[bool]:
-        """Takes over signals that pages changed: they are due sooner. Returns for each page whether it is
-        known."""
+        """Records signals that pages changed, which makes these pages due sooner. Returns for each page
+        whether it is known."""
         return await self._do(self.pages.signal, requests, round(self._clock()))
 
     def _unkept(self, pages: int) -> float | None:
-        """Returns the visits a day that the window or the maximum age needs, if the budget does not suffice."""
+        """Returns how many visits a day are needed to visit every page within the window or the maximum age,
+        if the budget does not suffice. Otherwise returns None."""
         return unkept_window(pages, self.pages.schedule.bounds.most, self.budget.visits)
 
     async def _read_budget(self) -> None:

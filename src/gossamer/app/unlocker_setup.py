@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gossamer.state.credits import Credits
 
 SETTLE_MARGIN_S = 5.0
-"""Seconds after a call's own timeout from which on its credits can no longer be settled."""
+"""The credits of a call can be settled until this many seconds after the call's own timeout."""
 
 
 def chosen_of(settings: Settings) -> ChosenUnlocker:

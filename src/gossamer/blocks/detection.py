@@ -56,7 +56,7 @@ MAX_NOTICE_CHARS = 400
 """A page with more visible characters is not a notice because of its words alone: its title, URL or code must
 show it too. The limit is twice as high for a page that asks for a password."""
 MAX_NOTICE_BYTES = 24 << 10
-"""The size in bytes above which a page with a usual title is not a notice."""
+"""A page with a usual title that is larger than this, in bytes, is not a notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
 """Headers that occur only in refusals."""
 _PLACES = (

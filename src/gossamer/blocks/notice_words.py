@@ -29,7 +29,7 @@ ABOUT = re.compile(rf"\b(?:{alternatives('notice_words', 'about')})\b")
 """Words in the titles of pages that are about notices, such as articles and help pages."""
 NAME_ENDS = re.compile(r" [|\-–:] |[!?.…]+(?: |$)")
 ORDERS = re.compile(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
-"""Words of which at least one follows the title on a notice."""
+"""On a notice, at least one of these words follows the title."""
 TYPED = re.compile(alternatives("notice_words", "typed"))
 """Sentences that ask the visitor to type the characters of an image."""
 

@@ -27,7 +27,8 @@ WEB = re.compile(alternatives("notice_phrases", "web"))
 """Words which show that a refusal that addresses nobody is about the web. Without them, such a refusal may be
 about a closed road or park."""
 ALIKE = re.compile(alternatives("notice_phrases", "alike"))
-"""Words of which a title of more than three words must contain at least one to be the title of a notice."""
+"""A title of more than three words is the title of a notice only if it contains at least one of these
+words."""
 BARE = re.compile(alternatives("notice_phrases", "bare"))
 """Beginnings of refusals that address nobody."""
 

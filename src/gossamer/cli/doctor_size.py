@@ -227,7 +227,8 @@ def size_rows(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
 
 
 def _about_workers(load: PlannedLoad, found: Size) -> str:
-    """Returns how many processes are useful, and whether they are full or wait."""
+    """Returns a text about how many processes are useful, and whether they are at full load or mostly
+    wait."""
     n = "1 process keeps" if found.workers == 1 else f"{found.workers:,} processes keep"
     text = f"{n} up with that, with {found.visits:,} visits at once each"
     if found.bound == "concurrency":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 MANUAL_RUN_S = 30.0
-"""Seconds for which a scheduler does not take over a run that a user started by hand."""
+"""For this many seconds, a scheduler does not take over a run that a user started by hand."""
 
 
 @asynccontextmanager

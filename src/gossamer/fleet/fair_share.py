@@ -1,13 +1,14 @@
 """Divides the capacity of one process among crawls by precedence and weight, without leaving capacity idle
 (stride scheduling).
 
-While a crawl wants more claims than it gets, crawls of a lower precedence make none. So it gets each place that
-becomes free, and they get what it leaves, for example while its hosts wait for their delay.
+While a crawl wants more claims than it gets, crawls of a lower precedence make none. So the crawl gets all
+capacity that becomes free. The others get the capacity that it does not use, for example while its hosts wait
+for their delay.
 
-Among crawls of one precedence, each has a pass that grows by 1 / weight for each claim. While several of them
-want more claims than they get, the crawl with the highest pass waits for the others. A crawl that was offered capacity and claimed
-nothing needs no more, so no crawl waits for it. A crawl that claimed something is expected to claim again at
-once, because one claim does not reach all buckets.
+Among crawls of one precedence, each has a counter (its *pass*) that grows by 1 / weight for each claim. While
+several of them want more claims than they get, the crawl with the highest pass waits for the others. A crawl
+that was offered capacity and claimed nothing needs no more, so no crawl waits for it. A crawl that claimed
+something is expected to claim again immediately, because one call does not claim from all buckets.
 """
 
 from __future__ import annotations

@@ -147,11 +147,12 @@ class Movable(FileSink, Protocol):
     """A FileSink that recognizes its output after it was moved."""
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Returns which output of `lengths` (path, committed length) is now at `target()`, or None. Raises
-        SinkError for an older copy."""
+        """Returns the former path of the output that is now at `target()`, or None if it was not moved.
+        `lengths` maps the former paths of the crawl's outputs to their committed lengths. Raises SinkError if
+        the output is an older copy."""
 
     def adopt(self, was: str) -> None:
-        """Takes over the output that was at path `was`."""
+        """Continues the output that was at the path `was` before it was moved to `target()`."""
 
 
 @runtime_checkable

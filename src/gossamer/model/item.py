@@ -244,6 +244,6 @@ _BASES: dict[Any, Callable[[Any], Any]] = {
     timedelta: lambda span: timedelta(seconds=span.total_seconds()),
     PurePath: str,
 }
-"""More specific classes come before their base classes."""
+"""More specific classes come before their base classes, so that the first match is the right one."""
 _built, _DECIMAL, _UNSET = msgspec.to_builtins, (Decimal,), msgspec.UNSET
 _READY = frozenset((str, int, float, bool, type(None), Decimal))

@@ -122,7 +122,7 @@ def _named(said: str, shown: str) -> str:
 
 
 def _shown(head: bytes) -> str:
-    """Returns the type that the bytes show, '' if they show none."""
+    """Returns the media type that is recognized from the bytes, or '' if none is."""
     for at, sign, name in _SIGNS:
         if head[at : at + len(sign)] == sign and (at not in _RIFF or head[:4] == b"RIFF"):
             return name

@@ -110,8 +110,8 @@ class Page(msgspec.Struct):
     router: bool = False
     """Whether scripts of the page handle routes in the fragment, as seen in a browser."""
     unrendered: str | None = None
-    """Why the page needs a browser, because it is empty until its scripts ran. '' if it does not. None: not
-    judged."""
+    """The reason why the page needs a browser: it is empty until its scripts have run. '' if it needs none.
+    None if this was not determined."""
 
     def __repr__(self) -> str:
         return f"<Page {self.status} {self.url}, {len(self.body)} bytes, {self.content_type}>"

@@ -13,8 +13,8 @@ MAX_OPENINGS = 100
 
 
 class StoreEvents:
-    """Compares the store's state with that of the last look, and logs the changes. The first look logs no
-    changes of crawls and workers, because the earlier state is unknown."""
+    """Compares the store's state with its state at the last check, and logs the changes. The first check logs
+    no changes of crawls and workers, because the earlier state is unknown."""
 
     def __init__(self, store: Store, crawl: str | None = None) -> None:
         """`crawl`: the only crawl whose changes of state are logged. None: those of all crawls are logged."""

@@ -13,7 +13,7 @@ from gossamer.parsing.html import parse
 from gossamer.parsing.visible_text import may_grow
 
 _MAX_BYTES: Final = 3_000_000
-"""trafilatura is not used for a page with more bytes than this."""
+"""If a page has more bytes than this, trafilatura is not used."""
 _MAX_TAGS: Final = 60_000
 """trafilatura is not used for a page with more tags than this, because it takes 20 times as long as
 gossamer's own extractor."""

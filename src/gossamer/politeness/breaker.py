@@ -32,8 +32,8 @@ BLOCKING_STATUSES = (401, 403, 407, 429, 451)
 MAX_FAILED_PROBES = 3
 """The number of failed probes after which a host is given up."""
 HARD_THOUSANDTHS, EASY_THOUSANDTHS = 500, 100
-"""Shares of failed visits, in thousandths. From HARD_THOUSANDTHS on, a host is hard. Below EASY_THOUSANDTHS,
-it is easy again."""
+"""Shares of failed visits, in thousandths. A host becomes hard when its share reaches HARD_THOUSANDTHS, and
+easy again when it falls below EASY_THOUSANDTHS."""
 
 
 class HostTrouble(msgspec.Struct, frozen=True):

@@ -52,15 +52,15 @@ class Learned(msgspec.Struct, frozen=True, array_like=True):
     rung: int = 0
     """The index in RUNGS at which a visit begins."""
     good: int = 0
-    """Visits in a row that fetched a page at this rung."""
+    """Number of visits in a row that fetched a page at this rung."""
     needed: int = 0
-    """Visits in a row that had to climb from this rung."""
+    """Number of visits in a row that had to climb from this rung."""
     misses: int = 0
     """Failed probes of lower rungs since this count was last reset (see PROVEN_PAGES)."""
     slowed: int = 0
     """Number of times in a row that a rest of the host has not helped."""
     lost: int = 0
-    """Visits without success at any rung since a climb last helped."""
+    """Number of visits without success at any rung since the last visit that succeeded by climbing."""
 
 
 class Ladder(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ class ProxyPool:
     ) -> None:
         self.proxies, self.checked, self.book = proxies, checked, ProxyTable(proxies)
         self.busy = [0] * len(proxies)
-        """The number of open requests through each proxy."""
+        """The number of open requests through each proxy, by the proxy's index."""
         self._draw = (draw or random.Random()).random
         self._lists: dict[Wanted, list[int]] = {}
         self._named: dict[Wanted, frozenset[str]] = {}

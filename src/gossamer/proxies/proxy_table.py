@@ -16,7 +16,8 @@ from gossamer.proxies.proxy_health import (
 )
 
 MAX_DOMAINS = 2000
-"""The maximum number of blocking registered domains for which health is kept per proxy."""
+"""The maximum number of registered domains that block proxies for which the health of each proxy is tracked
+separately."""
 
 
 class ProxyTable:
@@ -61,7 +62,7 @@ class ProxyTable:
             self._note(self.ids[place], seconds is not None, seconds or 0.0, now, self.rules[place])
 
     def heard(self, standings: Mapping[str, ProxyHealth], now: int) -> None:
-        """Updates the health with the values that all workers share."""
+        """Updates the health records with the values from the store, which all workers share."""
         for key, standing in standings.items():
             name, _, domain = key.partition("\t")
             place = self._places.get(name)

@@ -26,9 +26,9 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     at: float
     """Seconds since the epoch."""
     pages: int
-    """Known pages."""
+    """Number of known pages."""
     queued: int
-    """Known pages whose visit is under way."""
+    """Number of known pages that are queued or being visited."""
     expected_stale: float | None = None
     """The share of time for which a page is expected to be stale, on average over the pages."""
     stale_now: float | None = None
@@ -37,32 +37,33 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     """The measured share of time stale, from the visits that found a change: half the time since the visit
     before for a page that changes rarely, more for one that changes often."""
     changes: float = 0.0
-    """Expected changes a day of all pages."""
+    """Expected number of changes a day of all pages together."""
     budget: float = 0.0
-    """Visits that the budget allows."""
+    """Visits a day that the budget allows."""
     needed: float = 0.0
-    """Visits that the schedule plans."""
+    """Visits a day that the schedule plans."""
     budget_used: float | None = None
     """The share of the budget that was used since the process began, None in the first minute."""
     saved: float | None = None
     """Visits saved: how many more visits equal intervals would need for the same freshness."""
     never_changed: int = 0
-    """Pages that never changed in at least three visits."""
+    """Number of pages that were visited at least three times and never changed."""
     always_changed: int = 0
-    """Pages that changed at each of at least three visits."""
+    """Number of pages that were visited at least three times and changed every time."""
     over_age: int = 0
-    """Pages older than the maximum age."""
+    """Number of pages whose copies are older than the maximum age."""
     max_age: float = 0.0
     mean_interval: float | None = None
     """Mean time between two visits of a page, as planned."""
     revisits: int = 0
     """Visits of known pages so far that could tell whether the page changed."""
     changed: int = 0
-    """Visits among them that found a change."""
+    """Number of the visits counted in `revisits` that found a change."""
     signals: float = 0.0
-    """Signals of sitemaps, feeds and users whose pages were visited."""
+    """Number of signals (from sitemaps, feeds and users) that a page changed, if the page was visited since
+    then."""
     confirmed: float = 0.0
-    """Signals among them whose visit found a change."""
+    """Number of the signals counted in `signals` for which the visit found a change."""
 
 
 def measure(
@@ -100,7 +101,7 @@ def measure(
 
 
 async def publish(store: Store, crawl: str, found: Freshness) -> None:
-    """Stores the freshness of a crawl, for all who look at the store."""
+    """Writes the freshness of a crawl to the store, where other processes can read it."""
     await _do(store, store.client.set(keys.freshness(crawl), msgspec.json.encode(found)))
 
 
@@ -120,7 +121,7 @@ async def report_changed(store: Store, crawl: str, urls: Sequence[str]) -> bool:
 
 
 async def take_reported(store: Store, crawl: str, most: int) -> list[str]:
-    """Takes URLs that were reported as changed, at most `most`."""
+    """Removes at most `most` URLs that were reported as changed from the store, and returns them."""
     found = await _do(store, store.client.lpop(keys.changed_pages(crawl), most))
     return [url.decode() for url in found or ()]
 

@@ -36,14 +36,14 @@ class Measured(NamedTuple):
     stale: float = 0.0
     """Days for which copies were stale, as estimated from the visits that found a change."""
     days: float = 0.0
-    """Days between the visits."""
+    """Days between visits of known pages."""
     predicted: float = 0.0
     """Days for which copies were expected to be stale, according to the change rates that were estimated
     before the visits."""
     planned: float = 0.0
-    """Days after which the last visits were due."""
+    """Days between visits according to their due times."""
     actual: float = 0.0
-    """Days after which they were made."""
+    """Days between the same visits as they were made."""
 
     @property
     def lateness(self) -> float:

@@ -26,7 +26,7 @@ from gossamer.store.store import Store
 
 BEAT_INTERVAL_S, LEAD_TIMEOUT_S = 1.0, 7.0
 """Seconds between two rounds of the loop (beats), and seconds after which a leader loses its lead if it does
-not renew it. Another scheduler takes over within the sum of both."""
+not renew it. If a leader dies, another scheduler takes over within the sum of both."""
 STOP_TIMEOUT_S = 9.0
 """How many seconds crawls may take to stop gracefully."""
 MAX_QUEUED_RUNS = 100

@@ -109,7 +109,7 @@ class PartFiles:
         return None
 
     def adopt(self, was: str) -> None:
-        """Takes over the parts of the output whose former path was `was`."""
+        """Continues the output that was at the path `was` before it was moved: logs the move of each part."""
         if self._log is not None:
             for start in self.starts():
                 self._log.moved(self.where(start), self._was(was, start))

@@ -11,7 +11,7 @@ from gossamer.store.store import Store
 
 MAX_KEPT = 100
 HOLD_S = 30 * 86400
-"""Seconds after the last malformed message after which all of them are forgotten."""
+"""All malformed messages are forgotten when there has been no new one for this many seconds."""
 
 
 class MalformedMessages:

@@ -71,7 +71,7 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
     ended: float | None = None
     reason: str = ""
     times: int = 1
-    """The number of due times that this record stands for."""
+    """The number of due times that this record represents."""
     by_hand: bool = False
     task: ScheduledTask | None = None
 

@@ -462,7 +462,7 @@ class Embedded:
             _reap()
 
     def _is_held(self) -> bool:
-        """Returns whether any process holds the server lock. Asks for the lock, because to look through all
+        """Returns whether any process holds the server lock. Queries the lock itself, because searching all
         processes takes a hundred times as long."""
         if self._lock_id is None:
             return False

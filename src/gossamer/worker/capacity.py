@@ -10,8 +10,9 @@ from typing import Protocol
 from gossamer.config.resources import memory_roomy, thread_busy_seconds
 
 CUT_S, GROW_S, HOLD_S = 0.5, 2.0, 60.0
-"""Seconds between two cuts, seconds without shortage before the limit rises, and seconds before the level of
-the last shortage is tried again."""
+"""CUT_S: seconds between two reductions of the limit. GROW_S: seconds without a shortage before the limit
+rises. HOLD_S: seconds before the limit rises again to the number of visits at which the last shortage
+occurred."""
 TUNE_S, STALE_S = 0.15, 1.0
 """Seconds between two changes of the level, and seconds after which a measurement is too old."""
 FREE_SHARE, FULL_SHARE = 0.75, 0.95
@@ -24,12 +25,12 @@ REPEAT_S = 600.0
 
 
 class Limiter:
-    """Limits the number of running visits of a process: by what keeps the process busy, and by its own
-    resources (file descriptors, memory, threads, ports).
+    """Limits the number of running visits of a process, so that its CPU time and its resources (file
+    descriptors, memory, threads, ports) suffice.
 
     `level` is the number of visits without a shortage. It begins with `least`, and `need_more` changes it up
-    to `most`. Without `least` it is always `most`. A shortage halves `visits` at once. Without a shortage the
-    limit rises by an eighth every two seconds, up to `level`.
+    to `most`. Without `least` it is always `most`. `visits` is the current limit. A shortage halves it
+    immediately. Without a shortage it rises by an eighth every two seconds, up to `level`.
 
     `log(line)` is called for each kind of shortage, at most once in ten minutes. `begins` is the line that
     `begin` logs. `busy_seconds` returns for how many seconds this thread was busy. `roomy` returns whether

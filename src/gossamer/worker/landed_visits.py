@@ -14,10 +14,10 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Settle, Visit
 
 MAX_DELAY_SHARE = 0.02
-"""Share of the time between two starts at a host by which a free slot may be reported late. So fast hosts are
-served at once, and the calls for slow hosts are shared."""
+"""How late a free slot may be reported, as a share of the time between two request starts at its host. So
+slots of fast hosts are freed immediately, and one call frees the slots of several slow hosts."""
 TIMER_S = 0.002
-"""Seconds below which a wait is not worth a timer, because timers are late by up to a millisecond."""
+"""A shorter delay than this, in seconds, is not used, because timers are late by up to a millisecond."""
 NO_REQUEST_ENDS = (ClaimEnd.REQUEUED, ClaimEnd.REFUSED)
 
 Name = tuple[int, int]
@@ -29,7 +29,7 @@ class LandedVisits:
 
     def __init__(self) -> None:
         self.freed: set[Name] = set()
-        """Visits whose hosts are already free."""
+        """Visits whose slots at their hosts are already free."""
         self._waiting: dict[Name, Visit] = {}
         self._due: list[tuple[float, Name]] = []
 

@@ -179,7 +179,8 @@ class Outputs:
         return bool(self._histories)
 
     def take_over_outage(self, reason: str) -> None:
-        """Takes over an outage that an earlier process reported as the reason of the crawl's state."""
+        """Continues to handle an outage of a sink that an earlier process reported in `reason`, the reason of
+        the crawl's state."""
         if reason.endswith(WAITING):
             ships = any(isinstance(sink, Ships) for sink in self._all())
             (self._shipping if ships else self._waiting).take_over(reason)

@@ -107,8 +107,8 @@ class End(msgspec.Struct, array_like=True):
     error: str | None = None
     infrastructure: bool = False
     named: int = -1
-    """The number of rows at the start that are items, if any item refers to files or other items; otherwise
-    -1."""
+    """If any item refers to files or other items, the number of items. The items are the first rows of the
+    answer. Otherwise -1."""
     why: list[str] = []
     """The reasons why the page is stored for replay."""
     block: str | None = None

@@ -190,7 +190,7 @@ def _host(row: Row) -> str:
 
 
 def _since(text: str) -> str:
-    """Returns the time from which on rows are wanted, in the form of stored times."""
+    """Returns the earliest time of the rows that are wanted, in the form in which times are stored."""
     try:
         at = time.time() - seconds(text)
     except ValueError:
