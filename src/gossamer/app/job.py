@@ -39,7 +39,7 @@ class Job(msgspec.Struct, kw_only=True):
     name: str | None = None
     fresh: bool = False
     refresh: bool = False
-    """Revisit known URLs and write only what changed."""
+    """Whether to revisit known URLs and write only what changed."""
     known: str | None = None
     """The folder for the records of known pages, if it is not the crawl's own folder. All workers of a fleet
     must be able to reach it."""

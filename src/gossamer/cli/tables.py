@@ -12,8 +12,8 @@ from gossamer.cli.terminal import cut_end, cut_middle, text_width
 
 GAP = "  "
 MIN_URL, MIN_TEXT, MIN_PROSE = 24, 16, 24
-"""Minimum widths in columns, below which a cell is not shortened: for a URL, for another text, and for a text
-of several lines."""
+"""Minimum widths in columns to which a cell may be shortened: for a URL, for another text, and for a text of
+several lines."""
 MAX_NAME = 40
 """Names of up to this width in the first column are not shortened, because users copy them into other
 commands."""

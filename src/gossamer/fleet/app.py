@@ -45,7 +45,7 @@ from gossamer.state.workers import WorkerRecord, WorkerRecords, take_name
 log = logging.getLogger("gossamer.worker")
 
 HANG_TIMEOUT_S = 60.0
-"""Seconds by which a slice may exceed its time before its process is killed."""
+"""If a slice exceeds its time by more than this many seconds, its process is killed."""
 RECYCLE_SHARE = 0.9
 """Share of `recycle_memory` above which a process is replaced after its slice. The process claims less above
 a share of 0.8 and nothing above 0.95 (`process_load`), so it might never reach the full size."""

@@ -342,7 +342,7 @@ BUSY_INTERVAL_S, IDLE_INTERVAL_S = 0.05, 0.1
 TRIM_DELAY_S = 1.0
 """Seconds to wait before deleting rows whose entries were brought back, so that many are deleted at once."""
 LOST_AFTER_S = 10.0
-"""Seconds after which URLs that are missing from the cold store are given up."""
+"""URLs that have been missing from the cold store for this many seconds are given up."""
 MAX_STORE_OUTAGE_S = 60.0
 """How long the crawl's store may be unreachable, in seconds, before the spiller fails."""
 MAX_COLD_OUTAGE_S = 20.0

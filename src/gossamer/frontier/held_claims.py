@@ -22,7 +22,7 @@ Name = tuple[int, int]
 """The bucket and the token of a claim."""
 _ENTRY = struct.Struct("<QQ")
 MAX_NEW_ENTRIES = 4096
-"""Number of new entries after which the file is rewritten with the claims still held."""
+"""After this many new entries, the file is rewritten so that it lists only the claims that are still held."""
 
 
 class HeldClaims:

@@ -9,7 +9,7 @@ import msgspec
 from gossamer.model.quality import Quality
 
 OTHER_HOSTS = "*"
-"""Stands for further hosts in counts by host."""
+"""In counts by host, the key under which all further hosts are counted."""
 STATES = (
     "running",
     "paused",

@@ -46,7 +46,7 @@ class LaneNow(msgspec.Struct):
 
 
 class CrawlNow(msgspec.Struct):
-    """One crawl."""
+    """The state of one crawl."""
 
     name: str
     state: str
@@ -59,9 +59,9 @@ class CrawlNow(msgspec.Struct):
     recent: RecentRates
     sites: dict[str, Quality]
     lanes: list[LaneNow] = []
-    """The hosts that wait, if it is under way."""
+    """The waiting hosts of the crawl by lane and region, if the crawl is under way."""
     freshness: Freshness | None = None
-    """How fresh its pages are, if it visits them again."""
+    """How fresh the crawl's copies of pages are, if it visits pages again."""
 
     def count(self, name: str) -> int:
         """Returns one count, or 0 if it is missing."""
@@ -92,7 +92,7 @@ class ServerNow(NamedTuple):
 
 
 class ScheduleNow(NamedTuple):
-    """One schedule. Times are in seconds since the epoch."""
+    """The state of one schedule. Times are in seconds since the epoch."""
 
     name: str
     paused: bool

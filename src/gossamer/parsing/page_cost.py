@@ -128,7 +128,7 @@ MAX_TAGS: Final = 10_000
 """Maximum number of tags in a page that is read in the crawling process. The links of a page are resolved at
 5 to 10 us each."""
 SMALL_BYTES: Final = 64_000
-"""Size in bytes up to which a page cannot contain too many links."""
+"""A page of at most this size in bytes cannot contain too many links."""
 FEW_TAGS: Final = 1000
 """A page with fewer tags than this is never costly. At worst, 500 formatting elements are reopened 500 times,
 which takes 30 MB."""

@@ -54,7 +54,7 @@ MAX_HOSTS: Final = 2000
 """Maximum number of hosts whose pages are kept for comparison."""
 
 MAX_DEPTH: Final = 150
-"""Depth below which elements are not visited one by one."""
+"""Elements that are nested deeper than this are not visited one by one."""
 MAX_LOADING_CHARS: Final = 60
 """A longer text than this, in characters, does not count as a message that content is being loaded."""
 
@@ -118,7 +118,7 @@ class MainPart:
         self.own = 0
         """Number of characters in texts that other pages of the host do not show."""
         self.text = 0
-        """Number of characters."""
+        """Number of characters in all texts of the main part."""
         self.media = self.fields = self.passwords = 0
         self.empty = ""
         """A description of the empty container that is meant for the main part, or ''."""

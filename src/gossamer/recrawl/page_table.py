@@ -56,7 +56,7 @@ _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(KnownLine
 
 
 class PageState(NamedTuple):
-    """A known page."""
+    """The state of a known page."""
 
     id: int
     """Hash of the request: method, URL, body and key."""
@@ -87,7 +87,7 @@ class PageState(NamedTuple):
 
 
 class HostSums(NamedTuple):
-    """A host of known pages, and the sums over its pages."""
+    """A host, the number of its known pages, and the sums of their change histories."""
 
     id: int
     name: str
@@ -371,7 +371,7 @@ def request_of(page: PageState) -> Request:
 
 
 def line_of(page: PageState) -> KnownLine:
-    """Returns the last visit that described a page."""
+    """Decodes the last visit that described a page."""
     return _decode(page.line)
 
 

@@ -27,7 +27,7 @@ MAX_SUMS = 64
 """The maximum number of page checksums of one append. In a larger append, each checksum covers several
 pages."""
 MAX_BYTES = 4 << 20
-"""The size in bytes above which the log is shortened."""
+"""When the log is larger than this, in bytes, it is shortened."""
 KEPT_BYTES = 1 << 20
 """The size in bytes of the newest entries that a shortened log keeps."""
 MAX_LOST_S = 60.0

@@ -37,8 +37,8 @@ MAX_WAITING_BYTES = 64 << 20
 MAX_BATCH_BYTES = 1 << 20
 """The maximum number of bytes in one batch. A row that is longer is sent alone."""
 MAX_FILE_BYTES = 16 << 20
-"""The size in bytes above which the current journal file is replaced by a new one, once all its rows are
-sent."""
+"""When the current journal file is larger than this, in bytes, and all its rows are sent, a new file replaces
+it."""
 _FILE = re.compile(r"(\d{15})\.jsonl")
 
 

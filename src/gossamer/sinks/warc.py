@@ -240,7 +240,7 @@ def _second(whole: int) -> str:
 
 
 MAX_PART_BYTES = 1 << 30
-"""The size in bytes of a part after which a new part begins."""
+"""When a part has reached this size in bytes, a new part begins."""
 MAX_INLINE_BYTES = 32 << 10
 """Responses with bodies of up to this many bytes are encoded in the event loop. Encoding there takes 30 us,
 half as long as in a thread. A body of this size takes a fifth of a millisecond."""

@@ -63,7 +63,7 @@ class Client(Commands):
         self.patience = OutageWaiter(seconds, self._healthy, servers.address.shown)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Sends one command and returns its reply. All methods end here."""
+        """Sends one command and returns its reply. The methods for all commands call this method."""
         while True:
             try:
                 return await self._once(args, options)

@@ -1,4 +1,5 @@
-"""The commands of Valkey as methods. A pipeline collects commands, a client sends each at once.
+"""The commands of Valkey as methods. A pipeline collects commands, and a client sends each command
+immediately.
 
 A method has the name of its command, and its arguments are the words of the command: `hget(key, field)` is
 `HGET key field`, and `config_set(name, value)` is `CONFIG SET name value`. Only the commands whose words are not
@@ -15,7 +16,8 @@ Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Commands:
-    """All commands. `execute_command` sends or collects one."""
+    """All commands of Valkey. Each method passes its command to `execute_command`, which a client implements
+    by sending it, and a pipeline by collecting it."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         """Takes one command. `args[0]` is its name, which may have two words."""

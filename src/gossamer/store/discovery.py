@@ -143,7 +143,7 @@ class Nodes:
 
 
 async def send_command(client: ServerClient, *args: Any) -> Any:
-    """Sends one command, with a timeout of LOOK seconds."""
+    """Sends one command, with a timeout of INFO_TIMEOUT_S seconds."""
     try:
         async with asyncio.timeout(INFO_TIMEOUT_S):
             return await client.execute_command(*args)

@@ -19,7 +19,8 @@ FIRST_INTERVAL_S, MAX_INTERVAL_S = 0.1, 1.0
 """The minimum and maximum number of seconds between two probes. The interval doubles after each probe, and is
 randomly reduced by up to a quarter."""
 CALM_S = 5.0
-"""Seconds without an outage after which the next outage's probe interval starts at FIRST_INTERVAL_S again."""
+"""If there was no outage for this many seconds, the probe interval of the next outage starts at
+FIRST_INTERVAL_S again."""
 _log = logging.getLogger("gossamer.store")
 
 

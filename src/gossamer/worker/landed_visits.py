@@ -59,8 +59,8 @@ class LandedVisits:
         return self._due[0][0] if self._due else float("inf")
 
     def take(self, most: int) -> dict[int, list[Settle]]:
-        """Returns how the requests ended whose slots must be freed now, by bucket, at most `most` buckets.
-        Each is returned once."""
+        """Returns, for at most `most` buckets, the settle records of the visits whose slots must be freed
+        now. Each visit is returned only once."""
         now, found = time.monotonic(), dict[int, list[Visit]]()
         while self.next_at <= now and (len(found) < most or self._due[0][1][0] in found):
             _, name = heapq.heappop(self._due)
@@ -70,6 +70,6 @@ class LandedVisits:
 
 
 def ends(visits: Mapping[int, Sequence[Visit]]) -> dict[int, list[Settle]]:
-    """Returns how visits end now, by bucket."""
+    """Returns, for each bucket, the settle records of its visits as of now (`Visit.ends`)."""
     now = time.monotonic()
     return {bucket: [visit.ends(now) for visit in some] for bucket, some in visits.items()}

@@ -73,7 +73,8 @@ class RobotsGate:
         self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
         usual = HostTreatment(retries, fixed, obey)
         self.treat = treat or (lambda _: usual)
-        """Returns the treatment of a host."""
+        """A function that returns the retries, the fixed delay and the obedience to robots.txt that apply to
+        a host."""
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
         self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
 
@@ -101,7 +102,7 @@ class RobotsGate:
         return Drop(skip="robots", detail=robots.rule(self._agent, claim.request.url) or "")
 
     def _keep(self, scheme: str, host: str, version: int, robots: Robots) -> None:
-        """Keeps parsed rules for the claims of their host."""
+        """Caches the parsed rules of an origin for further claims."""
         if len(self._known) >= MAX_CACHED_FILES:
             self._known.clear()
         self._known[scheme, host] = (version, robots)

@@ -1,4 +1,5 @@
-"""Judges and counts pages that are empty until their scripts ran, and links to routes that are not followed."""
+"""Recognizes and counts pages that are empty until their scripts have run. Also counts links to routes that
+are not followed."""
 
 from __future__ import annotations
 
@@ -10,28 +11,28 @@ from gossamer.parsing.rendering_need import RenderingNeed
 from gossamer.worker.link_intake import ReadResult
 
 MAX_NAMED_HOSTS = 100
-"""Number of hosts that the counts of a process name."""
+"""Maximum number of hosts for which a process keeps separate counts. All other hosts share one count."""
 RENDERS = ("browser", "unlocker")
-"""Rungs whose pages are as a browser shows them."""
+"""Rungs that return pages as they are after a browser has run their scripts."""
 
 
 class UnrenderedPages:
-    """The pages of one process. Pure except for its caches."""
+    """Recognizes and counts the unrendered pages of one process."""
 
     def __init__(self) -> None:
         self._need = RenderingNeed()
         self._named: set[str] = set()
 
     def judge(self, claim: Claim, page: Page, document: Document) -> str:
-        """Returns why a page needs a browser, in words, or ''."""
+        """Returns the reason why a page needs a browser, or '' if it does not need one."""
         return self._need.judge(claim.host, document, page.body, page.content_type)
 
     def count(
         self, read: ReadResult, claim: Claim, page: Page, document: Document, routes: list[str]
     ) -> ReadResult:
-        """Returns the result of a page, with the counts of what its crawl cannot read. A page that was judged
-        before it was read is not counted, because its ladder has a browser. `routes`: its different routes,
-        which count if they are not followed."""
+        """Returns the result of reading a page, with added counts: 1 if the page needs a browser, and the
+        number of routes that are not followed. A page that was judged before it was read is not counted,
+        because its ladder has a browser. `routes`: the different routes to which the page links."""
         counts: dict[str, int] = {}
         if page.unrendered is None and may_be_empty(claim, page):
             page.unrendered = self.judge(claim, page, document)
@@ -44,7 +45,8 @@ class UnrenderedPages:
         return read
 
     def _name(self, host: str) -> str:
-        """Returns the name under which something about a host is counted."""
+        """Returns the name under which a host is counted: its own, or OTHER_HOSTS if too many hosts are
+        counted."""
         if len(self._named) < MAX_NAMED_HOSTS:
             self._named.add(host)
         return host if host in self._named else OTHER_HOSTS
