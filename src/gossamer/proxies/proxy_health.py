@@ -3,7 +3,7 @@ same data is kept for a provider, and for a proxy together with a domain that bl
 
 | what | faults | opens after this many faults | shortest, longest time |
 | --- | --- | --- | --- |
-| a proxy (quarantine) | unreachable, refuses, drops connections, fails health checks | 3 in a row | 1 min, 1 h |
+| a proxy (quarantine) | unreachable, refuses us, drops connections, fails checks | 3 in a row | 1 min, 1 h |
 | a gateway to many addresses | the same | 10 in a row | 1 min, 1 h |
 | a provider | the faults of its proxies | 10 in a row | 1 min, 10 min |
 | a proxy for one registered domain (cooldown) | blocked by it | 1 (a gateway: 10 in a row) | 1 min, 1 h |
