@@ -64,8 +64,11 @@ local function add(list, j, last, shares)
     if is('i') then infra = infra + taken elseif not is('r') then known = known + n - taken end
     if is('h') then late = late + n end
     if is('s') then count('seeds', taken) end
-    if taken > 0 then
-      parked = parked + take(host, list[j + 1], list[j + 2], entries, is('f'), is('o') or is('i'), list[j + 4], cap)
+    local own = is('o') or is('i')
+    -- a link to a known URL may raise the standing of its host, too
+    local raises = not own and list[j + 4] ~= '' and call('EXISTS', C .. 'p:' .. host) == 1
+    if taken > 0 or raises then
+      parked = parked + take(host, list[j + 1], list[j + 2], entries, is('f'), own, list[j + 4], cap)
     end
     if #nearby > 0 then take(host, list[j + 1], list[j + 2], nearby, false, true) end
     count('open', #nearby); count('infra', #nearby)
