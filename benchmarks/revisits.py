@@ -32,7 +32,8 @@ from gossamer.model.request import KnownPage, Request
 from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import KnownLine, Settle
 from gossamer.recrawl import revisit_policy as policy
-from gossamer.recrawl.page_table import NAME, VisitInbox
+from gossamer.recrawl.known_pages import TABLE_NAME
+from gossamer.recrawl.page_table import VisitInbox
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store, connect
 from gossamer.worker.link_intake import TakenLinks
@@ -175,7 +176,7 @@ async def simulate(store: Store, folder: Path, given: argparse.Namespace) -> Non
     rules = rules_of_job(job)
     assert rules is not None
     loop = RevisitLoop(setup, store, rules, print, clock=lambda: clock[0], monotonic=lambda: clock[0])
-    adds, inbox = Enqueuer(setup, store), VisitInbox(folder / "c" / NAME)
+    adds, inbox = Enqueuer(setup, store), VisitInbox(folder / "c" / TABLE_NAME)
     empty = await memory(store)
     await loop.open(adds)
     first = await seed(adds, inbox, world, clock[0], max(1, round(budget * given.step / 24)))
@@ -211,7 +212,7 @@ async def show(
     stale, days = world.end(now), (now - world.scored) / DAY_S
     late = sum(now - at > 30 * DAY_S for at in world.seen.values())
     left = await memory(store)
-    size = sum(path.stat().st_size for path in (folder / "c").glob(f"{NAME}*"))
+    size = sum(path.stat().st_size for path in (folder / "c").glob(f"{TABLE_NAME}*"))
     print(
         f"{given.urls:,} URLs on {given.hosts:,} hosts, {given.days} days, {budget:,} visits a day, second half:"
     )

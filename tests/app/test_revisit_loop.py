@@ -21,7 +21,8 @@ from gossamer.model.site import Site
 from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import KnownLine, Settle
 from gossamer.recrawl.freshness import read_freshness, report_changed
-from gossamer.recrawl.page_table import NAME, VisitInbox
+from gossamer.recrawl.known_pages import TABLE_NAME
+from gossamer.recrawl.page_table import VisitInbox
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
@@ -49,7 +50,7 @@ class Desk:
             setup, self.store, rules, self.told.append, lambda: self.wall, lambda: self.mono
         )
         self.adds = Enqueuer(setup, self.store)
-        self.inbox = VisitInbox(self.folder / "c" / NAME)
+        self.inbox = VisitInbox(self.folder / "c" / TABLE_NAME)
         await self.loop.open(self.adds)
         return self.loop
 

@@ -18,7 +18,8 @@ from gossamer.app import revisit_loop
 from gossamer.app.runner import ExtraReceivers, crawl
 from gossamer.app.submit import submit
 from gossamer.errors import UsageError
-from gossamer.recrawl.page_table import NAME, PageTable
+from gossamer.recrawl.known_pages import TABLE_NAME
+from gossamer.recrawl.page_table import PageTable
 
 __all__ = ["shop"]
 FAST: dict[str, Any] = {"revisit": "auto", "revisit_budget": "200/s", "min_age": 1.0}
@@ -125,7 +126,7 @@ async def test_a_fixed_window_that_the_budget_cannot_keep_is_refused(shop: Shop,
 async def test_a_table_holds_each_page_once(shop: Shop, tmp_path: Path) -> None:
     async with running(shop, tmp_path):
         await until(lambda: shop.answers["/3", 304] >= 3)
-    table = PageTable(tmp_path / "data" / "c" / NAME)
+    table = PageTable(tmp_path / "data" / "c" / TABLE_NAME)
     assert table.sums.counts(0)["pages"] == 22
     table.close()
 
@@ -149,7 +150,7 @@ async def test_a_newer_lastmod_of_a_watched_sitemap_is_a_signal(shop: Shop, tmp_
     await until(lambda: shop.answers["/7", 304] > seen + 1)
     stop.set()
     await work
-    table = PageTable(tmp_path / "data" / "c" / NAME)
+    table = PageTable(tmp_path / "data" / "c" / TABLE_NAME)
     assert table.facts.get("signals.signals") + sum(one.signals for one in table.sums.sample(99)) >= 1
     assert table.sums.counts(0)["pages"] == 9
     table.close()
@@ -176,7 +177,7 @@ async def test_a_kill_loses_no_page_and_writes_no_row_twice(shop: Shop, tmp_path
     process.send_signal(signal.SIGINT)
     await asyncio.to_thread(process.communicate)
     assert len(rows(tmp_path)) == len({row["url"] for row in rows(tmp_path)}) == 22
-    table = PageTable(tmp_path / "data" / "c" / NAME)
+    table = PageTable(tmp_path / "data" / "c" / TABLE_NAME)
     counts = table.sums.counts(0)
     table.close()
     assert counts["pages"] == 22

@@ -11,7 +11,8 @@ from gossamer.model.request import KnownPage, Request
 from gossamer.model.visit import KnownLine
 from gossamer.recrawl import known_pages
 from gossamer.recrawl.freshness import Freshness
-from gossamer.recrawl.page_table import NAME, VisitInbox, request_of
+from gossamer.recrawl.known_pages import TABLE_NAME
+from gossamer.recrawl.page_table import VisitInbox, request_of
 from gossamer.recrawl.revisit_rules import rules_of
 from gossamer.recrawl.scheduled_pages import ScheduledPages
 
@@ -36,7 +37,7 @@ def see(
     pages: ScheduledPages, folder: Path, number: int, now: int, said: str = "x", status: int = 200
 ) -> None:
     """Visits so many pages on two hosts."""
-    inbox = VisitInbox(folder / NAME)
+    inbox = VisitInbox(folder / TABLE_NAME)
     lines = [
         KnownLine(f"https://{HOSTS[n % 2]}/{n}", now, KnownPage(status, f'"{n}"', body=said, said=said))
         for n in range(number)

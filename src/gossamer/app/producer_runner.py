@@ -18,7 +18,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -27,7 +27,6 @@ from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
 from gossamer.app.network_setup import Network
 from gossamer.app.producers.source import UrlBatch, UrlProducer
-from gossamer.app.revisit_loop import RevisitLoop
 from gossamer.app.targets import Rejected
 from gossamer.app.wiring import cold_settings
 from gossamer.config.data_files import make_folder, open_file
@@ -42,6 +41,9 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 from gossamer.store.store_check import fullest_share
 from gossamer.worker.link_intake import TakenLinks
+
+if TYPE_CHECKING:
+    from gossamer.app.revisit_loop import RevisitLoop
 
 MAX_PENDING_URLS = 20_000_000
 """Producers wait while a crawl has more pending URLs than this."""

@@ -15,7 +15,7 @@ from gossamer.errors import GossamerError, UsageError, of_data
 from gossamer.frontier.cold import hot_limit, set_hot_limit
 from gossamer.frontier.crawls import UNDER_WAY, Record
 from gossamer.frontier.summary import crawl_counts
-from gossamer.recrawl import known_pages, page_table
+from gossamer.recrawl import known_pages
 from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
@@ -34,7 +34,7 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
         if not job.refresh:
             if record is None or job.fresh:
                 known_pages.forget(folder)
-                page_table.forget(folder)
+                known_pages.forget_table(folder)
             return False
         if record is not None:
             n = await crawl_counts(store, setup.crawl)
@@ -62,14 +62,16 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
 
 def _from_table(folder: Path) -> None:
     """Makes a log of the page table, if the crawl visited its pages again before (`--revisit`)."""
-    if not (folder / page_table.NAME).exists():
+    if not known_pages.has_table(folder):
         return
-    table = page_table.PageTable(folder / page_table.NAME)
+    from gossamer.recrawl.page_table import PageTable
+
+    table = PageTable(folder / known_pages.TABLE_NAME)
     try:
         table.export_lines(folder / known_pages.name_of("revisit"))
     finally:
         table.close()
-    page_table.forget(folder)
+    known_pages.forget_table(folder)
 
 
 async def visit_again(

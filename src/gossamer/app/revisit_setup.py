@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from gossamer.app.job import Job, Setup
-from gossamer.app.revisit_loop import RevisitLoop
 from gossamer.errors import ConfigError, UsageError
 from gossamer.recrawl.revisit_rules import RevisitRules, rules_of
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.store.store import Store
+
+if TYPE_CHECKING:
+    from gossamer.app.revisit_loop import RevisitLoop
 
 SETTINGS = ("revisit", "revisit_budget", "max_age", "min_age", "importance")
 
@@ -53,4 +56,8 @@ def rules_of_job(job: Job) -> RevisitRules | None:
 def revisits_of(setup: Setup, store: Store, warn: Callable[[str], None]) -> RevisitLoop | None:
     """Returns the loop that visits the pages of a crawl again, or None if it does not."""
     rules = rules_of_job(setup.job)
-    return None if rules is None else RevisitLoop(setup, store, rules, warn)
+    if rules is None:
+        return None
+    from gossamer.app.revisit_loop import RevisitLoop
+
+    return RevisitLoop(setup, store, rules, warn)

@@ -44,7 +44,7 @@ from gossamer.observability import logs, traces
 from gossamer.observability.attempts import AttemptsLog
 from gossamer.observability.visit_events import VisitEvents
 from gossamer.politeness.pace import Delay
-from gossamer.recrawl import known_pages, page_table
+from gossamer.recrawl import known_pages
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.graph import kind as graph_kind
 from gossamer.sinks.item_files import OFF
@@ -567,7 +567,7 @@ def _has_page_table(setup: Setup) -> bool:
     """Returns whether known pages are visited again past the seen set, by this run or by an earlier one whose
     claims are left."""
     at = setup.known_at
-    return at is not None and (setup.job.settings.revisit is not None or (at / page_table.NAME).exists())
+    return at is not None and (setup.job.settings.revisit is not None or known_pages.has_table(at))
 
 
 def _known_log(setup: Setup) -> Log | None:
@@ -575,7 +575,9 @@ def _known_log(setup: Setup) -> Log | None:
     if (at := setup.known_at) is None:
         return None
     if setup.job.settings.revisit is not None:
-        return page_table.VisitInbox(at / page_table.NAME)
+        from gossamer.recrawl.page_table import VisitInbox
+
+        return VisitInbox(at / known_pages.TABLE_NAME)
     return AttemptsLog(at / known_pages.name_of(setup.segment), known_pages.FILE_MODE)
 
 

@@ -19,6 +19,8 @@ from gossamer.model.request import Request
 from gossamer.model.visit import KnownLine
 
 NAME = "known.jsonl"
+TABLE_NAME = "revisit.sqlite"
+"""File name of the page table (`page_table`), which replaces the log when pages are visited again."""
 FILE_MODE = 0o600
 """Permission bits of the file. Only its owner may read it, because request headers in the log may include
 secrets."""
@@ -36,6 +38,17 @@ def forget(folder: Path) -> None:
     """Removes the log and its parts. Raises OSError."""
     for path in _logs(folder):
         path.unlink(missing_ok=True)
+
+
+def has_table(folder: Path) -> bool:
+    """Returns whether a crawl has a page table."""
+    return (folder / TABLE_NAME).exists()
+
+
+def forget_table(folder: Path) -> None:
+    """Removes the page table of a crawl. Raises OSError."""
+    for ending in ("", "-wal", "-shm"):
+        (folder / f"{TABLE_NAME}{ending}").unlink(missing_ok=True)
 
 
 def _logs(folder: Path) -> list[Path]:

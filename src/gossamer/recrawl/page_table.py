@@ -26,9 +26,9 @@ from gossamer.config.data_files import open_file, refuse_link
 from gossamer.model.request import Request, split
 from gossamer.model.visit import KnownLine
 from gossamer.recrawl.change_rate import ChangeHistory
+from gossamer.recrawl.known_pages import TABLE_NAME
 from gossamer.store.sqlite_wal import open_sqlite
 
-NAME = "revisit.sqlite"
 FILE_MODE = 0o600
 """File mode. The lines contain request headers, which may include secrets."""
 WAIT_S = 30.0
@@ -380,12 +380,6 @@ def encode_line(seen: KnownLine) -> bytes:
     return _encode(seen)
 
 
-def forget(folder: Path) -> None:
-    """Removes the table of a crawl. Raises OSError."""
-    for ending in ("", "-wal", "-shm"):
-        (folder / f"{NAME}{ending}").unlink(missing_ok=True)
-
-
 def _open(path: Path) -> sqlite3.Connection:
     refuse_link(path)
     with _errors():
@@ -412,4 +406,4 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise OSError(None, f"the table of known pages cannot be used: {error}", NAME) from error
+        raise OSError(None, f"the table of known pages cannot be used: {error}", TABLE_NAME) from error

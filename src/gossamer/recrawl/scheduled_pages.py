@@ -34,7 +34,7 @@ class ScheduledPages:
     def __init__(self, folder: Path, rules: RevisitRules) -> None:
         self._folder, self.rules = folder, rules
         self.schedule = PageSchedule(rules)
-        self.table = PageTable(folder / page_table.NAME)
+        self.table = PageTable(folder / known_pages.TABLE_NAME)
 
     def close(self) -> None:
         """Closes the table."""

@@ -3,12 +3,16 @@ are not followed."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gossamer.model.page import Page
 from gossamer.model.summary import OTHER_HOSTS
 from gossamer.model.visit import Claim
 from gossamer.parsing.html import Document
-from gossamer.parsing.rendering_need import RenderingNeed
 from gossamer.worker.link_intake import ReadResult
+
+if TYPE_CHECKING:
+    from gossamer.parsing.rendering_need import RenderingNeed
 
 MAX_NAMED_HOSTS = 100
 """Maximum number of hosts for which a process keeps separate counts. All other hosts share one count."""
@@ -20,11 +24,15 @@ class UnrenderedPages:
     """Recognizes and counts the unrendered pages of one process."""
 
     def __init__(self) -> None:
-        self._need = RenderingNeed()
+        self._need: RenderingNeed | None = None
         self._named: set[str] = set()
 
     def judge(self, claim: Claim, page: Page, document: Document) -> str:
         """Returns the reason why a page needs a browser, or '' if it does not need one."""
+        if self._need is None:
+            from gossamer.parsing.rendering_need import RenderingNeed  # it imports the parser
+
+            self._need = RenderingNeed()
         return self._need.judge(claim.host, document, page.body, page.content_type)
 
     def count(
