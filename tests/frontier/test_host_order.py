@@ -310,5 +310,5 @@ async def starts(store: Store, hosts: list[str]) -> dict[str, float]:
     """When each host may start, in ms from now, as the heap by time has it."""
     seconds, micros = await store.client.time()
     now = int(seconds) * 1000 + int(micros) // 1000
-    scores = await store.client.zmscore("{b:000}c:r:http", hosts)
-    return {host: LATER if at is None else at - now for host, at in zip(hosts, scores, strict=True)}
+    scores = await store.client.zmscore("{b:000}c:r:http", *hosts)
+    return {host: LATER if at is None else float(at) - now for host, at in zip(hosts, scores, strict=True)}

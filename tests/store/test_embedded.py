@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import redis
 
 from gossamer.errors import ConfigError, InUse, StoreDamaged, StoreError
 from gossamer.store import embedded
+from gossamer.store.blocking_call import call_socket
 from gossamer.store.embedded import MAX_RESTARTS, Embedded, server_binary
 
 
@@ -78,6 +80,30 @@ def test_a_store_that_refuses_writes_is_adopted_and_ended(data: Path) -> None:
         first.leave()
     assert servers(data) == []
     assert not (data / "store" / "run.json").exists()
+
+
+def test_who_comes_while_the_last_one_leaves_has_a_server_that_stays(data: Path) -> None:
+    """As a `gossamer status` beside a crawl that ends: its calls are answered until it leaves itself."""
+
+    def comes_and_goes() -> None:
+        for _ in range(10):
+            door = Embedded(data)
+            url = door.start()
+            try:
+                for _ in range(20):
+                    call_socket(url.removeprefix("unix://"), 5.0, "INCR", "calls")
+            finally:
+                door.leave()
+
+    with ThreadPoolExecutor() as threads:
+        for one in [threads.submit(comes_and_goes) for _ in range(3)]:
+            one.result()
+    assert servers(data) == []
+    door = Embedded(data)
+    try:
+        assert call_socket(door.start().removeprefix("unix://"), 5.0, "GET", "calls") == b"600"
+    finally:
+        door.leave()
 
 
 def test_none_is_left_when_its_whereabouts_cannot_be_written(data: Path) -> None:

@@ -59,9 +59,9 @@ MAX_OUTAGE_S = 60.0
 """The maximum number of seconds for which the store may be unreachable."""
 ADDED_TO = ("running", "paused")
 """States of a crawl to which URLs may be added."""
-ENDS_WITH = {"limited": 0, "ending": 0, "finished": 0, "failed": 9}
-"""The exit code of `submit` by the state that its crawl reached while `submit` was adding URLs. The exit code
-is 11 for all other states."""
+ENDS_WITH = {"limited": 0, "finished": 0, "failed": 9}
+"""The exit code of `submit` by the end state that its crawl has or will have while `submit` is adding URLs. The
+exit code is 11 for all other states."""
 CHECK_INTERVAL_S, CROWDED_INTERVAL_S, PROGRESS_INTERVAL_S = 1.0, 0.5, 10.0
 """Seconds between checks of the pending URLs, between checks while there are too many, and between progress
 messages."""
@@ -304,6 +304,8 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
         state = record.state if record is not None else "removed"
         if state in ADDED_TO:
             continue
+        if record is not None and state == "ending":  # it lasts for less than a check or for minutes
+            state = record.ends_as or "finished"
         why = f" ({record.reason})" if record is not None and record.reason else ""
         line = (
             f"crawl {crawl} is {state}{why} while its lists were being added: what was not "

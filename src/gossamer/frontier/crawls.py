@@ -188,6 +188,8 @@ class Record(msgspec.Struct):
     """Whether the crawl revisits pages that it knew before (`--refresh`)."""
     precedence: int = 0
     """Crawls of a fleet with a lower precedence get only the capacity that this one leaves."""
+    ends_as: str = ""
+    """The end state that a crawl in the state `ending` will have."""
 
     def at_work(self, now: float) -> float:
         """Returns the time, in seconds, of a clock that advances only while a process works on the crawl.
@@ -241,6 +243,7 @@ class Crawls:
             int(f.get("weight", 1)),
             f.get("refreshing") == "1",
             int(f.get("precedence", 0)),
+            f.get("ends_as", ""),
         )
 
     async def need(self, name: str) -> Record:

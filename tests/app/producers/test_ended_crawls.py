@@ -1,0 +1,54 @@
+"""A crawl that ends while URLs are being added to it ends the command that adds them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.runs import job
+from gossamer.app import producer_runner, seeding
+from gossamer.app.producers.source import UrlBatch, UrlProducer
+from gossamer.app.runner import begin
+from gossamer.app.wiring import open_store
+from gossamer.errors import CrawlEnded
+from gossamer.state.fleet_crawls import FleetCrawls
+
+
+class Endless(UrlProducer):
+    """Gives nothing, and has no end."""
+
+    name, beside = "endless", "*"
+
+    async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
+        while True:
+            await asyncio.sleep(0.01)
+            yield UrlBatch([], [], None)
+
+
+@pytest.mark.parametrize(
+    ("ends_as", "code"), [("stopped", 11), ("cancelled", 11), ("failed", 9), ("limited", 0), ("finished", 0)]
+)
+async def test_a_crawl_that_is_ending_counts_as_what_it_ends_as(
+    tmp_path: Path, valkey_url: str, monkeypatch: pytest.MonkeyPatch, ends_as: str, code: int
+) -> None:
+    """Its fleet closes its outputs, which may be over before the next look at its state or last for minutes."""
+    monkeypatch.setattr(producer_runner, "CROWDED_INTERVAL_S", 0.01)
+    one = job(["https://a.example/"], tmp_path, store=valkey_url)
+    setup, _ = seeding.prepare(one)
+    store, _ = await open_store(one.settings)
+    setup.store = store.url
+    try:
+        await begin(setup, store, one)
+
+        async def end() -> None:
+            assert await FleetCrawls(store).turn("c", "running", "ending", "why", ends_as=ends_as)
+
+        with pytest.raises(CrawlEnded, match=rf"^crawl c is {ends_as} \(why\) while its lists") as ended:
+            await asyncio.wait_for(producer_runner.feed(setup, store, [Endless()], begun=end), 30)
+        assert ended.value.exit_code == code
+    finally:
+        await store.close()
