@@ -21,7 +21,8 @@ def main() -> int:
     names = json.loads(Path(sys.argv.pop(1)).read_text())["names"]
 
     def found(host: Any, *more: Any, **rest: Any) -> Any:
-        return asked(names.get(host, host), *more, **rest)
+        known = host.decode() if isinstance(host, bytes) else host
+        return asked(names.get(known, host), *more, **rest)
 
     socket.getaddrinfo = found
     if os.environ.get("STAND_IN"):
