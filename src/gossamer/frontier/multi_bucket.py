@@ -177,7 +177,7 @@ _CLOCK = """local t = redis.call('TIME')
 return {t[1] * 1000 + math.floor(t[2] / 1000), redis.call('HGET', KEYS[1], 'tat')}"""
 
 
-READ_INTERVAL_S = 0.2
+READ_INTERVAL_S = 0.05
 """Seconds after which the sums are read again. Until then, pages that other workers add are not counted, and
 may exceed the shares."""
 _COUNTS = ("pages", "strangers", "singles")

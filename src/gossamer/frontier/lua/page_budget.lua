@@ -5,7 +5,7 @@
 
 -- Returns how many more pages a discovered host may have. The budget grows with the number of vouchers, which
 -- are domains in good standing that link to the host. A single link may be spam, so a host with one voucher
--- (a single) has 5 pages plus a thousandth of the crawl's fetched pages. Beyond that, all singles share 40
+-- (a single) has 5 pages plus a thousandth of the crawl's fetched pages. Beyond that, all singles share 25
 -- pages plus a hundredth of these pages. All hosts without a voucher (strangers) share 5 pages plus a
 -- hundredth, because each of them also costs a robots.txt request. A negative cap gives every host -cap
 -- pages. Returns this number, and the name of the crawl's count to which the pages are charged.
@@ -23,6 +23,6 @@ local function room(host, voucher, cap)
   for j = 1, 3 do c[j] = num(c[j], 0) + elsewhere[j] end
   local pages, used = c[1], num(v[1], 0)
   if n == 0 then return 5 + math.floor(pages / 100) - c[2], 'strangers' end
-  local own, shared = 5 + math.floor(pages / 1000) - used, 40 + math.floor(pages / 100) - c[3]
+  local own, shared = 5 + math.floor(pages / 1000) - used, 25 + math.floor(pages / 100) - c[3]
   return math.min(math.max(own, 0) + math.max(shared, 0), math.ceil(cap * 0.02) - used), 'singles'
 end
