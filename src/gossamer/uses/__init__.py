@@ -1,0 +1,1 @@
+"""The ready-made uses. Each is built on the public API alone."""

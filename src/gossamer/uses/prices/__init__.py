@@ -1,0 +1,1 @@
+"""Price monitoring: targets, daily runs, history, rules, matching and reports (`gossamer prices`)."""

@@ -1,0 +1,143 @@
+"""What travels through price monitoring: targets, observations and events.
+
+Observations are written with the field names of Zyte's product schema 1.0 (`regularPrice`), where it has
+one. Amounts are decimals. Times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import StrEnum
+
+import msgspec
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A product page that is watched."""
+
+    key: str
+    """The user's own key of the target, unique in a list. Default: the URL, with the variant."""
+    url: str
+    shop: str = ""
+    """Default: the registered domain of the URL."""
+    product: str = ""
+    """The user's own product id. Targets with the same id are offers of the same product."""
+    variant: str = ""
+    """The variant of the page that is meant: an SKU, a GTIN, or option values. Default: the main offer."""
+    name: str = ""
+    tags: tuple[str, ...] = ()
+    currency: str = ""
+    """The ISO 4217 code that is expected. Default: any."""
+    minimum: Decimal | None = None
+    """The minimum advertised price."""
+    rules: tuple[str, ...] = ()
+    """Rules for this target alone, as written (`below 99.90`)."""
+
+
+class PageState(StrEnum):
+    """What a visit of a target found."""
+
+    PRICED = "priced"
+    NO_PRICE = "no-price"
+    """A product page without a price, for example because it is sold out."""
+    UNDECIDED = "undecided"
+    """Several prices, and nothing says which one is meant. The candidates are kept."""
+    EMPTY = "empty"
+    """A page without a product, for example a maintenance page."""
+    GONE = "gone"
+    MOVED = "moved"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+
+
+class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A price that a page shows, and where."""
+
+    amount: Decimal
+    currency: str | None = None
+    raw: str = ""
+    """The text as written."""
+    source: str = ""
+    """`selector`, `json-ld`, `microdata`, `rdfa`, `meta`, `embedded`, `class` or `text`."""
+    place: str = ""
+    """The path in the structured data, or the CSS selector."""
+    confidence: float = 0.0
+    """0 to 1."""
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What one visit found for one target, or for one variant of its page."""
+
+    target: str
+    """The target's key."""
+    variant: str = ""
+    """The variant's SKU, GTIN or MPN, otherwise its option values. Empty for the main offer."""
+    time: float
+    state: PageState
+    url: str = ""
+    """The URL that was read. For `moved`: the new address."""
+    price: Decimal | None = None
+    regular_price: Decimal | None = None
+    currency: str | None = None
+    currency_raw: str | None = None
+    unit_price: Decimal | None = None
+    """The price of one `unit`."""
+    unit: str | None = None
+    """`kg`, `l`, `m`, `m2` or `piece`."""
+    availability: str | None = None
+    """A value of schema.org's ItemAvailability, for example `InStock`."""
+    seller: str | None = None
+    shipping: Decimal | None = None
+    tax_included: bool | None = None
+    name: str | None = None
+    sku: str | None = None
+    gtin: str | None = None
+    mpn: str | None = None
+    brand: str | None = None
+    source: str = ""
+    """The source of the price (see `Candidate.source`)."""
+    confidence: float = 0.0
+    candidates: tuple[Candidate, ...] = ()
+    body_hash: str = ""
+    detail: str = ""
+    """For other states than `priced`: what was tried and what came back, for example `http-4xx 404`."""
+    confirming: bool = False
+    """True for a second visit, which confirms or rejects what is held."""
+
+
+class EventKind(StrEnum):
+    """A kind of change. One visit may cause several."""
+
+    FIRST = "first"
+    PRICE = "price"
+    REGULAR_PRICE = "regular-price"
+    CURRENCY = "currency"
+    """The currency changed. Amounts in different currencies are never compared."""
+    AVAILABILITY = "availability"
+    SELLER = "seller"
+    VARIANT_GONE = "variant-gone"
+    VARIANT_BACK = "variant-back"
+    GONE = "gone"
+    MOVED = "moved"
+    BACK = "back"
+    """A page that was gone is back."""
+    SHOP_REDESIGNED = "shop-redesigned"
+    """Most pages of a shop lost their price at once. Nothing else is reported for them."""
+    SHOP_AWAY = "shop-away"
+    """Most pages of a shop are blocked, empty or in maintenance."""
+    SHOP_BACK = "shop-back"
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A confirmed change."""
+
+    kind: EventKind
+    time: float
+    target: str = ""
+    """The target's key. Empty for an event of a whole shop."""
+    variant: str = ""
+    shop: str = ""
+    before: str | None = None
+    after: str | None = None
+    """The values before and after, as text. Amounts have no currency; it is in `currency`."""
+    currency: str | None = None
