@@ -59,6 +59,13 @@ class Multi:
                 self._multi.remove_handle(curl)
             raise
 
+    def restart(self, curl: Any, option: tuple[int, int]) -> None:
+        """Begins a transfer again that has not been sent, with a changed option."""
+        if curl in self._waiting and not self.closed:
+            self._multi.remove_handle(curl)
+            curl.setopt(*option)
+            self._multi.add_handle(curl)
+
     def keep_fewer(self) -> None:
         """Halves the number of connections that are kept open, because the process is out of descriptors."""
         if not self.closed and self._connections > 1:

@@ -362,6 +362,7 @@ class Transfer:
         "headers",
         "lines",
         "most",
+        "opened",
         "pin",
         "problem",
         "proxy",
@@ -398,6 +399,7 @@ class Transfer:
         self.chunks: list[bytes] = []
         self.headers: Headers | None = None
         self.code = self.size = self.sent = self.most = 0
+        self.opened = False
         self.sent_at = 0.0
         self.problem = self.short = ""
 
@@ -476,6 +478,7 @@ class Transfer:
             self.problem = "private"
             refused: int = pycurl.SOCKET_BAD
             return refused
+        self.opened = True
         try:
             return PinnedSocket(socket.socket(family, kind, protocol))
         except OSError as error:
