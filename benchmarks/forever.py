@@ -67,6 +67,7 @@ class Sites:
         if path == "/robots.txt":
             return 404, ""
         if path == "/":
+            self.visits.setdefault(name, []).append(now)
             numbers = [*range(self.pages), *(["late"] if now > self.late else []), "mortal"]
             return 200, "".join(f"<a href=/{n}>{n}</a>" for n in numbers)
         if path == "/mortal":
@@ -82,9 +83,13 @@ class Sites:
         return 200, f"<title>Page {name}</title><p>version {version} of {name}"
 
     def stale(self, begin: float, end: float) -> float:
-        """The share of time stale between two moments, on average over the pages."""
+        """The share of time stale between two moments, on average over the pages that the crawl knows: also
+        those that never change in this time (start pages, late pages)."""
         shares = []
-        for name, changes in self.changes.items():
+        for name in self.visits:
+            if name.endswith("/mortal"):
+                continue
+            changes = self.changes.get(name, [self.late] if name.endswith("/") else [])
             total, visits = 0.0, [*self.visits.get(name, []), end]
             for one, following in itertools.pairwise(visits):
                 at = bisect.bisect_right(changes, one)

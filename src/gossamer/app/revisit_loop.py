@@ -140,6 +140,7 @@ class RevisitLoop:
             self._refit_at = self._monotonic() + REFIT_INTERVAL_S
             await self._read_budget()
             await self._do(self.pages.refit, self.budget.visits, self.budget.allowed)
+        await self._do(self.pages.replan)
         await self._queue_due(now)
         if self._monotonic() >= self._report_at:
             began = self._monotonic()

@@ -289,6 +289,21 @@ class PageTable:
             most,
         )
 
+    def waiting(self, after: int, most: int) -> list[PageState]:
+        """Returns at most `most` pages that wait for a planned visit, in the order of their IDs, from the
+        first ID after `after`. Leaves out pages whose last visit failed and pages that a signal made due."""
+        return _pages(
+            self._base,
+            "WHERE id > ? AND batch = 0 AND failed = 0 AND signals = 0 ORDER BY id LIMIT ?",
+            after,
+            most,
+        )
+
+    def set_due(self, times: Iterable[tuple[int, int]]) -> None:
+        """Sets due times. `times`: pairs of a due time and the ID of a page."""
+        with self.change():
+            self._base.executemany("UPDATE pages SET due = ? WHERE id = ? AND batch = 0", times)
+
     def queue(self, pages: Iterable[PageState], batch: int) -> None:
         """Records that pages are queued in a batch, and the number of the batch."""
         with self.change():
