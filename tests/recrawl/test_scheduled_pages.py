@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.model.request import KnownPage, Request
 from gossamer.model.visit import KnownLine
-from gossamer.recrawl import known_pages
+from gossamer.recrawl import known_pages, scheduled_pages
 from gossamer.recrawl.freshness import Freshness
 from gossamer.recrawl.known_pages import TABLE_NAME
 from gossamer.recrawl.page_table import VisitInbox, request_of
@@ -70,6 +70,39 @@ def test_pages_are_visited_early_but_never_before_the_minimum_age(
     see(pages, tmp_path, 4, NOW)
     assert pages.choose(NOW + 59, 9, freely)[1] == []
     assert len(pages.choose(NOW + 61, 9, freely)[1]) == 4
+
+
+def test_waiting_pages_become_due_sooner_when_visits_become_cheaper(
+    pages: ScheduledPages, tmp_path: Path
+) -> None:
+    pages.schedule.price = 1e6
+    see(pages, tmp_path, 10, NOW)
+    pages.replan()
+    before = {one.id: one.due for one in pages.table.waiting(-(2**63), 99)}
+    pages.schedule.price = 1.1e6
+    pages.replan()
+    assert {one.id: one.due for one in pages.table.waiting(-(2**63), 99)} == before, "hardly cheaper"
+    pages.schedule.price = 0.01
+    pages.signal([Request(f"https://{HOSTS[0]}/0")], NOW)
+    pages.replan()
+    after = {one.id: one.due for one in pages.table.waiting(-(2**63), 99)}
+    assert len(before) == 10
+    assert len(after) == 9, "a signal made one due"
+    assert all(NOW < after[one] < before[one] for one in after)
+
+
+def test_all_pages_are_planned_again_in_steps(
+    pages: ScheduledPages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduled_pages, "REPLANNED_PAGES", 4)
+    pages.schedule.price = 1e6
+    see(pages, tmp_path, 10, NOW)
+    pages.schedule.price = 0.01
+    late = []
+    for _ in range(4):
+        late.append(sum(one.due > NOW + 50 * DAY for one in pages.table.waiting(-(2**63), 99)))
+        pages.replan()
+    assert late == [10, 6, 2, 0]
 
 
 def test_pages_of_a_window_are_not_visited_early(tmp_path: Path) -> None:
