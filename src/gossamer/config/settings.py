@@ -162,7 +162,7 @@ ABOUT: dict[str, SettingSpec] = {
         value_parsers.kept_size,
         "integer string",
         "most bytes of each crawl's attempts, compressed, in a shared store, or as 500M; the oldest go first; "
-        "off: none are kept there",
+        "off: none are kept there; with revisit, also most bytes of attempts.jsonl, at least 1M",
     ),
     "cold": SettingSpec(
         value_parsers.cold,
