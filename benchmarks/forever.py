@@ -203,7 +203,7 @@ class Run:
 def drive(run: Run, sites: Sites, given: argparse.Namespace) -> list[float]:
     """Lets the crawl run with kills. Returns the predictions of the second half."""
     rng, end, predicted = random.Random(7), given.minutes * 60, list[float]()
-    strike, look, part, most = given.kill_every, 15.0, 1, (0.0, 0.0, 0.0, 0.0)
+    strike, look, part, most = given.kill_every, 15.0, 1, [0.0] * 4
     while (now := sites.now()) < end:
         if run.process.poll() is not None:
             run.start()
@@ -213,7 +213,7 @@ def drive(run: Run, sites: Sites, given: argparse.Namespace) -> list[float]:
         if now >= look:
             look = now + 5
             run.shorten_log(round(LOG_BYTES / given.speed))
-            most = tuple(map(max, most, run.sizes()))
+            most = list(map(max, most, run.sizes()))
             if now > end / 2 and (found := run.freshness()) is not None and found["expected_stale"]:
                 predicted.append(found["expected_stale"])
         if now >= part * end / 8:
@@ -224,7 +224,7 @@ def drive(run: Run, sites: Sites, given: argparse.Namespace) -> list[float]:
                 + f", {sum(map(len, sites.visits.values())):,} visits",
                 flush=True,
             )
-            part, most = part + 1, (0.0, 0.0, 0.0, 0.0)
+            part, most = part + 1, [0.0] * 4
         time.sleep(0.2)
     return predicted
 

@@ -91,6 +91,29 @@ def test_waiting_pages_become_due_sooner_when_visits_become_cheaper(
     assert all(NOW < after[one] < before[one] for one in after)
 
 
+def test_links_are_counted_once_a_page_and_shorten_the_interval(tmp_path: Path) -> None:
+    rules = rules_of("auto", "100/d", None, 60.0, ("inlinks",))
+    assert rules is not None
+    pages = ScheduledPages(tmp_path, rules)
+    names = {f"https://a.example/{name}": number for number, name in enumerate(("hub", "leaf", "far"), 2**63)}
+    pages.count_inlinks(lambda request: names.get(request.url, 0))
+    inbox, leaf = VisitInbox(tmp_path / TABLE_NAME), 2**63 + 1
+    known = KnownPage(200, body="x", said="x")
+    lines = [KnownLine(f"https://a.example/{n}", NOW, known, links=[leaf]) for n in range(50)]
+    inbox.write([*lines, lines[0]])
+    inbox.write(lines[:3])  # a kill came before the claims were settled
+    inbox.write([KnownLine(url, NOW, known) for url in names])
+    inbox.close()
+    while pages.take_visits(NOW):
+        pass
+    assert [pages.table.inlinks(number) for number in names.values()] == [0, 50, 0]
+    due = {request_of(one).url: one.due for one in pages.table.waiting(-(2**63), 99)}
+    hub, linked, far = (due[url] - NOW for url in names)
+    assert linked < 0.7 * min(hub, far)
+    assert all(b"links" not in one.line for one in pages.table.waiting(-(2**63), 99))
+    pages.close()
+
+
 def test_all_pages_are_planned_again_in_steps(
     pages: ScheduledPages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ class RevisitLoop:
         assert folder is not None, "only processes of a fleet have none"
         try:
             self._pages = await self._do(ScheduledPages, folder, self.rules)
+            self._pages.count_inlinks(adds.intake.mark)
             await self._do(self._pages.import_log)
             if back := await self._do(self._pages.restore, self._clock()):
                 self._tell_set_back(back)

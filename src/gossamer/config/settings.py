@@ -250,7 +250,8 @@ ABOUT: dict[str, SettingSpec] = {
     "importance": SettingSpec(
         value_parsers.importance,
         _LIST,
-        "with revisit: PATTERN=WEIGHT, pages that are more important than others",
+        "with revisit: PATTERN=WEIGHT, pages that are more important than others; inlinks: the more pages link to "
+        "a page, the more important it is",
     ),
     "concurrency": SettingSpec(
         value_parsers.concurrency,

@@ -77,6 +77,8 @@ class PageSchedule:
         self.priors: dict[int, Prior] = {}
         """Maps the IDs of the largest hosts to their priors (`change_rate.Prior`)."""
         self.measured = Measured()
+        self.inlinks: Callable[[str], int] = lambda _: 0
+        """Returns the number of pages that link to a URL."""
         self.pages = 0
         """The number of known pages, as of the last `refit`."""
         self.signals = policy.SignalRecord()
@@ -86,6 +88,10 @@ class PageSchedule:
         """Returns the estimated change rate of a page, in changes a day."""
         return self.priors.get(page.host, self.prior).rate(page.history)
 
+    def weight(self, url: str) -> float:
+        """Returns the importance of a page."""
+        return self.rules.weight(url, self.inlinks(url) if self.rules.inlinks else 0)
+
     def interval(self, page: PageState, url: str) -> float:
         """Returns the number of seconds after its visit after which a page is due again."""
         most = self.bounds.most
@@ -93,7 +99,7 @@ class PageSchedule:
             days = most
         else:
             price = self.own_prices.get(page.host, self.price)
-            days = policy.interval(self.rate(page), price, self.rules.weight(url), self.bounds)
+            days = policy.interval(self.rate(page), price, self.weight(url), self.bounds)
         return policy.spread_interval(days, url, page.visits, most) * DAY_S
 
     def replanned(self, page: PageState) -> int:
@@ -224,9 +230,9 @@ class PageSchedule:
         self.own_prices = {int(name): price for name, price in own.items() if name}
 
     def _samples(self, pages: Sequence[PageState]) -> list[policy.Sample]:
-        if not self.rules.weights:
+        if not self.rules.weights and not self.rules.inlinks:
             return [policy.Sample(self.rate(one)) for one in pages]
-        return [policy.Sample(self.rate(one), self.rules.weight(line_of(one).url)) for one in pages]
+        return [policy.Sample(self.rate(one), self.weight(line_of(one).url)) for one in pages]
 
 
 def is_changed(before: KnownPage, now: KnownPage) -> bool:

@@ -46,6 +46,7 @@ CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, changes REAL NOT NULL,
 CREATE INDEX IF NOT EXISTS due ON pages (due) WHERE batch = 0;
 CREATE INDEX IF NOT EXISTS queued ON pages (batch) WHERE batch > 0;
 CREATE INDEX IF NOT EXISTS pages_of_host ON pages (host, id);
+CREATE TABLE IF NOT EXISTS inlinks (url INTEGER PRIMARY KEY, pages INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value REAL NOT NULL);
 """
 _SELECT = (
@@ -225,6 +226,11 @@ class PageTable:
                 except (msgspec.MsgspecError, UnicodeDecodeError):
                     continue
                 before = self.page(page_id(seen))
+                if seen.links:
+                    if before is None:  # otherwise this visit was reported before, or the page was known
+                        self._count_links(seen.links)
+                    seen.links = []
+                    line = _encode(seen)
                 after = handle(seen, line, before)
                 if after is None:
                     self._forget(before)
@@ -238,6 +244,17 @@ class PageTable:
         """Returns a page by its ID."""
         found = _pages(self._base, "WHERE id = ?", number)
         return found[0] if found else None
+
+    def inlinks(self, fingerprint: int) -> int:
+        """Returns the number of pages that linked to the URL with this fingerprint at their first visits."""
+        found = _rows(self._base, "SELECT pages FROM inlinks WHERE url = ?", fingerprint - 2**63)
+        return int(found[0][0]) if found else 0
+
+    def _count_links(self, fingerprints: Sequence[int]) -> None:
+        self._base.executemany(
+            "INSERT INTO inlinks VALUES (?, 1) ON CONFLICT (url) DO UPDATE SET pages = pages + 1",
+            [(one - 2**63,) for one in fingerprints],
+        )
 
     def host(self, url: str) -> int:
         """Returns the ID of a URL's host. Adds the host if it is new."""

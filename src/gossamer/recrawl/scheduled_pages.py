@@ -57,6 +57,11 @@ class ScheduledPages:
             self.table.add_lines(batch)
         known_pages.forget(self._folder)
 
+    def count_inlinks(self, fingerprint: Callable[[Request], int]) -> None:
+        """Weights pages by the number of pages that link to them. `fingerprint` returns the fingerprint that
+        `KnownLine.links` contains for a request."""
+        self.schedule.inlinks = lambda url: self.table.inlinks(fingerprint(Request(url)))
+
     def restore(self, now: float) -> float:
         """Loads what an earlier run learned. If the clock was set back since then, shifts all stored times,
         and returns the number of seconds by which it was set back. Otherwise returns 0."""
