@@ -78,14 +78,14 @@ def test_waiting_pages_become_due_sooner_when_visits_become_cheaper(
     pages.schedule.price = 1e6
     see(pages, tmp_path, 10, NOW)
     pages.replan()
-    before = {one.id: one.due for one in pages.table.waiting(-(2**63), 99)}
+    before = {one.id: one.due for one in pages.table.plan.waiting(-(2**63), 99)}
     pages.schedule.price = 1.1e6
     pages.replan()
-    assert {one.id: one.due for one in pages.table.waiting(-(2**63), 99)} == before, "hardly cheaper"
+    assert {one.id: one.due for one in pages.table.plan.waiting(-(2**63), 99)} == before, "hardly cheaper"
     pages.schedule.price = 0.01
     pages.signal([Request(f"https://{HOSTS[0]}/0")], NOW)
     pages.replan()
-    after = {one.id: one.due for one in pages.table.waiting(-(2**63), 99)}
+    after = {one.id: one.due for one in pages.table.plan.waiting(-(2**63), 99)}
     assert len(before) == 10
     assert len(after) == 9, "a signal made one due"
     assert all(NOW < after[one] < before[one] for one in after)
@@ -106,11 +106,11 @@ def test_links_are_counted_once_a_page_and_shorten_the_interval(tmp_path: Path) 
     inbox.close()
     while pages.take_visits(NOW):
         pass
-    assert [pages.table.inlinks(number) for number in names.values()] == [0, 50, 0]
-    due = {request_of(one).url: one.due for one in pages.table.waiting(-(2**63), 99)}
+    assert [pages.table.inlinks.of(number) for number in names.values()] == [0, 50, 0]
+    due = {request_of(one).url: one.due for one in pages.table.plan.waiting(-(2**63), 99)}
     hub, linked, far = (due[url] - NOW for url in names)
     assert linked < 0.7 * min(hub, far)
-    assert all(b"links" not in one.line for one in pages.table.waiting(-(2**63), 99))
+    assert all(b"links" not in one.line for one in pages.table.plan.waiting(-(2**63), 99))
     pages.close()
 
 
@@ -123,7 +123,7 @@ def test_all_pages_are_planned_again_in_steps(
     pages.schedule.price = 0.01
     late = []
     for _ in range(4):
-        late.append(sum(one.due > NOW + 50 * DAY for one in pages.table.waiting(-(2**63), 99)))
+        late.append(sum(one.due > NOW + 50 * DAY for one in pages.table.plan.waiting(-(2**63), 99)))
         pages.replan()
     assert late == [10, 6, 2, 0]
 

@@ -60,7 +60,7 @@ class ScheduledPages:
     def count_inlinks(self, fingerprint: Callable[[Request], int]) -> None:
         """Weights pages by the number of pages that link to them. `fingerprint` returns the fingerprint that
         `KnownLine.links` contains for a request."""
-        self.schedule.inlinks = lambda url: self.table.inlinks(fingerprint(Request(url)))
+        self.schedule.inlinks = lambda url: self.table.inlinks.of(fingerprint(Request(url)))
 
     def restore(self, now: float) -> float:
         """Loads what an earlier run learned. If the clock was set back since then, shifts all stored times,
@@ -149,13 +149,16 @@ class ScheduledPages:
             if self._plan and all(1 / MAX_PLAN_CHANGE <= a / b <= MAX_PLAN_CHANGE for a, b in pairs):
                 return
             self._plan, self._replan_after = plan, -(2**63)
-        pages = self.table.waiting(self._replan_after, REPLANNED_PAGES)
+        pages = self.table.plan.waiting(self._replan_after, REPLANNED_PAGES)
         times = [(self.schedule.replanned(page), page) for page in pages]
-        self.table.set_due(
+        moved = [
             (due, page.id)
             for due, page in times
             if abs(due - page.due) > MAX_DUE_CHANGE * max(1, page.due - page.last)
-        )
+        ]
+        if moved:
+            with self.table.change():
+                self.table.plan.set_due(moved)
         self._replan_after = pages[-1].id if len(pages) == REPLANNED_PAGES else None
 
     def measure(self, now: int, budget: float, used: float | None) -> Freshness:
