@@ -1,11 +1,13 @@
 """A crawl that never ends, with kills: `gossamer crawl --revisit auto` on changing sites on loopback.
 
-    python benchmarks/forever.py [--minutes 5] [--sites 40] [--pages 10] [--kill-every 25]
+    python benchmarks/forever.py [--minutes 5] [--sites 40] [--pages 10] [--kill-every 25] [--speed 60]
 
-Time runs 60 times as fast as for a real site: pages change after minutes instead of hours, the budget is a few
-visits a second, the maximum age is some minutes. In each site one page appears later and one goes away. The
+Time runs `--speed` times as fast as for a real site: pages change after minutes instead of hours, the budget is a
+few visits a second; the maximum age (4 h), the shortest age, the delay and the sizes at which logs are shortened are
+divided by the speed. In each site one page appears later and one goes away. The
 crawl's process, its store, or both are killed at random moments, and the same command is started again. Printed
-for each quarter of the time: memory of the store, largest resident size, size of the crawl's folder. At the end:
+for each eighth of the time, the largest of: memory of the store, resident size, size of the crawl's folder; and the
+size of the rows that the crawl keeps beside its output, which grow with the changes as the output does. At the end:
 pages that the crawl lost (not visited for longer than the maximum age), pages with two rows of one version, the
 share of time stale as counted at the server against what `status --freshness` predicted.
 """
@@ -36,14 +38,17 @@ import redis
 
 from e2e.runs import socket_of
 
-MAX_AGE_S = 240.0
+MAX_AGE_S, MIN_AGE_S, DELAY_S, CHANGE_S = 4 * 3600.0, 120.0, 3.0, 3600.0
+"""At the speed of a real site."""
+LOG_BYTES = 64 << 20
+"""The limit of the attempts log, and the size at which the store rewrites its log."""
 GOSSAMER = [sys.executable, "-m", "gossamer"]
 
 
 class Sites:
     """Sites whose pages change by Poisson processes. All times are seconds since the begin."""
 
-    def __init__(self, sites: int, pages: int, seconds: float) -> None:
+    def __init__(self, sites: int, pages: int, seconds: float, speed: float) -> None:
         rng = random.Random(3)
         self.began, self.sites = time.time(), sites
         self.changes: dict[str, list[float]] = {}
@@ -51,7 +56,7 @@ class Sites:
         self.visits: dict[str, list[float]] = {}
         for site in range(sites):
             for page in range(pages):
-                mean, at, times = 60 * rng.lognormvariate(0.5, 1.2), 0.0, list[float]()
+                mean, at, times = CHANGE_S / speed * rng.lognormvariate(0.5, 1.2), 0.0, list[float]()
                 while (at := at + rng.expovariate(1 / mean)) < seconds + 600:
                     times.append(at)
                 self.changes[f"127.0.1.{site + 1}/{page}"] = times
@@ -67,6 +72,7 @@ class Sites:
         if path == "/robots.txt":
             return 404, ""
         if path == "/":
+            self.visits.setdefault(name, []).append(now)
             numbers = [*range(self.pages), *(["late"] if now > self.late else []), "mortal"]
             return 200, "".join(f"<a href=/{n}>{n}</a>" for n in numbers)
         if path == "/mortal":
@@ -82,9 +88,13 @@ class Sites:
         return 200, f"<title>Page {name}</title><p>version {version} of {name}"
 
     def stale(self, begin: float, end: float) -> float:
-        """The share of time stale between two moments, on average over the pages."""
+        """The share of time stale between two moments, on average over the pages that the crawl knows: also
+        those that never change in this time (start pages, late pages)."""
         shares = []
-        for name, changes in self.changes.items():
+        for name in self.visits:
+            if name.endswith("/mortal"):
+                continue
+            changes = self.changes.get(name, [self.late] if name.endswith("/") else [])
             total, visits = 0.0, [*self.visits.get(name, []), end]
             for one, following in itertools.pairwise(visits):
                 at = bisect.bisect_right(changes, one)
@@ -158,9 +168,17 @@ class Run:
         done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
-    def sizes(self) -> tuple[float, float, float]:
+    def shorten_log(self, size: int) -> None:
+        """Tells the store the size at which it rewrites its log."""
+        try:
+            if (client := self.store()) is not None:
+                client.config_set("auto-aof-rewrite-min-size", size)
+        except redis.RedisError:
+            pass
+
+    def sizes(self) -> tuple[float, float, float, float]:
         """MiB: memory of the store's data, resident size of the crawl's process, size of the folder without
-        the output."""
+        rows, size of the rows that it keeps."""
         memory = 0.0
         try:
             if (client := self.store()) is not None:
@@ -172,14 +190,20 @@ class Run:
             resident = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * 4096.0
         except (FileNotFoundError, ProcessLookupError):
             pass
-        disk = sum(path.stat().st_size for path in (self.folder / ".gossamer").rglob("*") if path.is_file())
-        return memory / 2**20, resident / 2**20, disk / 2**20
+        disk = kept = 0
+        for path in (self.folder / ".gossamer").rglob("*"):
+            try:
+                size = path.stat().st_size if path.is_file() else 0
+            except FileNotFoundError:
+                continue
+            disk, kept = (disk, kept + size) if path.name == "rows.kept" else (disk + size, kept)
+        return memory / 2**20, resident / 2**20, disk / 2**20, kept / 2**20
 
 
 def drive(run: Run, sites: Sites, given: argparse.Namespace) -> list[float]:
     """Lets the crawl run with kills. Returns the predictions of the second half."""
     rng, end, predicted = random.Random(7), given.minutes * 60, list[float]()
-    strike, look, quarter = given.kill_every, 15.0, 1
+    strike, look, part, most = given.kill_every, 15.0, 1, [0.0] * 4
     while (now := sites.now()) < end:
         if run.process.poll() is not None:
             run.start()
@@ -188,46 +212,53 @@ def drive(run: Run, sites: Sites, given: argparse.Namespace) -> list[float]:
             strike = now + given.kill_every * rng.uniform(0.5, 1.5)
         if now >= look:
             look = now + 5
+            run.shorten_log(round(LOG_BYTES / given.speed))
+            most = list(map(max, most, run.sizes()))
             if now > end / 2 and (found := run.freshness()) is not None and found["expected_stale"]:
                 predicted.append(found["expected_stale"])
-        if now >= quarter * end / 4:
-            memory, resident, disk = run.sizes()
+        if now >= part * end / 8:
             print(
-                f"{now:5.0f} s: store {memory:.2f} MiB, process {resident:.0f} MiB, folder {disk:.2f} MiB, "
-                f"{sum(map(len, sites.visits.values())):,} visits",
+                "{:5.0f} s: store {:.2f} MiB, process {:.0f} MiB, folder {:.2f} MiB, rows {:.2f} MiB".format(
+                    now, *most
+                )
+                + f", {sum(map(len, sites.visits.values())):,} visits",
                 flush=True,
             )
-            quarter += 1
+            part, most = part + 1, [0.0] * 4
         time.sleep(0.2)
     return predicted
 
 
-def command(budget: str) -> list[str]:
+def command(budget: str, speed: float) -> list[str]:
     """The words of the command."""
-    how = f"--revisit auto --revisit-budget {budget} --min-age 2s --max-age {MAX_AGE_S}s"
-    more = "--delay 0.05 --allow-private 127.0.0.0/8 --name c -o out.jsonl --quiet"
+    ages = (
+        f"--min-age {MIN_AGE_S / speed:.3f}s --max-age {MAX_AGE_S / speed:.3f}s --delay {DELAY_S / speed:.3f}"
+    )
+    how = f"--revisit auto --revisit-budget {budget} {ages}"
+    more = "--allow-private 127.0.0.0/8 --name c -o out.jsonl --quiet"
     return [*GOSSAMER, "crawl", "seeds.txt", *how.split(), *more.split()]
 
 
 def show(
     run: Run,
     sites: Sites,
-    number: int,
+    given: argparse.Namespace,
     over: float,
     predicted: list[float],
     report: dict[str, Any],
     said: Counter[tuple[str, int, str]],
 ) -> None:
     """Prints what the crawl did. `over`: when it ended. `said`: its rows."""
-    lost = [name for name in sites.changes if over - sites.visits.get(name, [0.0])[-1] > MAX_AGE_S]
-    new = sum(f"127.0.1.{site + 1}/late" in sites.visits for site in range(number))
+    oldest = MAX_AGE_S / given.speed
+    lost = [name for name in sites.changes if over - sites.visits.get(name, [0.0])[-1] > oldest]
+    new = sum(f"127.0.1.{site + 1}/late" in sites.visits for site in range(given.sites))
     dead = [times for name, times in sites.visits.items() if name.endswith("/mortal")]
     after = max(sum(at > sites.late for at in times) for times in dead)
     stale, expected = sites.stale(over / 2, over), sum(predicted) / max(1, len(predicted))
     print(
         f"kills: {dict(run.kills)}; pages {report.get('pages')}, lost {len(lost)}, twice {sum(n > 1 for n in said.values())}"
     )
-    print(f"new pages found {new} of {number}; most visits of a page after it went away: {after}")
+    print(f"new pages found {new} of {given.sites}; most visits of a page after it went away: {after}")
     measured = report.get("measured_stale") or 0.0
     print(
         f"stale {stale:.2%} counted at the server; predicted {expected:.2%}: {expected / stale:.3f}; measured by the "
@@ -246,16 +277,18 @@ def main() -> None:
     options.add_argument("--pages", type=int, default=10)
     options.add_argument("--kill-every", type=float, default=25.0)
     options.add_argument("--budget", default="8/s")
+    options.add_argument("--speed", type=float, default=60.0)
     given = options.parse_args()
     end = given.minutes * 60
-    sites, ports, ready = Sites(given.sites, given.pages, end), list[int](), threading.Event()
+    sites, ports, ready = Sites(given.sites, given.pages, end, given.speed), list[int](), threading.Event()
     threading.Thread(target=lambda: asyncio.run(serve(sites, ports, ready)), daemon=True).start()
     ready.wait()
     with tempfile.TemporaryDirectory(prefix="gt-") as name:
         folder = Path(name)
         seeds = [f"http://127.0.1.{site + 1}:{ports[0]}/" for site in range(given.sites)]
+        (folder / "gossamer.toml").write_text(f"keep_attempts = {round(LOG_BYTES / given.speed)}\n")
         (folder / "seeds.txt").write_text("\n".join(seeds))
-        run = Run(folder, command(given.budget))
+        run = Run(folder, command(given.budget, given.speed))
         predicted = drive(run, sites, given)
         over = sites.now()
         report = run.freshness() or {}
@@ -263,7 +296,7 @@ def main() -> None:
         run.process.wait()
         rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
         said = Counter((row["url"], row["status"], row["text_hash"]) for row in rows)
-    show(run, sites, given.sites, over, predicted, report, said)
+    show(run, sites, given, over, predicted, report, said)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ from gossamer.store.store import Store, connect
 from gossamer.worker.link_intake import TakenLinks
 
 DAY_S = 86_400.0
+TURNS = 40
 
 
 class World:
@@ -137,6 +138,48 @@ def best(world: World, visits: float) -> tuple[float, float]:
     return equal, oracle / len(sample)
 
 
+async def in_turn(
+    loop: RevisitLoop,
+    adds: Enqueuer,
+    inbox: VisitInbox,
+    world: World,
+    clock: list[float],
+    step: float,
+    folder: Path,
+) -> tuple[float, float, float]:
+    """The server's CPU seconds a claim and its settling: of pages visited again, of as many new pages, and of
+    as many new pages that carry validators. The three take turns, so all see the same load. New pages are those of
+    a crawl without `--revisit`: the same scripts with the same requests."""
+    spent, done = [0.0, 0.0, 0.0], 0
+    scratch = VisitInbox(folder / "scratch.sqlite")
+    hosts = sorted({url.split("/page/")[0] for url in world.rate})
+    for turn in range(TURNS):
+        clock[0] += step
+        await loop.tick()
+        n, seconds = await visit_all(adds, inbox, world, clock[0])
+        spent[0], done = spent[0] + seconds, done + n
+        for kind, known in (
+            ("new", None),
+            ("carry", KnownPage(200, '"0123456789abcdef"', "", "0" * 16, "0" * 16)),
+        ):
+            taken = TakenLinks()
+            for number in range(n):
+                url = f"{world.rng.choice(hosts)}/{kind}/{turn}/{number}"
+                adds.take(Request(url, known=known), taken, "os")
+            await adds.add(taken)
+            before = await cpu(adds.frontier.store)
+            while claims := (await adds.frontier.claim(0, 256)).claims:
+                scratch.write(
+                    [KnownLine(one.request.url, 1, KnownPage(200)) for one in claims]
+                )  # waits as long
+                ends = [Settle(one.token, ClaimEnd.DONE, since=5) for one in claims]
+                await adds.frontier.settle(0, ends, {"pages": len(claims)}, {})
+            spent[1 + (kind == "carry")] += await cpu(adds.frontier.store) - before
+    scratch.close()
+    again, new, carry = (one / done for one in spent)
+    return again, new, carry
+
+
 class Costs(NamedTuple):
     """What the simulation measured: its last moment, CPU seconds, visits, and bytes of the store."""
 
@@ -196,6 +239,11 @@ async def simulate(store: Store, folder: Path, given: argparse.Namespace) -> Non
         done, spent, used = done + n, spent + seconds, used + n
     await show(
         store, folder, given, world, loop, Costs(clock[0], first, spent, done, used, empty, once, peak)
+    )
+    again, new, carry = await in_turn(loop, adds, inbox, world, clock, given.step * 3600, folder)
+    print(
+        f"in turn, server CPU a claim and settle: {again * 1e6:.1f} us visits again, {new * 1e6:.1f} us new pages: "
+        f"{again / new:.2f}; {carry * 1e6:.1f} us new pages with validators: {again / carry:.2f}"
     )
     await loop.close()
     inbox.close()

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import json
 import signal
+import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -129,6 +131,17 @@ async def test_a_table_holds_each_page_once(shop: Shop, tmp_path: Path) -> None:
     table = PageTable(tmp_path / "data" / "c" / TABLE_NAME)
     assert table.sums.counts(0)["pages"] == 22
     table.close()
+
+
+async def test_links_between_pages_are_counted_once(shop: Shop, tmp_path: Path) -> None:
+    shop.pages["/1"] += "<a href=/3>three</a><a href=/3#top>three</a><a href=https://other.example/>other</a>"
+    async with running(shop, tmp_path, importance=("inlinks",)):
+        await until(lambda: shop.answers["/3", 304] >= 2 and shop.answers["/13", 200] >= 3)
+    with sqlite3.connect(tmp_path / "data" / "c" / TABLE_NAME) as base:
+        found = Counter(pages for (pages,) in base.execute("SELECT pages FROM inlinks"))
+        assert base.execute("SELECT count(*) FROM pages WHERE instr(line, 'links')").fetchone() == (0,)
+    base.close()
+    assert found == {1: 20, 2: 1}, "the start page links to 21 pages, and one of them to /3"
 
 
 async def test_a_newer_lastmod_of_a_watched_sitemap_is_a_signal(shop: Shop, tmp_path: Path) -> None:

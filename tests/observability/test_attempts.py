@@ -15,6 +15,7 @@ import pytest
 
 from gossamer.errors import DiskFull, SinkError
 from gossamer.model.visit import Attempt
+from gossamer.observability import attempts
 from gossamer.observability.attempts import AttemptsLog
 
 FIELDS = [
@@ -122,6 +123,36 @@ def test_processes_share_it_and_one_is_killed(tmp_path: Path) -> None:
         assert victim.wait(60) == -9
     AttemptsLog(path).write([attempt(1)])
     assert len(read(path)) >= 40 * 50 + 3 * 50 + 1  # each line is whole, or json would refuse it
+
+
+def test_a_log_with_a_limit_keeps_the_newest_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "MIN_LIMIT_BYTES", 8000)
+    path = tmp_path / "attempts.jsonl"
+    logs = [AttemptsLog(path, limit=1), AttemptsLog(path, limit=1)]
+    logs[0].write([attempt(0)])
+    reader = path.open("rb")
+    for number in range(1, 200):  # the log that did not shorten the file finds the new one
+        logs[number % 2].write([attempt(number)])
+        assert path.stat().st_size <= 8000
+    numbers = [int(row["url"].rpartition("/")[2]) for row in read(path)]
+    assert numbers == list(range(numbers[0], 200)), "no line is lost between the oldest and the newest"
+    assert len(numbers) >= 5
+    assert b"/0" in reader.readline(), "a reader keeps its file"
+    reader.close()
+    assert [one.name for one in tmp_path.iterdir()] == ["attempts.jsonl"]
+
+
+def test_a_log_stays_whole_if_it_cannot_be_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "MIN_LIMIT_BYTES", 1000)
+    path = tmp_path / "attempts.jsonl"
+    log = AttemptsLog(path, limit=1)
+    (tmp_path / "attempts.jsonl.new").mkdir()  # in the way
+    for number in range(20):
+        log.write([attempt(number)])
+    assert len(read(path)) == 20
+    (tmp_path / "attempts.jsonl.new").rmdir()
+    log.write([attempt(20)])
+    assert 0 < len(read(path)) < 20
 
 
 def test_a_full_disk_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

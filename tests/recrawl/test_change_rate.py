@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -63,3 +64,26 @@ def test_a_host_with_much_data_has_its_own_mean() -> None:
     crawl = Prior(0.1, 1.0)
     assert host_prior(crawl, 0.0, 0.0).mean == pytest.approx(0.1)
     assert host_prior(crawl, 1000.0, 100.0).mean > 6
+
+
+def test_stale_time_is_measured_without_bias_while_little_is_known() -> None:
+    """Pages with rates of a gamma distribution, visited twice: the stale time as estimated from the visits that
+    found a change, against the true one."""
+    rng, prior = random.Random(3), Prior(1.0, 1.0)
+    true, measured = 0.0, 0.0
+    for _ in range(20_000):
+        rate, history = rng.gammavariate(1.0, 1.0), ChangeHistory()
+        for gap in (0.5, 2.0, 4.0):
+            first = rng.expovariate(rate)
+            true += max(0.0, gap - first)
+            measured += prior.stale_days(history, gap) if first < gap else 0.0
+            x = prior.rate(history) * gap
+            found = history.changes + (x / -math.expm1(-x) if first < gap else 0.0)
+            history = ChangeHistory(found, history.days + gap)
+    assert measured == pytest.approx(true, rel=0.03)
+
+
+def test_stale_time_of_extreme_gaps() -> None:
+    assert Prior(1e-9, 1.0).stale_days(ChangeHistory(), 2.0) == 1.0
+    assert Prior(1e4, 8.0).stale_days(ChangeHistory(), 2.0) == pytest.approx(2.0, rel=1e-3)
+    assert 0 < Prior(1.0, 2.0).stale_days(ChangeHistory(-1.0, 0.0), 1.0) <= 1.0

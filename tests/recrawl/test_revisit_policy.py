@@ -19,7 +19,6 @@ from gossamer.recrawl.revisit_policy import (
     solve_price,
     solve_prices,
     spread_interval,
-    stale_days,
     stale_share,
     uniform_visits,
     unkept_window,
@@ -85,6 +84,5 @@ def test_a_reliable_signal_counts_more_than_a_false_one() -> None:
 def test_staleness() -> None:
     assert stale_share(1e-9, 1.0) == pytest.approx(5e-10)
     assert stale_share(1000.0, 1.0) == pytest.approx(1.0, abs=0.002)
-    assert stale_days(1e-9, 2.0) == 1.0
     equal = sum(stale_share(rate, 7.0) for rate in RATES) / len(RATES)
     assert uniform_visits(RATES, 700, equal) == pytest.approx(100, rel=1e-3)

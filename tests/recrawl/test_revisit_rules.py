@@ -23,6 +23,18 @@ def test_the_first_pattern_gives_the_weight() -> None:
     assert [rules.weight(f"https://a.example{path}") for path in ("/product/1", "/page", "/x")] == [5, 2, 1]
 
 
+def test_inlinks_and_patterns_are_multiplied() -> None:
+    rules = rules_of("auto", None, None, None, ("inlinks", "/product/=5"))
+    assert rules is not None
+    found = [rules.weight("https://a.example/product/1", n) / 5 for n in (0, 1, 100, 10**9)]
+    assert found == [rules.weight("https://a.example/x", n) for n in (0, 1, 100, 10**9)]
+    assert found == sorted(found)
+    assert (found[0], found[-1]) == (1, 10)
+    without = rules_of("auto", None, None, None, ("/product/=5",))
+    assert without is not None
+    assert without.weight("https://a.example/x", 100) == 1
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.model.request import KnownPage, Request
 from gossamer.model.visit import KnownLine
-from gossamer.recrawl import known_pages
+from gossamer.recrawl import known_pages, scheduled_pages
 from gossamer.recrawl.freshness import Freshness
 from gossamer.recrawl.known_pages import TABLE_NAME
 from gossamer.recrawl.page_table import VisitInbox, request_of
@@ -70,6 +70,62 @@ def test_pages_are_visited_early_but_never_before_the_minimum_age(
     see(pages, tmp_path, 4, NOW)
     assert pages.choose(NOW + 59, 9, freely)[1] == []
     assert len(pages.choose(NOW + 61, 9, freely)[1]) == 4
+
+
+def test_waiting_pages_become_due_sooner_when_visits_become_cheaper(
+    pages: ScheduledPages, tmp_path: Path
+) -> None:
+    pages.schedule.price = 1e6
+    see(pages, tmp_path, 10, NOW)
+    pages.replan()
+    before = {one.id: one.due for one in pages.table.plan.waiting(-(2**63), 99)}
+    pages.schedule.price = 1.1e6
+    pages.replan()
+    assert {one.id: one.due for one in pages.table.plan.waiting(-(2**63), 99)} == before, "hardly cheaper"
+    pages.schedule.price = 0.01
+    pages.signal([Request(f"https://{HOSTS[0]}/0")], NOW)
+    pages.replan()
+    after = {one.id: one.due for one in pages.table.plan.waiting(-(2**63), 99)}
+    assert len(before) == 10
+    assert len(after) == 9, "a signal made one due"
+    assert all(NOW < after[one] < before[one] for one in after)
+
+
+def test_links_are_counted_once_a_page_and_shorten_the_interval(tmp_path: Path) -> None:
+    rules = rules_of("auto", "100/d", None, 60.0, ("inlinks",))
+    assert rules is not None
+    pages = ScheduledPages(tmp_path, rules)
+    names = {f"https://a.example/{name}": number for number, name in enumerate(("hub", "leaf", "far"), 2**63)}
+    pages.count_inlinks(lambda request: names.get(request.url, 0))
+    inbox, leaf = VisitInbox(tmp_path / TABLE_NAME), 2**63 + 1
+    known = KnownPage(200, body="x", said="x")
+    lines = [KnownLine(f"https://a.example/{n}", NOW, known, links=[leaf]) for n in range(50)]
+    inbox.write([*lines, lines[0]])
+    inbox.write(lines[:3])  # a kill came before the claims were settled
+    inbox.write([KnownLine(url, NOW, known) for url in names])
+    inbox.close()
+    while pages.take_visits(NOW):
+        pass
+    assert [pages.table.inlinks.of(number) for number in names.values()] == [0, 50, 0]
+    due = {request_of(one).url: one.due for one in pages.table.plan.waiting(-(2**63), 99)}
+    hub, linked, far = (due[url] - NOW for url in names)
+    assert linked < 0.7 * min(hub, far)
+    assert all(b"links" not in one.line for one in pages.table.plan.waiting(-(2**63), 99))
+    pages.close()
+
+
+def test_all_pages_are_planned_again_in_steps(
+    pages: ScheduledPages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduled_pages, "REPLANNED_PAGES", 4)
+    pages.schedule.price = 1e6
+    see(pages, tmp_path, 10, NOW)
+    pages.schedule.price = 0.01
+    late = []
+    for _ in range(4):
+        late.append(sum(one.due > NOW + 50 * DAY for one in pages.table.plan.waiting(-(2**63), 99)))
+        pages.replan()
+    assert late == [10, 6, 2, 0]
 
 
 def test_pages_of_a_window_are_not_visited_early(tmp_path: Path) -> None:

@@ -50,6 +50,25 @@ def test_a_link_keeps_depth_priority_and_referrer() -> None:
     assert (taken.distinct, taken.skips) == (1, {})
 
 
+def test_links_of_the_crawl_are_returned_if_they_are_counted() -> None:
+    one = taker()
+    assert take(one, "/a").links == set()
+    one.keeps_links = True
+    hrefs = ["/a", "/a#top", "/b", "https://other.example/", "mailto:a@b"]
+    taken = take(one, *hrefs)
+    assert taken.links == {one.mark(Request(f"http://a.example/{name}")) for name in "ab"}
+    one.request(Request("http://a.example/c"), taken)
+    one.request(Request("https://other.example/c"), taken)
+    assert len(taken.links) == 3
+    assert take(one, *hrefs).links == take(taker_of_links(), *hrefs).links, "known links count, too"
+
+
+def taker_of_links() -> LinkIntake:
+    one = taker()
+    one.keeps_links = True
+    return one
+
+
 def test_writings_of_one_url_are_one_link_and_the_first_is_fetched() -> None:
     taken = take(
         taker(),

@@ -13,6 +13,7 @@ from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.app.job import Setup
 from gossamer.config.settings import Settings
+from gossamer.config.value_parsers import INLINKS
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.policy import Policy
@@ -67,6 +68,7 @@ class Enqueuer:
             depths=self.frontier.policy.depths,
             is_open=setup.open,
         )
+        self.intake.keeps_links = settings.revisit is not None and INLINKS in settings.importance
         self.scope = CrawlScope(
             setup.crawl,
             rules,

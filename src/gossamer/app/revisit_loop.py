@@ -93,6 +93,7 @@ class RevisitLoop:
         assert folder is not None, "only processes of a fleet have none"
         try:
             self._pages = await self._do(ScheduledPages, folder, self.rules)
+            self._pages.count_inlinks(adds.intake.mark)
             await self._do(self._pages.import_log)
             if back := await self._do(self._pages.restore, self._clock()):
                 self._tell_set_back(back)
@@ -140,6 +141,7 @@ class RevisitLoop:
             self._refit_at = self._monotonic() + REFIT_INTERVAL_S
             await self._read_budget()
             await self._do(self.pages.refit, self.budget.visits, self.budget.allowed)
+        await self._do(self.pages.replan)
         await self._queue_due(now)
         if self._monotonic() >= self._report_at:
             began = self._monotonic()

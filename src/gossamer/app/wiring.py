@@ -308,7 +308,7 @@ class CrawlWorker:
             lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files,
             tables=[*own_tables, *usual_rows(tables, pages=not self.sites)],
-            log=AttemptsLog(self.folder / "attempts.jsonl"),
+            log=self._attempts_log(),
             alone=setup.alone,
             ours=ours,
             known=_known_log(setup),
@@ -320,6 +320,12 @@ class CrawlWorker:
             only_pass=setup.job.refresh,
             attempts=self._attempts_table(),
         )
+
+    def _attempts_log(self) -> AttemptsLog:
+        """Returns the attempts log. The log of a crawl that never ends has a limit."""
+        settings = self.setup.job.settings
+        limit = None if settings.revisit is None else settings.keep_attempts or 0
+        return AttemptsLog(self.folder / "attempts.jsonl", limit=limit)
 
     def _attempts_table(self) -> AttemptsTable | None:
         """Returns the table of attempts in a shared store, unless attempts have an output of their own."""

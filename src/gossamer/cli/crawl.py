@@ -42,7 +42,7 @@ HELP = {
     "revisit_budget": "Visits of known pages: 10% (default) of what the crawl may fetch, or 5000/d.",
     "max_age": "With --revisit: maximum time between two visits of a page: 30d.",
     "min_age": "With --revisit: minimum time between two visits of a page (default 1h).",
-    "importance": "With --revisit: PATTERN=WEIGHT, how important pages are (default 1); repeatable.",
+    "importance": "With --revisit: PATTERN=WEIGHT, how important pages are (default 1), or inlinks; repeatable.",
     "concurrency": "Concurrent visits in a process (default auto: as many as hosts, processor and memory allow).",
     "processes": "Processes, or auto: one per core (default 1).",
     "log_level": "Log from this level on, site files included: debug, info (default), warning, error.",
@@ -94,7 +94,7 @@ METAVARS = {
     "revisit_budget": "BUDGET",
     "max_age": "TIME",
     "min_age": "TIME",
-    "importance": "PATTERN=WEIGHT",
+    "importance": "PATTERN=WEIGHT|inlinks",
 }
 IGNORED = (
     "WARNING: robots.txt is ignored{}. You answer for what this crawl does; ask the owners "

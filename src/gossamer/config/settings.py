@@ -162,7 +162,7 @@ ABOUT: dict[str, SettingSpec] = {
         value_parsers.kept_size,
         "integer string",
         "most bytes of each crawl's attempts, compressed, in a shared store, or as 500M; the oldest go first; "
-        "off: none are kept there",
+        "off: none are kept there; with revisit, also most bytes of attempts.jsonl, at least 1M",
     ),
     "cold": SettingSpec(
         value_parsers.cold,
@@ -250,7 +250,8 @@ ABOUT: dict[str, SettingSpec] = {
     "importance": SettingSpec(
         value_parsers.importance,
         _LIST,
-        "with revisit: PATTERN=WEIGHT, pages that are more important than others",
+        "with revisit: PATTERN=WEIGHT, pages that are more important than others; inlinks: the more pages link to "
+        "a page, the more important it is",
     ),
     "concurrency": SettingSpec(
         value_parsers.concurrency,

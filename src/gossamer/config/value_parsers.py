@@ -54,7 +54,7 @@ def span(value: object) -> float:
     return found
 
 
-AUTO = "auto"
+AUTO, INLINKS = "auto", "inlinks"
 MAX_WEIGHT = 1000.0
 
 
@@ -95,13 +95,18 @@ def budget_value(text: str) -> tuple[float, str]:
 
 
 def importance(value: Any) -> tuple[str, ...]:
-    """Checks the importance of pages: `PATTERN=WEIGHT` texts, or a mapping of patterns to weights. Returns
-    the texts. Raises ValueError."""
+    """Checks the importance of pages: `PATTERN=WEIGHT` texts and `inlinks`, or a mapping of patterns to weights.
+    Returns the texts. Raises ValueError.
+
+    >>> importance(["inlinks", "/product/=5"])
+    ('inlinks', '/product/=5')
+    """
     if isinstance(value, Mapping):
         value = [f"{pattern}={number}" for pattern, number in value.items()]
     found = (value,) if isinstance(value, str) else tuple(value)
     for text in found:
-        patterns([weight(text)[0]])
+        if text != INLINKS:
+            patterns([weight(text)[0]])
     return found
 
 
@@ -113,7 +118,9 @@ def weight(text: str) -> tuple[str, float]:
     """
     pattern, _, number = str(text).rpartition("=")
     if not pattern or not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", number) or not 0 < float(number) <= MAX_WEIGHT:
-        raise ValueError(f"write PATTERN=WEIGHT with a weight above 0, at most {MAX_WEIGHT:.0f}: /product/=5")
+        raise ValueError(
+            f"write inlinks, or PATTERN=WEIGHT with a weight above 0, at most {MAX_WEIGHT:.0f}: /product/=5"
+        )
     return pattern, float(number)
 
 

@@ -119,7 +119,7 @@ class Site:
       stores that keep one row per item, at most 20 % of them in one run. Another share: `complete=0.5`.
     - `revisit`: known pages are visited again without end: `auto`, or a time such as `24h`. `revisit_budget`,
       `max_age`, `min_age`: as the settings. `importance`: patterns of URLs with the weight of their pages,
-      `{"/product/": 5}`.
+      `{"/product/": 5}`, or texts: `["inlinks", "/product/=5"]`.
     - `ladder`: the ways to fetch the site's pages: some of plain, impersonated, browser, unlocker.
     - `collector`: fetches the site's pages instead of gossamer: a function of the request, or an object with a
       method `collect(request)`, also async. It returns a `Response`, bytes or text.

@@ -216,6 +216,9 @@ class KnownLine(msgspec.Struct, omit_defaults=True):
     referrer: str | None = None
     needs: dict[str, Any] = {}
     """The fields of its request besides URL, depth and referrer."""
+    links: list[int] = []
+    """The fingerprints of the crawl's URLs to which the page links, if pages are weighted by their inlinks and
+    this is the page's first visit."""
 
 
 Group = tuple[int, str, int, str, str, str]
@@ -325,6 +328,8 @@ class Visit(msgspec.Struct):
     error: str = ""
     """The error of the visit's page, or '' if there is none."""
     adds: Adds = {}
+    links: set[int] = set()
+    """See `TakenLinks.links`."""
     size: int = 0
     """The approximate size of the visit in memory, in bytes."""
     elapsed: float = 0.0

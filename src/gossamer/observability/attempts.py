@@ -8,6 +8,7 @@ be missing, because the file is not synced to disk.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -22,14 +23,18 @@ from gossamer.model.visit import Attempt, KnownLine
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STEP_BYTES = 64 * 1024
+MIN_LIMIT_BYTES = 1 << 20
+"""The smallest limit of a log, in bytes."""
 
 
 class AttemptsLog:
     """A writer that appends whole lines to the file at `path`. Several processes may have the same file open.
-    `mode`: the permission bits of a new file."""
+    `mode`: the permission bits of a new file. `limit`: if a batch makes the file larger than this number of
+    bytes, the older half of the file is dropped. None: the file grows without limit."""
 
-    def __init__(self, path: str | os.PathLike[str], mode: int = 0o666) -> None:
+    def __init__(self, path: str | os.PathLike[str], mode: int = 0o666, limit: int | None = None) -> None:
         self.path, self._mode = Path(path), mode
+        self._limit = None if limit is None else max(MIN_LIMIT_BYTES, limit)
         self._fd = -1
         self._lines = msgspec.json.Encoder().encode_lines
 
@@ -40,11 +45,12 @@ class AttemptsLog:
             return
         data = self._lines(lines)
         try:
-            if self._fd < 0:
-                self._fd = open_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, self._mode)
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            self._lock()
             try:
                 self._append(self._fd, data)
+                if self._limit is not None and os.fstat(self._fd).st_size > self._limit:
+                    with contextlib.suppress(OSError):  # the next batch tries again
+                        self._drop_older_half()
             finally:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
         except OSError as error:
@@ -62,6 +68,40 @@ class AttemptsLog:
             os.close(self._fd)
             self._fd = -1
 
+    def _lock(self) -> None:
+        """Opens the file and locks it. Opens it again if another process has replaced it."""
+        while True:
+            if self._fd < 0:
+                self._fd = open_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, self._mode)
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            if self._limit is None or _is_file_at(self._fd, self.path):
+                return
+            self.close()
+
+    def _drop_older_half(self) -> None:
+        """Replaces the file with one that contains the newer half of its lines. A reader that has the file
+        open still sees all lines. A kill leaves the old file or the new one. The lock of the old file is
+        held meanwhile, so no line is lost."""
+        size = os.fstat(self._fd).st_size
+        start = size // 2
+        while start < size:
+            step = os.pread(self._fd, _STEP_BYTES, start)
+            if (newline := step.find(b"\n")) >= 0:
+                start += newline + 1
+                break
+            start += len(step)
+        new = self.path.with_name(f"{self.path.name}.new")
+        new.unlink(missing_ok=True)
+        try:
+            with open(new, "xb", opener=lambda name, flags: open_file(name, flags, self._mode)) as file:
+                while step := os.pread(self._fd, 1 << 20, start):
+                    file.write(step)
+                    start += len(step)
+            os.replace(new, self.path)
+        except OSError:
+            new.unlink(missing_ok=True)
+            raise
+
     def _append(self, fd: int, data: bytes) -> None:
         size = _whole(fd, os.fstat(fd).st_size)
         rest = memoryview(data)
@@ -71,6 +111,14 @@ class AttemptsLog:
         except OSError:
             os.ftruncate(fd, size)
             raise
+
+
+def _is_file_at(fd: int, path: Path) -> bool:
+    """Returns whether an open file is the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _whole(fd: int, size: int) -> int:

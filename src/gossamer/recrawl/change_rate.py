@@ -61,6 +61,24 @@ class Prior(NamedTuple):
         found = (history.changes + self.strength) / (history.days + self.strength / self.mean)
         return min(MAX_RATE, max(MIN_RATE, found))
 
+    def stale_days(self, history: ChangeHistory, gap: float) -> float:
+        """Returns for how many days a copy was probably stale, if a visit after `gap` days found a change.
+        `history`: before this visit. This is the mean over all change rates that the page may have, because
+        one rate alone gives too few days: a page that changed probably changes more often than estimated.
+
+        >>> Prior(0.001, 1.0).stale_days(ChangeHistory(), 1.0) < 0.51
+        True
+        >>> Prior(100.0, 1.0).stale_days(ChangeHistory(), 1.0) > 0.9
+        True
+        """
+        changes, days = history.changes + self.strength, history.days + self.strength / self.mean
+        if gap < 1e-6 * days:
+            return gap / 2
+        grown = math.log1p(gap / days)
+        off = changes - 1
+        fresh = days * (grown if abs(off) < 1e-9 else -math.expm1(-off * grown) / off)
+        return min(gap, max(0.0, gap - fresh) / -math.expm1(-changes * grown))
+
 
 def fit_prior(histories: Iterable[ChangeHistory], before: Prior | None = None) -> Prior:
     """Returns the prior that fits the pages of a crawl, by the method of moments. `before`: the result if no

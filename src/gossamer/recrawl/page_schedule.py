@@ -25,9 +25,9 @@ table, the number of pages from each of the largest hosts, and the number of the
 MAX_AGE_SHARE = 0.95
 """The share of the maximum age after which a page is due, so that it is visited before it is too old."""
 MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
-FORGET_MEASURE, FORGET_PACE = 0.999, 0.99
-"""The factors by which a visit reduces the weight of all earlier visits in the measured staleness, and in the
-measured pace."""
+MIN_MEASURED_VISITS, MEASURED_ROUNDS = 1000, 2
+"""The measured staleness and pace are means over about this many visits, or over the visits of about this many
+rounds through all pages, whichever is more. In a shorter time, pages that are visited rarely would not count."""
 
 
 class Measured(NamedTuple):
@@ -77,12 +77,20 @@ class PageSchedule:
         self.priors: dict[int, Prior] = {}
         """Maps the IDs of the largest hosts to their priors (`change_rate.Prior`)."""
         self.measured = Measured()
+        self.inlinks: Callable[[str], int] = lambda _: 0
+        """Returns the number of pages that link to a URL."""
+        self.pages = 0
+        """The number of known pages, as of the last `refit`."""
         self.signals = policy.SignalRecord()
         self.bounds = policy.Bounds(rules.min_age / DAY_S, rules.max_age * MAX_AGE_SHARE / DAY_S)
 
     def rate(self, page: PageState) -> float:
         """Returns the estimated change rate of a page, in changes a day."""
         return self.priors.get(page.host, self.prior).rate(page.history)
+
+    def weight(self, url: str) -> float:
+        """Returns the importance of a page."""
+        return self.rules.weight(url, self.inlinks(url) if self.rules.inlinks else 0)
 
     def interval(self, page: PageState, url: str) -> float:
         """Returns the number of seconds after its visit after which a page is due again."""
@@ -91,8 +99,18 @@ class PageSchedule:
             days = most
         else:
             price = self.own_prices.get(page.host, self.price)
-            days = policy.interval(self.rate(page), price, self.rules.weight(url), self.bounds)
+            days = policy.interval(self.rate(page), price, self.weight(url), self.bounds)
         return policy.spread_interval(days, url, page.visits, most) * DAY_S
+
+    def replanned(self, page: PageState) -> int:
+        """Returns the due time of a waiting page at the present price and prior, in seconds since the
+        epoch."""
+        return page.last + max(1, round(self.interval(page, line_of(page).url)))
+
+    def plan(self) -> tuple[float, float]:
+        """Returns the values on which all due times depend: the price of a visit, and the mean of the
+        prior."""
+        return self.price, self.prior.mean
 
     def after_visit(
         self,
@@ -132,7 +150,7 @@ class PageSchedule:
         return self._due(page, seen.url, now)
 
     def _found(self, page: PageState, seen: KnownLine, at: int, now: int) -> PageState:
-        before, rate = line_of(page).known, self.rate(page)
+        before = line_of(page).known
         gap = max(0.0, (at - page.last) / DAY_S)
         history = page.history
         line = encode_line(seen)
@@ -143,7 +161,7 @@ class PageSchedule:
             return self._due(page, seen.url, now)
         changed = is_changed(before, seen.known)
         history = history.observe(gap, changed, self.priors.get(page.host, self.prior))
-        self._measure(page, gap, changed, rate)
+        self._measure(page, gap, changed)
         page = page._replace(
             changes=history.changes,
             days=history.days,
@@ -164,17 +182,15 @@ class PageSchedule:
             seconds = min(self.rules.max_age * MAX_AGE_SHARE, days * DAY_S * 2 ** (page.failed - 1))
         return page._replace(due=max(page.last, now - 1) + max(1, round(seconds)))
 
-    def _measure(self, page: PageState, gap: float, changed: bool, rate: float) -> None:
+    def _measure(self, page: PageState, gap: float, changed: bool) -> None:
         old, record, signals = self.measured, self.signals, page.signals
-        stale = policy.stale_days(rate, gap) if changed else 0.0
+        prior = self.priors.get(page.host, self.prior)
+        stale = prior.stale_days(page.history, gap) if changed else 0.0
+        expected = policy.stale_share(prior.rate(page.history), gap) * gap
         planned = max(1, page.due - page.last) / DAY_S
-        self.measured = Measured(
-            old.stale * FORGET_MEASURE + stale,
-            old.days * FORGET_MEASURE + gap,
-            old.predicted * FORGET_MEASURE + policy.stale_share(rate, gap) * gap,
-            old.planned * FORGET_PACE + planned,
-            old.actual * FORGET_PACE + gap,
-        )
+        left = 1 - 1 / max(MIN_MEASURED_VISITS, MEASURED_ROUNDS * self.pages)
+        new = (stale, gap, expected, planned, gap)
+        self.measured = Measured(*(was * left + more for was, more in zip(old, new, strict=True)))
         self.signals = policy.SignalRecord(
             record.signals + signals,
             record.confirmed + (signals if changed else 0),
@@ -194,7 +210,7 @@ class PageSchedule:
         """Fits the priors of the change rates to a sample of the table, and computes the prices of visits
         from it. `visits`: the budget in visits a day. `allowed` returns how many visits a day the politeness
         of a host allows."""
-        sample = table.sums.sample(SAMPLE_PAGES)
+        sample, self.pages = table.sums.sample(SAMPLE_PAGES), table.sums.page_count()
         if not sample:
             return
         self.prior = fit_prior((one.history for one in sample if one.visits), self.prior)
@@ -206,8 +222,7 @@ class PageSchedule:
         for one in hosts:
             pages = sample if len(hosts) == 1 else table.sums.sample(SAMPLE_PAGES_OF_HOST, one.id)
             loads[str(one.id)] = policy.HostLoad(one.pages, self._samples(pages), allowed(one.name))
-        total = table.sums.page_count()
-        if (rest := total - sum(one.pages for one in hosts)) > 0:
+        if (rest := self.pages - sum(one.pages for one in hosts)) > 0:
             inside = {one.id for one in hosts}
             others = [one for one in sample if one.host not in inside] or sample
             loads[""] = policy.HostLoad(rest, self._samples(others), math.inf)
@@ -215,9 +230,9 @@ class PageSchedule:
         self.own_prices = {int(name): price for name, price in own.items() if name}
 
     def _samples(self, pages: Sequence[PageState]) -> list[policy.Sample]:
-        if not self.rules.weights:
+        if not self.rules.weights and not self.rules.inlinks:
             return [policy.Sample(self.rate(one)) for one in pages]
-        return [policy.Sample(self.rate(one), self.rules.weight(line_of(one).url)) for one in pages]
+        return [policy.Sample(self.rate(one), self.weight(line_of(one).url)) for one in pages]
 
 
 def is_changed(before: KnownPage, now: KnownPage) -> bool:

@@ -46,6 +46,7 @@ CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, changes REAL NOT NULL,
 CREATE INDEX IF NOT EXISTS due ON pages (due) WHERE batch = 0;
 CREATE INDEX IF NOT EXISTS queued ON pages (batch) WHERE batch > 0;
 CREATE INDEX IF NOT EXISTS pages_of_host ON pages (host, id);
+CREATE TABLE IF NOT EXISTS inlinks (url INTEGER PRIMARY KEY, pages INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value REAL NOT NULL);
 """
 _SELECT = (
@@ -189,6 +190,47 @@ class TableFacts:
             self._base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
 
+class TablePlan:
+    """The due times of waiting pages."""
+
+    def __init__(self, base: sqlite3.Connection) -> None:
+        self._base = base
+
+    def waiting(self, after: int, most: int) -> list[PageState]:
+        """Returns at most `most` pages that wait for a planned visit, in the order of their IDs, from the
+        first ID after `after`. Leaves out pages whose last visit failed and pages that a signal made due."""
+        return _pages(
+            self._base,
+            "WHERE id > ? AND batch = 0 AND failed = 0 AND signals = 0 ORDER BY id LIMIT ?",
+            after,
+            most,
+        )
+
+    def set_due(self, times: Iterable[tuple[int, int]]) -> None:
+        """Sets due times, within `PageTable.change`. `times`: pairs of a due time and the ID of a page."""
+        self._base.executemany("UPDATE pages SET due = ? WHERE id = ? AND batch = 0", times)
+
+
+class InlinkCounts:
+    """For each URL, the number of pages that linked to it at their first visits. URLs are identified by their
+    fingerprints, which are those of the seen set."""
+
+    def __init__(self, base: sqlite3.Connection) -> None:
+        self._base = base
+
+    def of(self, fingerprint: int) -> int:
+        """Returns the number of pages that linked to a URL."""
+        found = _rows(self._base, "SELECT pages FROM inlinks WHERE url = ?", fingerprint - 2**63)
+        return int(found[0][0]) if found else 0
+
+    def add(self, fingerprints: Sequence[int]) -> None:
+        """Counts the links of a page, within `PageTable.change`."""
+        self._base.executemany(
+            "INSERT INTO inlinks VALUES (?, 1) ON CONFLICT (url) DO UPDATE SET pages = pages + 1",
+            [(one - 2**63,) for one in fingerprints],
+        )
+
+
 class PageTable:
     """The table. Only the process that holds the crawl's lock opens it for writing. Methods raise OSError."""
 
@@ -196,6 +238,7 @@ class PageTable:
         self._base = _open(path)
         self._hosts: dict[str, int] = {}
         self.sums, self.facts = TableSums(self._base), TableFacts(self._base)
+        self.plan, self.inlinks = TablePlan(self._base), InlinkCounts(self._base)
 
     def close(self) -> None:
         """Closes the file."""
@@ -225,6 +268,11 @@ class PageTable:
                 except (msgspec.MsgspecError, UnicodeDecodeError):
                     continue
                 before = self.page(page_id(seen))
+                if seen.links:
+                    if before is None:  # otherwise this visit was reported before, or the page was known
+                        self.inlinks.add(seen.links)
+                    seen.links = []
+                    line = _encode(seen)
                 after = handle(seen, line, before)
                 if after is None:
                     self._forget(before)

@@ -204,17 +204,6 @@ def stale_share(rate: float, days: float) -> float:
     return x / 2 if x < 1e-6 else 1 + math.expm1(-x) / x
 
 
-def stale_days(rate: float, gap: float) -> float:
-    """Returns for how many days a copy was probably stale, if a visit after `gap` days found a change: half
-    the gap for a page that changes rarely, nearly all of it for a page that changes often.
-
-    >>> round(stale_days(0.001, 1.0), 3), round(stale_days(100.0, 1.0), 3)
-    (0.5, 0.99)
-    """
-    x = rate * gap
-    return gap / 2 if x < 1e-6 else gap * stale_share(rate, gap) / -math.expm1(-x)
-
-
 def stale_now(rate: float, age: float) -> float:
     """Returns the probability that a page changed in the `age` days since its visit."""
     return -math.expm1(-rate * max(0.0, age))

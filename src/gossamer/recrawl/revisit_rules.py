@@ -5,6 +5,7 @@ Times are in seconds, as in the settings.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from gossamer.config import value_parsers
 from gossamer.url import patterns
 
 DAY_S = 86_400.0
+MAX_INLINKS_WEIGHT = 10.0
+"""The importance of a page to which some 8,000 pages or more link, without patterns."""
 DEFAULT_BUDGET = "10%"
 DEFAULT_MIN_AGE_S = 3600.0
 DEFAULT_MAX_AGE_S = 365 * DAY_S
@@ -30,13 +33,20 @@ class RevisitRules(NamedTuple):
     weights: tuple[tuple[patterns.Searcher, float], ...] = ()
     """Pairs of a URL pattern and the importance of the pages that match it. The first match counts. The
     importance of all other pages is 1."""
+    inlinks: bool = False
+    """Whether the importance also grows with the number of pages that link to a page."""
 
-    def weight(self, url: str) -> float:
-        """Returns the importance of a page."""
+    def weight(self, url: str, inlinks: int = 0) -> float:
+        """Returns the importance of a page to which `inlinks` pages link.
+
+        >>> [round(RevisitRules(None, (0.1, "%"), inlinks=True).weight("", n), 1) for n in (0, 1, 20, 10**9)]
+        [1.0, 1.7, 4.0, 10.0]
+        """
+        more = min(MAX_INLINKS_WEIGHT, 1 + math.log1p(inlinks)) if self.inlinks else 1.0
         for pattern, weight in self.weights:
             if patterns.found(pattern, url, False):
-                return weight
-        return 1.0
+                return weight * more
+        return more
 
     def visits_per_day(self, capacity: float) -> float:
         """Returns the budget in visits a day. `capacity`: the pages a day that the crawl may fetch."""
@@ -64,6 +74,7 @@ def rules_of(
     least = min(DEFAULT_MIN_AGE_S, most / 4) if min_age is None else min_age
     if least > most:
         raise ValueError("min_age is longer than max_age")
-    weights = [value_parsers.weight(text) for text in importance]
+    weights = [value_parsers.weight(text) for text in importance if text != value_parsers.INLINKS]
     compiled = tuple((patterns.compile_(pattern), number) for pattern, number in weights)
-    return RevisitRules(window, value_parsers.budget_value(budget or DEFAULT_BUDGET), most, least, compiled)
+    spent, inlinks = value_parsers.budget_value(budget or DEFAULT_BUDGET), value_parsers.INLINKS in importance
+    return RevisitRules(window, spent, most, least, compiled, inlinks)

@@ -24,6 +24,13 @@ MAX_CLOCK_STEP_S = 60.0
 """If the clock differs from the expected time by more than this many seconds, it is taken to have been
 set."""
 
+REPLANNED_PAGES = 1000
+"""The number of pages whose due times are computed again in one step."""
+MAX_PLAN_CHANGE, MAX_DUE_CHANGE = 1.25, 0.1
+"""Due times are computed again if the price of a visit or the mean change rate differs by more than this
+factor from the one at which they were computed. A due time is written if its interval differs by more than
+this share."""
+
 Allowed = Callable[[str], float]
 """Returns the visits a day that the politeness of a host allows."""
 
@@ -35,6 +42,8 @@ class ScheduledPages:
         self._folder, self.rules = folder, rules
         self.schedule = PageSchedule(rules)
         self.table = PageTable(folder / known_pages.TABLE_NAME)
+        self._plan: tuple[float, ...] = ()
+        self._replan_after: int | None = None
 
     def close(self) -> None:
         """Closes the table."""
@@ -47,6 +56,11 @@ class ScheduledPages:
         for batch in known_pages.lines(self._folder):
             self.table.add_lines(batch)
         known_pages.forget(self._folder)
+
+    def count_inlinks(self, fingerprint: Callable[[Request], int]) -> None:
+        """Weights pages by the number of pages that link to them. `fingerprint` returns the fingerprint that
+        `KnownLine.links` contains for a request."""
+        self.schedule.inlinks = lambda url: self.table.inlinks.of(fingerprint(Request(url)))
 
     def restore(self, now: float) -> float:
         """Loads what an earlier run learned. If the clock was set back since then, shifts all stored times,
@@ -122,6 +136,30 @@ class ScheduledPages:
         """Recomputes the priors of the change rates and the prices of visits. `visits`: the budget in visits
         a day."""
         self.schedule.refit(self.table, visits, allowed)
+
+    def replan(self) -> None:
+        """Computes the due times of some waiting pages again, if the price of a visit or the prior changed
+        since their visits. Without this, the pages that were visited when visits were more expensive would
+        wait, while the others take the budget."""
+        if self.rules.window is not None:
+            return
+        if self._replan_after is None:
+            plan = self.schedule.plan()
+            pairs = zip(plan, self._plan, strict=False)
+            if self._plan and all(1 / MAX_PLAN_CHANGE <= a / b <= MAX_PLAN_CHANGE for a, b in pairs):
+                return
+            self._plan, self._replan_after = plan, -(2**63)
+        pages = self.table.plan.waiting(self._replan_after, REPLANNED_PAGES)
+        times = [(self.schedule.replanned(page), page) for page in pages]
+        moved = [
+            (due, page.id)
+            for due, page in times
+            if abs(due - page.due) > MAX_DUE_CHANGE * max(1, page.due - page.last)
+        ]
+        if moved:
+            with self.table.change():
+                self.table.plan.set_due(moved)
+        self._replan_after = pages[-1].id if len(pages) == REPLANNED_PAGES else None
 
     def measure(self, now: int, budget: float, used: float | None) -> Freshness:
         """Measures the freshness. `budget`: visits a day. `used`: the share of it that was used."""

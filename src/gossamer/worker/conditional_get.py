@@ -71,7 +71,8 @@ def note_known(visit: Visit, result: Page | Failure | None, by: str) -> None:
             row.needs = needs
     url = request.hops[0] if request.hops else request.url
     at = int(result.fetched_at) if result is not None else 0
-    visit.seen = KnownLine(url, at, now, request.depth, request.referrer, needs)
+    links = sorted(visit.links) if before is None else []
+    visit.seen = KnownLine(url, at, now, request.depth, request.referrer, needs, links)
 
 
 def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPage:

@@ -57,6 +57,8 @@ class TakenLinks(msgspec.Struct):
     adds: Adds = {}
     skips: dict[str, int] = {}
     distinct: int = 0
+    links: set[int] = set()
+    """The fingerprints of the links that are URLs of the crawl, known or new, if `LinkIntake.keeps_links`."""
 
     def skip(self, reason: str, by: int = 1) -> None:
         """Counts a refusal."""
@@ -145,6 +147,8 @@ class LinkIntake:
         self._key, self._own, self._cap, self._lane = key, own, cap, lane
         self.depths = depths
         self._is_open = is_open
+        self.keeps_links = False
+        """Whether the fingerprints of all links that are not refused are returned in `TakenLinks.links`."""
         self.holds = True
         """Whether a seed may still be redirected. As long as this is true, refused links to hosts to which a
         seed may be redirected are kept."""
@@ -174,6 +178,7 @@ class LinkIntake:
         voucher = self.voucher(claim)
         new, old = recent.new, recent.old
         skips = taken.skips
+        links = taken.links if self.keeps_links else None
         for href in hrefs:
             if href.startswith(("http://", "https://")):
                 key = href
@@ -199,6 +204,8 @@ class LinkIntake:
             met.add(mark)
             if reason:
                 skips[reason] = skips.get(reason, 0) + 1
+            if links is not None and reason in ("", "duplicate"):
+                links.add(mark)
         taken.distinct = len(met)
         return taken
 
@@ -277,6 +284,8 @@ class LinkIntake:
             if not self._held(reason, request.url, host, request.depth):
                 return reason
             flags = "h"
+        elif self.keeps_links and request.use != FILE:
+            taken.links.add(self.mark(request, edition))
         host, stored = pack(request)
         self._put(
             taken.adds,

@@ -295,6 +295,7 @@ class Visitor:
             is_read=True,
             error=error or "",
             adds=read.taken.adds,
+            links=read.taken.links,
             size=size,
             attempts=self._attempt(claim, page, verdict.end.word, error),
             gone=records.gone_at(page),
