@@ -14,6 +14,7 @@ from gossamer.app.job import Job
 from gossamer.app.login_setup import seal_of
 from gossamer.app.producer_runner import feed
 from gossamer.app.recrawl_pass import visit_again
+from gossamer.app.revisit_setup import refuse_unkept_window, signals_of
 from gossamer.app.runner import begin
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.wiring import open_store
@@ -51,14 +52,10 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
         [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
     )
     setup, given = prepare(job)
-    if setup.job.settings.revisit is not None:
-        raise UsageError(
-            "--revisit runs in one place, which keeps the table of known pages: use gossamer crawl, "
-            "with --store for a shared store"
-        )
     store, _ = await open_store(job.settings)
     try:
         setup.store = store.url
+        await refuse_unkept_window(setup, store)
         record, over = await begin(setup, store, job, "paused")
         if over is not None:
             begun(setup.crawl)
@@ -79,7 +76,7 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
             try:
                 await visit_again(bare, store, record, say)
                 await seed(bare, store, given, record)
-                await feed(bare, store, given.sources, say, begin_now)
+                await feed(bare, store, given.sources, say, begin_now, signals_of(setup, store))
             except GossamerError as error:
                 await tasks.turn(setup.crawl, "paused", "stopped", str(error))
                 raise

@@ -45,6 +45,7 @@ from gossamer.observability.attempts import AttemptsLog
 from gossamer.observability.visit_events import VisitEvents
 from gossamer.politeness.pace import Delay
 from gossamer.recrawl import known_pages
+from gossamer.recrawl.stored_table import VisitOutcomes
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.graph import kind as graph_kind
 from gossamer.sinks.item_files import OFF
@@ -319,6 +320,7 @@ class CrawlWorker:
             kept=None if (self.folder / INCOMPLETE).exists() else kept,
             only_pass=setup.job.refresh,
             attempts=self._attempts_table(),
+            outcomes=VisitOutcomes(self.store, setup.crawl) if setup.revisits_on_fleet else None,
         )
 
     def _attempts_table(self) -> AttemptsTable | None:
@@ -370,7 +372,8 @@ class CrawlWorker:
 
             tell = partial(FleetCrawls(self.store).apart, setup.crawl)
             self.apart = SiteRouter(self.frontier, self._all, setup.lacks, tell, gate.give_back)
-        by = None if setup.known_at is None else site_versions(setup.sites)
+        notes = setup.known_at is not None or setup.revisits_on_fleet
+        by = site_versions(setup.sites) if notes else None
         climbing = Climbing(LearnedRungs(self.store), collectors.ladder, settings.timeout, self.lanes)
         fetching = Fetching(
             collectors.pages,
@@ -566,13 +569,16 @@ def report_archive_damage(worker: CrawlWorker) -> None:
 def _has_page_table(setup: Setup) -> bool:
     """Returns whether known pages are visited again past the seen set, by this run or by an earlier one whose
     claims are left."""
+    if setup.revisits_on_fleet:
+        return True
     at = setup.known_at
     return at is not None and (setup.job.settings.revisit is not None or known_pages.has_table(at))
 
 
 def _known_log(setup: Setup) -> Log | None:
-    """Returns the log of known pages: the inbox of the page table if pages are visited again without end."""
-    if (at := setup.known_at) is None:
+    """Returns the log of known pages: the inbox of the page table if pages are visited again without end. A
+    fleet reports these visits to the store instead."""
+    if setup.revisits_on_fleet or (at := setup.known_at) is None:
         return None
     if setup.job.settings.revisit is not None:
         from gossamer.recrawl.page_table import VisitInbox

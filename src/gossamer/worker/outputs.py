@@ -34,6 +34,7 @@ from gossamer.model.interfaces import (
     TableSink,
 )
 from gossamer.model.visit import Row, Visit
+from gossamer.recrawl.stored_table import VisitOutcomes
 from gossamer.sinks.rows_in_data_folder import KeptRows
 from gossamer.state.attempts_table import AttemptsTable, pack_lines
 from gossamer.worker.backfill_outputs import OutputBackfill, written_counts
@@ -158,6 +159,7 @@ class Outputs:
         kept: KeptRows | None = None,
         only_pass: bool = False,
         attempts: AttemptsTable | None = None,
+        outcomes: VisitOutcomes | None = None,
     ) -> None:
         self._frontier, self._alone, self._ours, self._hold = frontier, alone, ours, hold
         self._files, self._tables, self._log, self._known = files, tables, log, known
@@ -165,7 +167,7 @@ class Outputs:
         self._waiting = SinkRetry(say, stop, deadline)
         self._shipping = SinkRetry(say, stop, deadline)  # a success of another sink does not end its outage
         self._lengths: dict[str, int] = {}
-        self._attempts = attempts
+        self._attempts, self._outcomes = attempts, outcomes
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
@@ -208,6 +210,8 @@ class Outputs:
             await self._patiently(_note, notes)
         if self._attempts is not None and (lines := [one for visit in batch for one in visit.attempts]):
             await self._attempts.add(await self._in_thread(pack_lines, lines), len(lines))
+        if self._outcomes is not None:
+            await self._outcomes.add([visit.seen for visit in batch if visit.seen is not None])
         if rows and self._tables:
             await self._upsert(batch, rows)
         if self._histories and (
