@@ -20,6 +20,7 @@ import math
 import random
 import tempfile
 import time
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,8 +39,8 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import KnownLine, Settle
 from gossamer.recrawl import revisit_policy as policy
 from gossamer.recrawl.known_pages import TABLE_NAME
-from gossamer.recrawl.page_chunks import STATE
-from gossamer.recrawl.page_table import VisitInbox
+from gossamer.recrawl.page_chunks import CHUNK_PAGES, STATE, pack
+from gossamer.recrawl.page_table import PageState, VisitInbox, encode_line, page_id
 from gossamer.recrawl.stored_table import StoredTable, VisitOutcomes
 from gossamer.store import keys
 from gossamer.store.embedded import Embedded
@@ -255,6 +256,52 @@ async def show_stored(store: Store, urls: int, visits: int) -> None:
         f"CPU: {table.sums.page_count():,} pages"
     )
     table.close()
+    print(f"chunks of pages that are hard to compress: {hard_chunks():.1f} B a URL")
+
+
+def hard_chunks() -> float:
+    """The bytes a page takes in chunks of products with random numbers and names, each with an ETag, a Last-Modified
+    and two hashes."""
+    rng = random.Random(3)
+    words = [
+        "red",
+        "blue",
+        "green",
+        "large",
+        "small",
+        "new",
+        "old",
+        "shirt",
+        "shoe",
+        "table",
+        "lamp",
+        "chair",
+        "book",
+        "pen",
+        "bag",
+        "hat",
+        "coat",
+        "ring",
+        "cup",
+        "box",
+    ]
+    pages = []
+    for n in range(CHUNK_PAGES):
+        tag, body, said = (f"{rng.getrandbits(64):016x}" for _ in range(3))
+        name = f"{rng.randrange(10**6)}/{'-'.join(rng.choices(words, k=4))}"
+        known = KnownPage(200, f'"{tag}"', formatdate(1.7e9 + rng.randrange(10**7), usegmt=True), body, said)
+        line = KnownLine(
+            f"https://shop.example/product/{name}",
+            1_800_000_000,
+            known,
+            2,
+            f"https://shop.example/list/{n // 20}",
+        )
+        changes, days = rng.random(), rng.random() * 50
+        pages.append(
+            PageState(page_id(line), changes, days, line.at, line.at + 99, 0, line=encode_line(line))
+        )
+    return len(pack(pages)) / CHUNK_PAGES
 
 
 async def show(

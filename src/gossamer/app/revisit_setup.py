@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.app.job import Job, Setup
-from gossamer.app.revisit_budget import RevisitBudget
 from gossamer.errors import ConfigError, UsageError
 from gossamer.model.request import Request, split
-from gossamer.recrawl.freshness import read_freshness, report_changed
-from gossamer.recrawl.page_schedule import MAX_HOSTS, PageSchedule
-from gossamer.recrawl.revisit_policy import unkept_window
 from gossamer.recrawl.revisit_rules import RevisitRules, rules_of
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.store.store import Store
@@ -78,6 +74,8 @@ class FleetSignals:
     async def signal(self, requests: Sequence[Request]) -> None:
         """Reports changed pages. If too many reports wait, these are dropped, and the pages are visited when
         they are due."""
+        from gossamer.recrawl.freshness import report_changed
+
         if requests:
             await report_changed(self._store, self._crawl, [one.url for one in requests], certain=False)
 
@@ -94,6 +92,11 @@ async def refuse_unkept_window(setup: Setup, store: Store) -> None:
     rules = rules_of_job(setup.job)
     if rules is None or rules.window is None:
         return
+    from gossamer.app.revisit_budget import RevisitBudget
+    from gossamer.recrawl.freshness import read_freshness
+    from gossamer.recrawl.page_schedule import MAX_HOSTS, PageSchedule
+    from gossamer.recrawl.revisit_policy import unkept_window
+
     hosts = {split(url)[1] for url in setup.seeds}
     if len(hosts) > MAX_HOSTS and rules.budget[1] == "%" and setup.job.settings.rate is None:
         return

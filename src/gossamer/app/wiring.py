@@ -45,7 +45,6 @@ from gossamer.observability.attempts import AttemptsLog
 from gossamer.observability.visit_events import VisitEvents
 from gossamer.politeness.pace import Delay
 from gossamer.recrawl import known_pages
-from gossamer.recrawl.stored_table import VisitOutcomes
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.graph import kind as graph_kind
 from gossamer.sinks.item_files import OFF
@@ -84,6 +83,7 @@ from gossamer.worker.worker_score import ScoreKeeper
 
 if TYPE_CHECKING:
     from gossamer.app.login_setup import LoginSetup
+    from gossamer.recrawl.stored_table import VisitOutcomes
     from gossamer.worker.shared_throttle import SharedThrottle
 
 
@@ -320,7 +320,7 @@ class CrawlWorker:
             kept=None if (self.folder / INCOMPLETE).exists() else kept,
             only_pass=setup.job.refresh,
             attempts=self._attempts_table(),
-            outcomes=VisitOutcomes(self.store, setup.crawl) if setup.revisits_on_fleet else None,
+            outcomes=_visit_outcomes(setup, self.store),
         )
 
     def _attempts_table(self) -> AttemptsTable | None:
@@ -585,6 +585,15 @@ def _known_log(setup: Setup) -> Log | None:
 
         return VisitInbox(at / known_pages.TABLE_NAME)
     return AttemptsLog(at / known_pages.name_of(setup.segment), known_pages.FILE_MODE)
+
+
+def _visit_outcomes(setup: Setup, store: Store) -> VisitOutcomes | None:
+    """Returns the list in the store to which a fleet reports visits of known pages."""
+    if not setup.revisits_on_fleet:
+        return None
+    from gossamer.recrawl.stored_table import VisitOutcomes
+
+    return VisitOutcomes(store, setup.crawl)
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:

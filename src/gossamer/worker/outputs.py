@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkAway
@@ -34,10 +34,12 @@ from gossamer.model.interfaces import (
     TableSink,
 )
 from gossamer.model.visit import Row, Visit
-from gossamer.recrawl.stored_table import VisitOutcomes
 from gossamer.sinks.rows_in_data_folder import KeptRows
 from gossamer.state.attempts_table import AttemptsTable, pack_lines
 from gossamer.worker.backfill_outputs import OutputBackfill, written_counts
+
+if TYPE_CHECKING:
+    from gossamer.recrawl.stored_table import VisitOutcomes
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0
 """Seconds before the first retry, and maximum seconds between two retries. The interval doubles after each
@@ -134,7 +136,8 @@ class Outputs:
       sent no heartbeat.
     - `say`: a function that is called when an outage of a sink begins or ends. If `say` is None, and after
       `stop` or the `deadline`, an outage is an error.
-    - `attempts`: the table of attempts in a shared store.
+    - `attempts`: the table of attempts in a shared store. `outcomes`: the list in the store to which a fleet
+      reports visits, if it visits known pages again.
     - `hold`: a function that holds back rows that lack usual values. If it is None, such rows are written.
     - `kept`: the rows that the crawl kept so far, or None if some were not kept. An output that this run adds
       is filled with these rows. `only_pass`: whether such an output is filled only with the rows of the
