@@ -219,6 +219,26 @@ def test_a_window_that_the_budget_cannot_keep_is_refused(fleet: Fleet) -> None:
     assert "give --revisit-budget" in fleet.run(*words, "10/d", code=2)
 
 
+def test_pages_of_earlier_runs_are_taken_over_or_refused(fleet: Fleet) -> None:
+    with serving() as news:
+        fleet.worker("a")
+        fleet.ready(1)
+        words = ("submit", news.url, "--allow-private", "127.0.0.0/8", "--quiet", "--delay", "0")
+        for name, more in (("plain", ()), ("noted", ("--known", "seen/"))):
+            fleet.run(*words, "--name", name, *more)
+            assert fleet.ended(name)["state"] == "finished"
+        assert "it knows none of them" in fleet.run(*words, "--name", "plain", *HOW, code=2)
+        news.answers.clear()
+        fleet.run(*words, "--name", "noted", *HOW, "--known", "seen/", "--time-limit", "20s")
+        until("each page again", lambda: news.least() >= 1)
+        assert {found[0][1] for path, found in news.answers.items() if path in news.pages} == {304}
+        assert fleet.ended("noted")["state"] == "limited"
+        fleet.run(*words, "--name", "noted", *HOW, "--time-limit", "20s")
+        visits_go_on(news, 1)
+        fleet.run("stop", "noted")
+        fleet.ended("noted")
+
+
 def test_the_table_is_on_a_cluster(tmp_path: Path) -> None:
     with (
         serving() as news,

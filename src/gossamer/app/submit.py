@@ -13,7 +13,7 @@ from gossamer.app import job_payload
 from gossamer.app.job import Job
 from gossamer.app.login_setup import seal_of
 from gossamer.app.producer_runner import feed
-from gossamer.app.recrawl_pass import visit_again
+from gossamer.app.recrawl_pass import check_known_to_fleet, give_to_fleet, visit_again
 from gossamer.app.revisit_setup import refuse_unkept_window, signals_of
 from gossamer.app.runner import begin
 from gossamer.app.seeding import prepare, seed
@@ -56,6 +56,7 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
     try:
         setup.store = store.url
         await refuse_unkept_window(setup, store)
+        await check_known_to_fleet(setup, store)
         record, over = await begin(setup, store, job, "paused")
         if over is not None:
             begun(setup.crawl)
@@ -74,6 +75,7 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
                 begun(setup.crawl)
 
             try:
+                await give_to_fleet(bare, store)
                 await visit_again(bare, store, record, say)
                 await seed(bare, store, given, record)
                 await feed(bare, store, given.sources, say, begin_now, signals_of(setup, store))

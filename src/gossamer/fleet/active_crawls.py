@@ -132,8 +132,9 @@ class ActiveCrawls:
             await self._refuse(task.name, str(error))
             return
         await self._lacking.say(task.name, at.lacks)
-        limit = at.bench.setup.job.settings.time_limit
-        at.bench.setup.deadline = None if limit is None else now + limit - task.spent
+        settings = at.bench.setup.job.settings
+        spent = task.spent - (task.run_from if settings.revisit is not None else 0.0)
+        at.bench.setup.deadline = None if settings.time_limit is None else now + settings.time_limit - spent
         self._fair.share(task.name, task.weight, task.precedence)
         at.work = asyncio.create_task(at.bench.run())
 

@@ -272,9 +272,3 @@ def _lines(entry: bytes) -> list[KnownLine]:
         return _decode(zlib.decompress(entry))
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError):
         return []
-
-
-async def read_known_pages(store: Store, crawl: str) -> int:
-    """Returns about how many pages the stored table of a crawl has."""
-    chunks = keys.stored_table(crawl, store.buckets).chunks
-    return int(await store.guard(cast(Awaitable[Any], store.client.hlen(chunks)))) * CHUNK_PAGES
