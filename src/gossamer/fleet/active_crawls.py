@@ -107,7 +107,7 @@ class ActiveCrawls:
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
             self._fair.share(task.name, task.weight, task.precedence)  # both may change during a slice
-            if not at.lacks and at.revision == task.revision:
+            if at.revision == task.revision:
                 await self._deciders.keep(at.bench.setup)
             await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
         if self._shy.get(task.name, 0) > now or (

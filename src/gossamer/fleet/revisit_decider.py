@@ -25,6 +25,8 @@ from gossamer.store.store import Store
 
 log = logging.getLogger("gossamer.worker")
 
+END_TIMEOUT_S = 2.0
+"""Seconds for which the end of a decider waits for the store. If the store does not answer, the lead expires."""
 RETRY_INTERVAL_S = 10.0
 """Seconds after which a process again tries to decide for a crawl after an error."""
 
@@ -54,8 +56,10 @@ class RevisitDeciders:
         if (task := self._tasks.pop(crawl, None)) is None:
             return
         task.cancel()
-        (error,) = await asyncio.gather(task, return_exceptions=True)
-        if isinstance(error, InUse) or error is None or isinstance(error, asyncio.CancelledError):
+        if not (await asyncio.wait((task,), timeout=END_TIMEOUT_S))[0]:  # the store does not answer
+            return
+        error = None if task.cancelled() else task.exception()
+        if error is None or isinstance(error, InUse):
             return
         self._shy[crawl] = time.monotonic() + RETRY_INTERVAL_S
         if isinstance(error, GossamerError):

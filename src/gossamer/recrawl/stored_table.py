@@ -101,17 +101,15 @@ class WorkingCopy(PageTable):
         """Returns the changes since the last call."""
         with self.change():
             run = self._base.execute
-            run(
-                "CREATE TEMP TABLE IF NOT EXISTS written (chunk INTEGER PRIMARY KEY)",
-            )
+            run("CREATE TEMP TABLE IF NOT EXISTS written (chunk INTEGER PRIMARY KEY)")
             run("INSERT OR IGNORE INTO written SELECT chunk FROM places JOIN changed_pages ON page = id")
             run(
                 "DELETE FROM places WHERE page IN (SELECT id FROM changed_pages) "
                 "AND page NOT IN (SELECT id FROM pages)"
             )
             new = run(
-                "SELECT id FROM changed_pages WHERE id IN (SELECT id FROM pages) "
-                "AND id NOT IN (SELECT page FROM places) ORDER BY rowid"
+                "SELECT id FROM changed_pages JOIN pages USING (id) "
+                "WHERE id NOT IN (SELECT page FROM places) ORDER BY host, line"  # a line begins with its URL
             ).fetchall()
             self._place([number for (number,) in new])
             sparse = run(
