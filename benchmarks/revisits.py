@@ -1,13 +1,15 @@
 """Adaptive recrawls at scale: a simulation of many days against a real Valkey through the real scripts.
 
-    python benchmarks/revisits.py [--urls 100000] [--days 60] [--budget URLS/10] [--hosts 1000]
+    python benchmarks/revisits.py [--urls 100000] [--days 60] [--budget URLS/10] [--hosts 1000] [--fleet]
 
 The loop of `--revisit auto` runs with a clock that moves by an hour each step (`--step`). Its pages are queued by
 `revisit.lua`, claimed by `claim.lua` and settled by `settle.lua`; their outcomes go through the inbox of the page
 table. Pages change by Poisson processes whose rates are lognormal within and between hosts. The first half is
 learning. Printed: the share of the budget used, the largest age at a visit and at the end, the share of time stale
 against equal intervals and against an oracle that knows the rates, the store's memory and the table's size a URL,
-the server's CPU a claim and its settling: of first visits, and of visits again.
+the server's CPU a claim and its settling: of first visits, and of visits again. With `--fleet`, the table is in the
+store, as for `gossamer submit`: then its share of the memory a URL is printed, and how long another
+process takes to read it.
 """
 
 from __future__ import annotations
@@ -18,12 +20,16 @@ import math
 import random
 import tempfile
 import time
+from email.utils import formatdate
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import xxhash
 
 from gossamer.app import revisit_budget, revisit_loop
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Job, Setup
+from gossamer.app.revisit_home import StoreHome
 from gossamer.app.revisit_loop import RevisitLoop
 from gossamer.app.revisit_setup import rules_of_job
 from gossamer.config.settings import Settings
@@ -33,7 +39,10 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import KnownLine, Settle
 from gossamer.recrawl import revisit_policy as policy
 from gossamer.recrawl.known_pages import TABLE_NAME
-from gossamer.recrawl.page_table import VisitInbox
+from gossamer.recrawl.page_chunks import CHUNK_PAGES, STATE, pack
+from gossamer.recrawl.page_table import PageState, VisitInbox, encode_line, page_id
+from gossamer.recrawl.stored_table import StoredTable, VisitOutcomes
+from gossamer.store import keys
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store, connect
 from gossamer.worker.link_intake import TakenLinks
@@ -75,8 +84,9 @@ class World:
                 self.version[url] += 1
                 self.changes[url] = now + self.rng.expovariate(self.rate[url]) * DAY_S
         self.seen[url] = now
-        said = f"{self.version[url]:016x}"
-        return KnownPage(200, f'"{said}"', "", said, said)
+        texts = (f"{name} {url} {self.version[url]}" for name in ("body", "said", "tag"))
+        body, said, tag = (f"{xxhash.xxh3_64_intdigest(text.encode()):016x}" for text in texts)
+        return KnownPage(200, f'"{tag}"', "", body, said)
 
     def end(self, now: float) -> float:
         """The share of time stale since it is scored."""
@@ -95,7 +105,27 @@ async def memory(store: Store) -> int:
     return int((await store.client.info("memory"))["used_memory"])
 
 
-async def visit_all(adds: Enqueuer, inbox: VisitInbox, world: World, now: float) -> tuple[int, float]:
+class Reports:
+    """Where the outcomes of visits go: the inbox of the table in the folder, or the list in the store."""
+
+    def __init__(self, store: Store, folder: Path, fleet: bool) -> None:
+        self._inbox = None if fleet else VisitInbox(folder / "c" / TABLE_NAME)
+        self._outcomes = VisitOutcomes(store, "c")
+
+    async def write(self, lines: list[KnownLine]) -> None:
+        """Reports outcomes."""
+        if self._inbox is not None:
+            self._inbox.write(lines)
+        else:
+            await self._outcomes.add(lines)
+
+    def close(self) -> None:
+        """Closes the inbox."""
+        if self._inbox is not None:
+            self._inbox.close()
+
+
+async def visit_all(adds: Enqueuer, inbox: Reports, world: World, now: float) -> tuple[int, float]:
     """Visits what is queued. Returns the number of visits, and the server's CPU seconds."""
     frontier, done, before = adds.frontier, 0, await cpu(adds.frontier.store)
     while claims := (await frontier.claim(0, 256)).claims:
@@ -103,14 +133,14 @@ async def visit_all(adds: Enqueuer, inbox: VisitInbox, world: World, now: float)
         for claim in claims:
             known = world.visit(claim.request.url, now)
             lines.append(KnownLine(claim.request.url, round(now), known))
-        inbox.write(lines)
+        await inbox.write(lines)
         ends = [Settle(one.token, ClaimEnd.DONE, since=5) for one in claims]
         await frontier.settle(0, ends, {"pages": len(claims)}, {})
         done += len(claims)
     return done, await cpu(frontier.store) - before
 
 
-async def seed(adds: Enqueuer, inbox: VisitInbox, world: World, now: float, step: int) -> float:
+async def seed(adds: Enqueuer, inbox: Reports, world: World, now: float, step: int) -> float:
     """Adds and visits all pages once, in random order, as many at a time as a step visits again. Returns the
     server's CPU seconds of claims and settles a page."""
     spent, urls = 0.0, list(world.rate)
@@ -218,8 +248,9 @@ async def simulate(store: Store, folder: Path, given: argparse.Namespace) -> Non
     (folder / "c").mkdir(parents=True)
     rules = rules_of_job(job)
     assert rules is not None
-    loop = RevisitLoop(setup, store, rules, print, clock=lambda: clock[0], monotonic=lambda: clock[0])
-    adds, inbox = Enqueuer(setup, store), VisitInbox(folder / "c" / TABLE_NAME)
+    home = StoreHome(store, "c") if given.fleet else None
+    loop = RevisitLoop(setup, store, rules, print, lambda: clock[0], lambda: clock[0], home)
+    adds, inbox = Enqueuer(setup, store), Reports(store, folder, given.fleet)
     empty = await memory(store)
     await loop.open(adds)
     first = await seed(adds, inbox, world, clock[0], max(1, round(budget * given.step / 24)))
@@ -247,6 +278,78 @@ async def simulate(store: Store, folder: Path, given: argparse.Namespace) -> Non
     )
     await loop.close()
     inbox.close()
+    if given.fleet:
+        await show_stored(store, given.urls, used)
+
+
+async def show_stored(store: Store, urls: int, visits: int) -> None:
+    """Prints the figures of a table in the store."""
+    own = keys.stored_table("c", store.buckets)
+    sizes = {}
+    for name, key in own._asdict().items():
+        sizes[name] = int(await store.client.execute_command("MEMORY", "USAGE", key, "SAMPLES", 0) or 0)
+    packed = sum(len(one) for one in (await store.client.hgetall(own.chunks)).values())
+    print(
+        f"table in the store: {sum(sizes.values()) / urls:.1f} B a URL ({sizes}); its chunks {packed / urls:.1f} B, "
+        f"of these {STATE.size} B of state"
+    )
+    began, cpu_before = time.monotonic(), time.process_time()
+
+    async def do(call: Any, *args: Any) -> Any:
+        return call(*args)
+
+    table = await StoredTable(store, "c").open(do)
+    print(
+        f"another process reads it in {time.monotonic() - began:.1f} s, {time.process_time() - cpu_before:.1f} s of "
+        f"CPU: {table.sums.page_count():,} pages"
+    )
+    table.close()
+    print(f"chunks of pages that are hard to compress: {hard_chunks():.1f} B a URL")
+
+
+def hard_chunks() -> float:
+    """The bytes a page takes in chunks of products with random numbers and names, each with an ETag, a Last-Modified
+    and two hashes."""
+    rng = random.Random(3)
+    words = [
+        "red",
+        "blue",
+        "green",
+        "large",
+        "small",
+        "new",
+        "old",
+        "shirt",
+        "shoe",
+        "table",
+        "lamp",
+        "chair",
+        "book",
+        "pen",
+        "bag",
+        "hat",
+        "coat",
+        "ring",
+        "cup",
+        "box",
+    ]
+    pages = []
+    for n in range(CHUNK_PAGES):
+        tag, body, said = (f"{rng.getrandbits(64):016x}" for _ in range(3))
+        name = f"{rng.randrange(10**6)}/{'-'.join(rng.choices(words, k=4))}"
+        known = KnownPage(200, f'"{tag}"', formatdate(1.7e9 + rng.randrange(10**7), usegmt=True), body, said)
+        line = KnownLine(
+            f"https://shop.example/product/{name}",
+            1_800_000_000,
+            known,
+            2,
+            f"https://shop.example/list/{n // 20}",
+        )
+        changes, days = rng.random(), rng.random() * 50
+        pages.append(
+            PageState(page_id(line), changes, days, line.at, line.at + 99, 0, line=encode_line(line))
+        )
+    return len(pack(pages)) / CHUNK_PAGES
 
 
 async def show(
@@ -308,6 +411,7 @@ def main() -> None:
     options.add_argument("--days", type=float, default=60)
     options.add_argument("--hosts", type=int, default=1000)
     options.add_argument("--step", type=float, default=1.0, help="hours by which the clock moves")
+    options.add_argument("--fleet", action="store_true", help="the table is in the store")
     options.add_argument("--budget", type=int, default=0, help="visits a day")
     asyncio.run(run(options.parse_args()))
 

@@ -10,19 +10,22 @@ import pytest
 
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Job, Setup
+from gossamer.app.revisit_home import Do, FolderHome, StoreHome
 from gossamer.app.revisit_loop import RevisitLoop
-from gossamer.app.revisit_setup import rules_of_job, with_site_rules
+from gossamer.app.revisit_setup import FleetSignals, rules_of_job, with_site_rules
 from gossamer.app.wiring import open_url
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
-from gossamer.model.request import KnownPage
+from gossamer.model.request import KnownPage, Request
 from gossamer.model.site import Site
 from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import KnownLine, Settle
-from gossamer.recrawl.freshness import read_freshness, report_changed
+from gossamer.recrawl.freshness import read_freshness, read_reported, report_changed
 from gossamer.recrawl.known_pages import TABLE_NAME
-from gossamer.recrawl.page_table import VisitInbox
+from gossamer.recrawl.page_table import VisitInbox, line_of
+from gossamer.recrawl.scheduled_pages import ScheduledPages
+from gossamer.recrawl.stored_table import VisitOutcomes
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
@@ -30,11 +33,24 @@ HOUR, DAY = 3600.0, 86_400.0
 URL = "https://a.example/"
 
 
-class Desk:
-    """A crawl of one host whose loop is moved by hand."""
+class OutcomesAtHand(StoreHome):
+    """A table in the store. The outcomes of `reports` are added to its list before it is read."""
 
-    def __init__(self, store: Store, folder: Path) -> None:
-        self.store, self.folder, self.told = store, folder, list[str]()
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, "c")
+        self.refuses, self.reports, self._list = True, list[KnownLine](), VisitOutcomes(store, "c")
+
+    async def take_visits(self, pages: ScheduledPages, now: int, do: Do) -> bool:
+        lines, self.reports = self.reports, []
+        await self._list.add(lines)
+        return await super().take_visits(pages, now, do)
+
+
+class Desk:
+    """A crawl of one host whose loop is moved by hand. `on_fleet`: its table is in the store."""
+
+    def __init__(self, store: Store, folder: Path, on_fleet: bool) -> None:
+        self.store, self.folder, self.told, self.on_fleet = store, folder, list[str](), on_fleet
         self.wall, self.mono = 1_800_000_000.0, 1000.0
         (folder / "c").mkdir(parents=True)
 
@@ -46,18 +62,27 @@ class Desk:
         setup = Setup(job=job, crawl="c", spec=Spec(job.targets), store="", seeds=[URL], allowed=[])
         rules = rules_of_job(job)
         assert rules is not None
+        home = OutcomesAtHand(self.store) if self.on_fleet else FolderHome(self.folder / "c")
         self.loop = RevisitLoop(
-            setup, self.store, rules, self.told.append, lambda: self.wall, lambda: self.mono
+            setup, self.store, rules, self.told.append, lambda: self.wall, lambda: self.mono, home
         )
-        self.adds = Enqueuer(setup, self.store)
-        self.inbox = VisitInbox(self.folder / "c" / TABLE_NAME)
+        self.home, self.adds = home, Enqueuer(setup, self.store)
         await self.loop.open(self.adds)
         return self.loop
 
     def see(self, paths: list[str], said: str = "x") -> None:
         """Writes visits."""
         known = KnownPage(200, body=said, said=said)
-        self.inbox.write([KnownLine(f"{URL}{path}", int(self.wall), known) for path in paths])
+        self.report([KnownLine(f"{URL}{path}", int(self.wall), known) for path in paths])
+
+    def report(self, lines: list[KnownLine]) -> None:
+        """Reports outcomes."""
+        if isinstance(self.home, OutcomesAtHand):
+            self.home.reports += lines
+            return
+        inbox = VisitInbox(self.folder / "c" / TABLE_NAME)
+        inbox.write(lines)
+        inbox.close()
 
     async def pass_time(self, seconds: float) -> None:
         """Moves both clocks by minutes, with a step of the loop after each."""
@@ -78,13 +103,12 @@ class Desk:
         return paths
 
 
-@pytest.fixture
-async def desk(valkey_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
+@pytest.fixture(params=["folder", "store"])
+async def desk(request: pytest.FixtureRequest, valkey_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
     store = await open_url(valkey_url, embedded=False)
-    desk = Desk(store, tmp_path)
+    desk = Desk(store, tmp_path, request.param == "store")
     yield desk
     await desk.loop.close()
-    desk.inbox.close()
     await store.close()
 
 
@@ -126,9 +150,8 @@ async def test_a_batch_that_a_kill_cut_off_is_queued_by_the_next_run(desk: Desk)
     loop = await desk.open(min_age=1.0)
     desk.see(["1", "2", "3"])
     await loop.tick()
-    _, chosen = loop.pages.choose(int(desk.wall + HOUR), 2, lambda _: 1e9)
+    _, chosen = await loop._change(loop.pages.choose, int(desk.wall + HOUR), 2, lambda _: 1e9)
     await loop.close()
-    desk.inbox.close()
     loop = await desk.open(min_age=1.0)
     await loop._queue(*loop.pages.last_batch())
     await loop._queue(*loop.pages.last_batch())
@@ -139,7 +162,7 @@ async def test_lost_visits_are_made_up_for(desk: Desk) -> None:
     loop = await desk.open(min_age=1.0)
     desk.see(["1", "2", "3"])
     await loop.tick()
-    loop.pages.choose(int(desk.wall + HOUR), 3, lambda _: 1e9)
+    await loop._change(loop.pages.choose, int(desk.wall + HOUR), 3, lambda _: 1e9)
     desk.mono += 60
     await desk.pass_time(HOUR)
     assert sorted(set(await desk.visit())) == ["1", "2", "3"]
@@ -156,6 +179,17 @@ async def test_a_page_that_a_user_reports_is_visited_next(desk: Desk) -> None:
     assert await desk.visit() == ["3"]
 
 
+async def test_signals_of_a_list_that_another_process_watches_make_pages_due_sooner(desk: Desk) -> None:
+    loop = await desk.open(revisit="20h", min_age=1.0)
+    desk.see([str(n) for n in range(5)])
+    await loop.tick()
+    assert await FleetSignals(desk.store, "c").signal([Request(f"{URL}3"), Request(f"{URL}new")]) is None
+    await loop.tick()
+    found = {line_of(one).url: one.signals for one in loop.pages.table.select("")}
+    assert found == {f"{URL}{n}": int(n == 3) for n in range(5)}
+    assert await read_reported(desk.store, "c", 10) == []
+
+
 async def test_the_report_is_in_the_store_and_a_small_budget_is_told(desk: Desk) -> None:
     loop = await desk.open(max_age=600.0, min_age=1.0)
     desk.see([str(n) for n in range(100)])
@@ -169,7 +203,7 @@ async def test_the_report_is_in_the_store_and_a_small_budget_is_told(desk: Desk)
 
 async def test_pages_that_the_scope_no_longer_allows_are_forgotten(desk: Desk) -> None:
     await desk.open(min_age=1.0)
-    desk.inbox.write([KnownLine("https://other.example/", int(desk.wall), KnownPage(200, body="1"))])
+    desk.report([KnownLine("https://other.example/", int(desk.wall), KnownPage(200, body="1"))])
     desk.see(["1"])
     await desk.pass_time(HOUR)
     assert set(await desk.visit()) == {"1"}

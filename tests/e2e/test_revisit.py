@@ -18,7 +18,6 @@ from e2e.runs import begin, job, kill, store_pid
 from e2e.test_refresh import Shop, shop
 from gossamer.app import revisit_loop
 from gossamer.app.runner import ExtraReceivers, crawl
-from gossamer.app.submit import submit
 from gossamer.errors import UsageError
 from gossamer.recrawl.known_pages import TABLE_NAME
 from gossamer.recrawl.page_table import PageTable
@@ -200,10 +199,3 @@ async def test_a_shared_store_with_many_buckets(shop: Shop, tmp_path: Path, valk
     async with running(shop, tmp_path, store=valkey_url):
         await until(lambda: shop.answers["/3", 304] >= 2 and shop.answers["/13", 200] >= 3)
     assert len(rows(tmp_path)) == 22
-
-
-async def test_a_fleet_refuses_it_in_one_line(shop: Shop, tmp_path: Path, valkey_url: str) -> None:
-    given = job([shop.url], tmp_path, store=valkey_url, **FAST)
-    given.outputs = []
-    with pytest.raises(UsageError, match="--revisit runs in one place"):
-        await submit(given)

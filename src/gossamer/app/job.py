@@ -105,6 +105,11 @@ class Setup(msgspec.Struct, kw_only=True):
         return embedded and not self.segment and self.job.settings.keep is not None
 
     @property
+    def revisits_on_fleet(self) -> bool:
+        """Whether a fleet visits the crawl's known pages again. Then their table is in the shared store."""
+        return bool(self.segment) and self.job.settings.revisit is not None
+
+    @property
     def known_at(self) -> Path | None:
         """The folder with the crawl's records of its known pages. None for a fleet that has no shared
         folder."""

@@ -18,7 +18,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 
@@ -37,6 +37,7 @@ from gossamer.frontier.cold import run_spiller
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.producer_positions import leases_key, position_of, positions_key
 from gossamer.frontier.summary import crawl_counts
+from gossamer.model.request import Request
 from gossamer.store import keys
 from gossamer.store.store import Store
 from gossamer.store.store_check import fullest_share
@@ -73,6 +74,15 @@ def say_nothing(_: str) -> None:
     """Does nothing."""
 
 
+class ChangeSignals(Protocol):
+    """What records signals that pages changed."""
+
+    async def signal(self, requests: Sequence[Request]) -> Sequence[bool] | None:
+        """Records signals. Returns for each page whether it is known, or None if only the seen set can tell
+        that."""
+        ...
+
+
 class Feeder:
     """Adds the URLs of one producer."""
 
@@ -85,11 +95,11 @@ class Feeder:
         say: Say,
         again: bool,
         warn: Say = say_nothing,
-        revisits: RevisitLoop | None = None,
+        signals: ChangeSignals | None = None,
     ) -> None:
         """`again`: the URLs may have been added before. Then known URLs do not count as duplicates.
-        `revisits`: gets changed entries of known pages as signals."""
-        self._revisits = revisits
+        `signals`: gets changed entries of known pages."""
+        self._signals = signals
         self._adds, self.source, self._say, self._again, self._warn = adds, source, say, again, warn
         self._store, self._crawl, self._priority = store, setup.crawl, setup.job.priority
         self._folder = Path(setup.job.settings.data) / setup.crawl
@@ -127,8 +137,8 @@ class Feeder:
         """Adds a batch to the frontier."""
         if batch.rejected:
             keep_aside(self._folder, batch.rejected, "ab", again=self._again)
-        if self._revisits is not None and any(batch.editions):
-            batch = await _without_signals(batch, self._revisits)
+        if self._signals is not None and any(batch.editions):
+            batch = await _without_signals(batch, self._signals)
         taken, priority = TakenLinks(), self._priority
         flags = "ors" if self._again else "os"
         editions = batch.editions or itertools.repeat("")
@@ -216,11 +226,14 @@ async def keep_open(store: Store, crawl: str) -> AsyncIterator[None]:
         await _release(store, crawl, name)
 
 
-async def _without_signals(batch: UrlBatch, revisits: RevisitLoop) -> UrlBatch:
-    """Hands changed entries of known pages to the revisit loop. Returns the batch without them."""
+async def _without_signals(batch: UrlBatch, signals: ChangeSignals) -> UrlBatch:
+    """Reports changed entries of known pages. Returns the batch without them."""
     pairs = list(zip(batch.requests, batch.editions, strict=True))
     changed = [request for request, edition in pairs if edition]
-    known = dict(zip(map(id, changed), await revisits.signal(changed), strict=True))
+    answers = await signals.signal(changed)
+    if answers is None:
+        return batch._replace(editions=())
+    known = dict(zip(map(id, changed), answers, strict=True))
     left = [pair for pair in pairs if not known.get(id(pair[0]), False)]
     return batch._replace(
         requests=[request for request, _ in left], editions=tuple(edition for _, edition in left)
@@ -235,10 +248,12 @@ async def run_producers(
     say: Say = say_nothing,
     warn: Say = say_nothing,
     revisits: RevisitLoop | None = None,
+    signals: ChangeSignals | None = None,
 ) -> AsyncIterator[asyncio.Task[None] | None]:
     """Lets producers add URLs within the context, under a lease that keeps the crawl from ending. Yields
     their task. An error of a producer ends the body of the context, and is raised. `revisits`: visits known
-    pages again, so the crawl never ends by itself."""
+    pages again, so the crawl never ends by itself. `signals`: records changed entries, if `revisits` does
+    not."""
     if not sources and revisits is None:
         yield None
         return
@@ -251,7 +266,9 @@ async def run_producers(
         if revisits is not None:
             await revisits.open(adds)
         await _hold(store, setup.crawl, name)
-        async with run_beside(_leased(setup, store, adds, sources, say, warn, name, revisits)) as work:
+        async with run_beside(
+            _leased(setup, store, adds, sources, say, warn, name, revisits, signals)
+        ) as work:
             yield work
     finally:
         if revisits is not None:
@@ -267,10 +284,11 @@ async def feed(
     sources: Sequence[UrlProducer],
     say: Say = say_nothing,
     begun: Callable[[], Awaitable[None]] | None = None,
+    signals: ChangeSignals | None = None,
 ) -> None:
     """Adds all URLs of the producers, whether or not workers are running. `begun` is called when the crawl
-    can no longer end before the producers."""
-    async with run_producers(setup, store, sources, say) as work:
+    can no longer end before the producers. `signals` records changed entries of known pages."""
+    async with run_producers(setup, store, sources, say, signals=signals) as work:
         if begun is not None:
             await begun()
         if work is not None:
@@ -323,6 +341,7 @@ async def _leased(
     warn: Say,
     name: str,
     revisits: RevisitLoop | None,
+    signals: ChangeSignals | None,
 ) -> None:
     """Runs all producers until they end, under a lease that is renewed meanwhile."""
     crawl = setup.crawl
@@ -332,7 +351,7 @@ async def _leased(
     try:
         for source in sources:
             begun = await position_of(store, crawl, source.name) is not None
-            feeder = Feeder(setup, store, adds, source, say, begun, warn, revisits)
+            feeder = Feeder(setup, store, adds, source, say, begun, warn, revisits or signals)
             if not begun:
                 await feeder.keep(None, done=False)
             tasks.append(asyncio.create_task(feeder.run()))

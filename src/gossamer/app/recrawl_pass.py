@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any, cast
 
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
@@ -16,6 +17,7 @@ from gossamer.frontier.cold import hot_limit, set_hot_limit
 from gossamer.frontier.crawls import UNDER_WAY, Record
 from gossamer.frontier.summary import crawl_counts
 from gossamer.recrawl import known_pages
+from gossamer.store import keys
 from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
@@ -101,6 +103,45 @@ async def visit_again(
                 say(f"{added} known URLs added")
     except OSError as error:
         raise _unfit(setup, error) from error
+
+
+async def check_known_to_fleet(setup: Setup, store: Store) -> None:
+    """Raises UsageError if a submitted crawl with `--revisit` visited pages in an earlier run that left no
+    trace of them. These pages would never be visited again, because the seen set contains them."""
+    if setup.job.settings.revisit is None or setup.job.fresh:
+        return
+    folder = setup.known_at
+    if (folder is not None and known_pages.has_any(folder)) or await has_stored_table(store, setup.crawl):
+        return
+    if (await crawl_counts(store, setup.crawl))["pages"]:
+        raise UsageError(
+            f"crawl {setup.crawl} visited its pages without --revisit and without --known, so it knows none of "
+            "them: give --fresh to start over, or another --name"
+        )
+
+
+async def give_to_fleet(setup: Setup, store: Store) -> None:
+    """Gives the pages that earlier runs noted in a folder to the table of a submitted crawl with `--revisit`.
+    If a kill interrupts this, the next call does it again."""
+    folder = setup.known_at
+    if setup.job.settings.revisit is None or folder is None or not known_pages.has_any(folder):
+        return
+    from gossamer.recrawl.stored_table import VisitOutcomes
+
+    try:
+        await asyncio.to_thread(_from_table, folder)
+        await asyncio.to_thread(known_pages.merge_logs, folder)
+        for batch in known_pages.lines(folder):
+            await VisitOutcomes(store, setup.crawl).add(batch)
+        known_pages.forget(folder)
+    except OSError as error:
+        raise _unfit(setup, error) from error
+
+
+async def has_stored_table(store: Store, crawl: str) -> bool:
+    """Returns whether a fleet visited pages of the crawl with `--revisit`."""
+    own = keys.stored_table(crawl, store.buckets)
+    return bool(await store.guard(cast(Awaitable[Any], store.client.exists(own.facts, own.outcomes))))
 
 
 def _unfit(setup: Setup, error: OSError) -> GossamerError:

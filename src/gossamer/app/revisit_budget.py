@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gossamer.config.settings import Settings
+from gossamer.errors import UsageError
 from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 from gossamer.store import keys
 from gossamer.store.store import Store
@@ -47,6 +48,14 @@ class RevisitBudget:
     def allowed(self, host: str) -> float:
         """Returns how many visits a day the politeness of a host allows."""
         return self._settings.per_host * DAY_S / max(MIN_DELAY_S, self._delays.get(host, UNKNOWN_DELAY_S))
+
+    def refusal(self, pages: int, needed: float) -> UsageError:
+        """Returns the error that says that the budget cannot keep a window. `needed`: visits a day."""
+        return UsageError(
+            f"--revisit {self._settings.revisit}: {pages:,} pages need {needed:,.0f} visits a day, "
+            f"and the budget allows {self.visits:,.0f}: give --revisit-budget {needed:.0f}/d, or a "
+            "longer time"
+        )
 
     def pass_time(self, seconds: float) -> None:
         """Adds the budget for `seconds` that have passed, at most for MAX_CATCH_UP_S. Unused fractions of a

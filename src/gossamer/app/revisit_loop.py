@@ -1,10 +1,10 @@
 """Visits the known pages of a crawl again when they are due, without end (`--revisit`).
 
-Workers write the outcome of each visit into the inbox of the page table before they settle its claim. This
-loop, in the process that holds the crawl's lock, moves the outcomes into the table, decides when each page is
-due, and queues due pages in batches. A batch is first recorded in the table, and then queued by one script
-call per bucket. The script ignores a batch that it has seen before. A kill at any moment therefore loses no
-page and queues none twice.
+Workers report the outcome of each visit to the page table before they settle its claim. This loop runs in the
+process that holds the crawl's lock, or in one process of a fleet (`fleet.revisit_decider`). It moves the
+outcomes into the table, decides when each page is due, and queues due pages in batches. A batch is first
+recorded in the table, and then queued by one script call per bucket. The script ignores a batch that it has
+seen before. A kill at any moment therefore loses no page and queues none twice.
 
 The budget is spent evenly over time. If it is not used up by due pages, pages that are due next are visited
 early. If it does not suffice, pages are visited in the order of their due times, and the price of a visit
@@ -25,12 +25,13 @@ import msgspec
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
 from gossamer.app.revisit_budget import RevisitBudget
-from gossamer.errors import StoreChanged, StoreError, UsageError, of_data
+from gossamer.app.revisit_home import FolderHome, TableHome
+from gossamer.errors import StoreChanged, StoreError, of_data
 from gossamer.frontier.frontier_client import CHUNK_URLS
 from gossamer.frontier.summary import crawl_counts
 from gossamer.model.request import Request
 from gossamer.recrawl import page_table
-from gossamer.recrawl.freshness import Freshness, publish, take_reported
+from gossamer.recrawl.freshness import Freshness, drop_reported, publish, read_reported
 from gossamer.recrawl.page_schedule import MAX_HOSTS
 from gossamer.recrawl.page_table import PageState
 from gossamer.recrawl.revisit_policy import unkept_window
@@ -68,7 +69,13 @@ class RevisitLoop:
         warn: Say,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        home: TableHome | None = None,
     ) -> None:
+        """`home`: the place of the page table. By default, this is the crawl's folder."""
+        if home is None:
+            assert setup.known_at is not None, "only processes of a fleet have no folder"
+            home = FolderHome(setup.known_at)
+        self._home = home
         self._setup, self._store, self._warn = setup, store, warn
         self._clock, self._monotonic = clock, monotonic
         self.rules, self.budget = rules, RevisitBudget(setup.job.settings, rules)
@@ -89,24 +96,17 @@ class RevisitLoop:
         """Opens the table, with the pages that the crawl knows from earlier runs. Raises UsageError if the
         budget cannot keep the window."""
         self._adds = adds
-        folder = self._setup.known_at
-        assert folder is not None, "only processes of a fleet have none"
         try:
-            self._pages = await self._do(ScheduledPages, folder, self.rules)
+            self._pages = await self._home.open(self.rules, self._do)
             self._pages.count_inlinks(adds.intake.mark)
-            await self._do(self._pages.import_log)
             if back := await self._do(self._pages.restore, self._clock()):
                 self._tell_set_back(back)
         except OSError as error:
             raise of_data(self._setup.job.settings.data, error) from error
         await self._read_budget()
         pages = max(await self._do(self.pages.table.sums.page_count), len(self._setup.seeds))
-        if self.rules.window is not None and (needed := self._unkept(pages)):
-            raise UsageError(
-                f"--revisit {self._setup.job.settings.revisit}: {pages:,} pages need {needed:,.0f} visits a day, "
-                f"and the budget allows {self.budget.visits:,.0f}: give --revisit-budget {needed:.0f}/d, or a "
-                "longer time"
-            )
+        if self._home.refuses and self.rules.window is not None and (needed := self._unkept(pages)):
+            raise self.budget.refusal(pages, needed)
 
     async def close(self) -> None:
         """Closes the table."""
@@ -135,7 +135,7 @@ class RevisitLoop:
     async def tick(self) -> bool:
         """Makes one step of the loop. Returns whether there is more to do immediately."""
         now, self._ticks = await self._read_clock(), self._ticks + 1
-        busy = await self._do(self.pages.take_visits, now)
+        busy = await self._home.take_visits(self.pages, now, self._do)
         await self._read_reports(now)
         if self._monotonic() >= self._refit_at or self._ticks <= FIRST_REFITS:
             self._refit_at = self._monotonic() + REFIT_INTERVAL_S
@@ -153,7 +153,7 @@ class RevisitLoop:
 
     async def report(self, now: int) -> Freshness:
         """Publishes the freshness, and warns about a budget that does not suffice."""
-        found = await self._do(self.pages.measure, now, self.budget.visits, self.budget.used)
+        found = await self._change(self.pages.measure, now, self.budget.visits, self.budget.used)
         await publish(self._store, self._setup.crawl, found)
         if needed := self._unkept(found.pages):
             what = "--revisit" if self.rules.window is not None else "--max-age"
@@ -173,7 +173,7 @@ class RevisitLoop:
     async def signal(self, requests: Sequence[Request]) -> list[bool]:
         """Records signals that pages changed, which makes these pages due sooner. Returns for each page
         whether it is known."""
-        return await self._do(self.pages.signal, requests, round(self._clock()))
+        return await self._change(self.pages.signal, requests, round(self._clock()))
 
     def _unkept(self, pages: int) -> float | None:
         """Returns how many visits a day are needed to visit every page within the window or the maximum age,
@@ -188,7 +188,7 @@ class RevisitLoop:
         """Queues as many pages as the budget allows by now."""
         most = min(self.budget.available, CHUNK_URLS)
         if most >= 1:
-            batch, chosen = await self._do(self.pages.choose, now, most, self.budget.allowed)
+            batch, chosen = await self._change(self.pages.choose, now, most, self.budget.allowed)
             self.budget.spend(len(chosen))
             await self._queue(batch, chosen)
 
@@ -207,7 +207,7 @@ class RevisitLoop:
             if self._adds.take(request, taken, "orv", beside) is not None:
                 refused.append(page)
         if refused:  # the scope or a filter changed
-            await self._do(self.pages.table.forget_pages, refused)
+            await self._change(self.pages.table.forget_pages, refused)
         adds = {group: links for group, links in taken.adds.items() if "v" in group[4]}
         await self._adds.frontier.revisit(adds, batch)
 
@@ -217,14 +217,20 @@ class RevisitLoop:
         if not await self._do(self.pages.table.queued_by_host):
             return
         if (await crawl_counts(self._store, self._setup.crawl))["open"] <= 0:
-            await self._do(self.pages.release_lost, now)
+            while await self._home.take_visits(self.pages, now, self._do):
+                pass
+            await self._change(self.pages.release_lost, now)
 
     async def _read_reports(self, now: int) -> None:
-        """Reads the URLs that a user reported as changed (`gossamer changed`), and records them as
-        signals."""
-        if found := await take_reported(self._store, self._setup.crawl, CHUNK_URLS):
-            requests = [Request(url) for url in found]
-            await self._do(functools.partial(self.pages.signal, certain=True), requests, now)
+        """Reads the URLs that were reported as changed (`gossamer changed`, and on a fleet the lists that
+        `gossamer submit` watches), and records them as signals."""
+        found = await read_reported(self._store, self._setup.crawl, CHUNK_URLS)
+        for certain in (True, False):
+            requests = [Request(one.url) for one in found if one.certain == certain]
+            if requests:
+                await self._change(functools.partial(self.pages.signal, certain=certain), requests, now)
+        if found:  # only now, because a kill must not lose them
+            await drop_reported(self._store, self._setup.crawl, len(found))
 
     async def _read_clock(self) -> int:
         """Returns the time, adds to the budget, and moves the due times if the clock was set back."""
@@ -234,7 +240,7 @@ class RevisitLoop:
         if last_mono:
             jump = (wall - last_wall) - (mono - last_mono)
             if jump < -MAX_CLOCK_STEP_S:
-                await self._do(self.pages.table.shift, round(jump))
+                await self._change(self.pages.table.shift, round(jump))
                 self._tell_set_back(-jump)
             elif jump > MAX_CLOCK_STEP_S:
                 self._warn(
@@ -252,6 +258,12 @@ class RevisitLoop:
         if now - self._warned.get(kind, -WARN_INTERVAL_S) >= WARN_INTERVAL_S:
             self._warned[kind] = now
             self._warn(line)
+
+    async def _change(self, call: Callable[..., Result], *args: Any) -> Result:
+        """Calls a function that changes the table, and makes the changes durable."""
+        result = await self._do(call, *args)
+        await self._home.commit(self._do)
+        return result
 
     async def _do(self, call: Callable[..., Result], *args: Any) -> Result:
         """Calls a function in the thread of the table. The call ends even if the loop is cancelled."""

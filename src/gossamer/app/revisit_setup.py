@@ -9,6 +9,7 @@ import msgspec
 
 from gossamer.app.job import Job, Setup
 from gossamer.errors import ConfigError, UsageError
+from gossamer.model.request import Request, split
 from gossamer.recrawl.revisit_rules import RevisitRules, rules_of
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.store.store import Store
@@ -61,3 +62,58 @@ def revisits_of(setup: Setup, store: Store, warn: Callable[[str], None]) -> Revi
     from gossamer.app.revisit_loop import RevisitLoop
 
     return RevisitLoop(setup, store, rules, warn)
+
+
+class FleetSignals:
+    """Reports signals that pages changed to the process of a fleet that decides when pages are visited again
+    (`producer_runner.ChangeSignals`)."""
+
+    def __init__(self, store: Store, crawl: str) -> None:
+        self._store, self._crawl = store, crawl
+
+    async def signal(self, requests: Sequence[Request]) -> None:
+        """Reports changed pages. If too many reports wait, these are dropped, and the pages are visited when
+        they are due."""
+        from gossamer.recrawl.freshness import report_changed
+
+        if requests:
+            await report_changed(self._store, self._crawl, [one.url for one in requests], certain=False)
+
+
+def signals_of(setup: Setup, store: Store) -> FleetSignals | None:
+    """Returns what reports the signals of watched lists of a submitted crawl, or None if it does not visit its
+    pages again."""
+    return FleetSignals(store, setup.crawl) if setup.job.settings.revisit is not None else None
+
+
+def refuse_inlinks(setup: Setup) -> None:
+    """Raises UsageError if a submitted crawl weights pages by their inlinks, which only a crawl in one folder
+    counts."""
+    rules = rules_of_job(setup.job)
+    if rules is not None and rules.inlinks:
+        raise UsageError(
+            "--importance inlinks works only with `gossamer crawl`, not on a fleet: give --importance PATTERN=WEIGHT"
+        )
+
+
+async def refuse_unkept_window(setup: Setup, store: Store) -> None:
+    """Raises UsageError if the budget of a submitted crawl cannot keep the window of `--revisit` for the pages
+    that are known by now. If the number of visits that the hosts allow is not known, refuses nothing."""
+    rules = rules_of_job(setup.job)
+    if rules is None or rules.window is None:
+        return
+    from gossamer.app.revisit_budget import RevisitBudget
+    from gossamer.recrawl.freshness import read_freshness
+    from gossamer.recrawl.page_schedule import MAX_HOSTS, PageSchedule
+    from gossamer.recrawl.revisit_policy import unkept_window
+
+    hosts = {split(url)[1] for url in setup.seeds}
+    if len(hosts) > MAX_HOSTS and rules.budget[1] == "%" and setup.job.settings.rate is None:
+        return
+    budget = RevisitBudget(setup.job.settings, rules)
+    await budget.read(store, sorted(hosts)[:MAX_HOSTS])
+    before = await read_freshness(store, setup.crawl)
+    pages = max(len(setup.seeds), before.pages if before is not None else 0)
+    most = PageSchedule(rules).bounds.most
+    if needed := unkept_window(pages, most, budget.visits):
+        raise budget.refusal(pages, needed)

@@ -13,7 +13,8 @@ from gossamer.app import job_payload
 from gossamer.app.job import Job
 from gossamer.app.login_setup import seal_of
 from gossamer.app.producer_runner import feed
-from gossamer.app.recrawl_pass import visit_again
+from gossamer.app.recrawl_pass import check_known_to_fleet, give_to_fleet, visit_again
+from gossamer.app.revisit_setup import refuse_inlinks, refuse_unkept_window, signals_of
 from gossamer.app.runner import begin
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.wiring import open_store
@@ -51,14 +52,12 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
         [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
     )
     setup, given = prepare(job)
-    if setup.job.settings.revisit is not None:
-        raise UsageError(
-            "--revisit runs in one place, which keeps the table of known pages: use gossamer crawl, "
-            "with --store for a shared store"
-        )
+    refuse_inlinks(setup)
     store, _ = await open_store(job.settings)
     try:
         setup.store = store.url
+        await refuse_unkept_window(setup, store)
+        await check_known_to_fleet(setup, store)
         record, over = await begin(setup, store, job, "paused")
         if over is not None:
             begun(setup.crawl)
@@ -77,9 +76,10 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
                 begun(setup.crawl)
 
             try:
+                await give_to_fleet(bare, store)
                 await visit_again(bare, store, record, say)
                 await seed(bare, store, given, record)
-                await feed(bare, store, given.sources, say, begin_now)
+                await feed(bare, store, given.sources, say, begin_now, signals_of(setup, store))
             except GossamerError as error:
                 await tasks.turn(setup.crawl, "paused", "stopped", str(error))
                 raise

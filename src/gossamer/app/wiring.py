@@ -83,6 +83,7 @@ from gossamer.worker.worker_score import ScoreKeeper
 
 if TYPE_CHECKING:
     from gossamer.app.login_setup import LoginSetup
+    from gossamer.recrawl.stored_table import VisitOutcomes
     from gossamer.worker.shared_throttle import SharedThrottle
 
 
@@ -319,6 +320,7 @@ class CrawlWorker:
             kept=None if (self.folder / INCOMPLETE).exists() else kept,
             only_pass=setup.job.refresh,
             attempts=self._attempts_table(),
+            outcomes=_visit_outcomes(setup, self.store),
         )
 
     def _attempts_log(self) -> AttemptsLog:
@@ -376,7 +378,8 @@ class CrawlWorker:
 
             tell = partial(FleetCrawls(self.store).apart, setup.crawl)
             self.apart = SiteRouter(self.frontier, self._all, setup.lacks, tell, gate.give_back)
-        by = None if setup.known_at is None else site_versions(setup.sites)
+        notes = setup.known_at is not None or setup.revisits_on_fleet
+        by = site_versions(setup.sites) if notes else None
         climbing = Climbing(LearnedRungs(self.store), collectors.ladder, settings.timeout, self.lanes)
         fetching = Fetching(
             collectors.pages,
@@ -572,19 +575,31 @@ def report_archive_damage(worker: CrawlWorker) -> None:
 def _has_page_table(setup: Setup) -> bool:
     """Returns whether known pages are visited again past the seen set, by this run or by an earlier one whose
     claims are left."""
+    if setup.revisits_on_fleet:
+        return True
     at = setup.known_at
     return at is not None and (setup.job.settings.revisit is not None or known_pages.has_table(at))
 
 
 def _known_log(setup: Setup) -> Log | None:
-    """Returns the log of known pages: the inbox of the page table if pages are visited again without end."""
-    if (at := setup.known_at) is None:
+    """Returns the log of known pages: the inbox of the page table if pages are visited again without end. A
+    fleet reports these visits to the store instead."""
+    if setup.revisits_on_fleet or (at := setup.known_at) is None:
         return None
     if setup.job.settings.revisit is not None:
         from gossamer.recrawl.page_table import VisitInbox
 
         return VisitInbox(at / known_pages.TABLE_NAME)
     return AttemptsLog(at / known_pages.name_of(setup.segment), known_pages.FILE_MODE)
+
+
+def _visit_outcomes(setup: Setup, store: Store) -> VisitOutcomes | None:
+    """Returns the list in the store to which a fleet reports visits of known pages."""
+    if not setup.revisits_on_fleet:
+        return None
+    from gossamer.recrawl.stored_table import VisitOutcomes
+
+    return VisitOutcomes(store, setup.crawl)
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:

@@ -168,8 +168,6 @@ def for_a_fleet(task: ScheduledTask) -> None:
         check_shareable([spec for spec, _ in task.outputs])
     except UsageError as error:
         remark(f"{error}. Or start the scheduler with --here")
-    if task.options.get("revisit"):
-        remark("--revisit runs in one place, not on a fleet: start the scheduler with --here")
     if task.options.get("refresh") and not task.options.get("known"):
         remark(
             "--refresh on a fleet needs --known DIR, a folder that all workers reach. "

@@ -22,6 +22,7 @@ from gossamer.fleet.fair_share import FairShares
 from gossamer.fleet.finalize import CrawlEnding
 from gossamer.fleet.heartbeat import Heartbeat
 from gossamer.fleet.process_load import ProcessLoad
+from gossamer.fleet.revisit_decider import RevisitDeciders
 from gossamer.fleet.site_versions import MissingSites, SiteVersions
 from gossamer.frontier.crawls import OUTCOMES, Crawls
 from gossamer.frontier.producer_positions import unread_producers
@@ -74,6 +75,7 @@ class ActiveCrawls:
             CrawlEnding(store),
             SiteVersions(store, me.settings),
         )
+        self._deciders = RevisitDeciders(store)
         self._lacking = MissingSites(store, me.name, self._versions)
         self._seal = cache(partial(seal_of, me.settings, store))
         self._at: dict[str, ActiveCrawl] = {}
@@ -91,6 +93,8 @@ class ActiveCrawls:
         for task in tasks.values():
             if task.name in self._at and self._at[task.name].began != task.began:
                 await self._drop(task.name)
+            if task.state != "running":
+                await self._deciders.end(task.name)
             if task.state == "running":
                 await self._join(task)
             elif task.name in self._at and task.state == "ending":
@@ -103,6 +107,8 @@ class ActiveCrawls:
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
             self._fair.share(task.name, task.weight, task.precedence)  # both may change during a slice
+            if at.revision == task.revision:
+                await self._deciders.keep(at.bench.setup)
             await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
         if self._shy.get(task.name, 0) > now or (
             at is not None and at.work is not None and not at.work.done()
@@ -126,8 +132,9 @@ class ActiveCrawls:
             await self._refuse(task.name, str(error))
             return
         await self._lacking.say(task.name, at.lacks)
-        limit = at.bench.setup.job.settings.time_limit
-        at.bench.setup.deadline = None if limit is None else now + limit - task.spent
+        settings = at.bench.setup.job.settings
+        spent = task.spent - (task.run_from if settings.revisit is not None else 0.0)
+        at.bench.setup.deadline = None if settings.time_limit is None else now + settings.time_limit - spent
         self._fair.share(task.name, task.weight, task.precedence)
         at.work = asyncio.create_task(at.bench.run())
 
@@ -184,6 +191,8 @@ class ActiveCrawls:
             return  # the crawl was submitted again, and its limits may differ
         if outcome in OUTCOMES:
             await self._tasks.turn(task.name, "running", "ending", OUTCOMES[outcome], ends_as="limited")
+        elif outcome == "finished" and at.bench.setup.job.settings.revisit is not None:
+            self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # known pages will be due again
         elif outcome == "finished" and await all_given(self._store, task.name):
             await self._tasks.turn(task.name, "running", "ending", ends_as="finished")
         elif outcome == "finished":
@@ -197,6 +206,7 @@ class ActiveCrawls:
     async def _leave(self, name: str) -> None:
         """Stops work on a crawl, and closes this process's part of its outputs."""
         at = self._at.pop(name)
+        await self._deciders.end(name)
         self._fair.drop(name)
         if at.work is not None:
             await asyncio.wait([at.work], timeout=DRAIN_TIMEOUT_S)
@@ -214,6 +224,7 @@ class ActiveCrawls:
         """Stops work on a crawl without committing anything, because this process's view of the crawl may be
         wrong."""
         at = self._at.pop(name)
+        await self._deciders.end(name)
         self._fair.drop(name)
         if at.work is not None:
             at.work.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -111,19 +111,37 @@ async def read_freshness(store: Store, crawl: str) -> Freshness | None:
     return msgspec.json.decode(raw, type=Freshness) if raw else None
 
 
-async def report_changed(store: Store, crawl: str, urls: Sequence[str]) -> bool:
+class Reported(NamedTuple):
+    """A page that was reported as changed. `certain`: a user reported it. Otherwise a list did, such as a
+    sitemap."""
+
+    url: str
+    certain: bool
+
+
+_UNCERTAIN = "~"
+"""The first character of a report by a list. No URL begins with it."""
+
+
+async def report_changed(store: Store, crawl: str, urls: Sequence[str], *, certain: bool = True) -> bool:
     """Reports pages as changed. Returns False if too many reports wait."""
     key = keys.changed_pages(crawl)
     if await _do(store, store.client.llen(key)) + len(urls) > MAX_REPORTED:
         return False
-    await _do(store, store.client.rpush(key, *urls))
+    await _do(store, store.client.rpush(key, *(url if certain else _UNCERTAIN + url for url in urls)))
     return True
 
 
-async def take_reported(store: Store, crawl: str, most: int) -> list[str]:
-    """Removes at most `most` URLs that were reported as changed from the store, and returns them."""
-    found = await _do(store, store.client.lpop(keys.changed_pages(crawl), most))
-    return [url.decode() for url in found or ()]
+async def read_reported(store: Store, crawl: str, most: int) -> list[Reported]:
+    """Returns the pages that were reported first, at most `most`."""
+    found = await _do(store, store.client.lrange(keys.changed_pages(crawl), 0, most - 1))
+    texts = [url.decode() for url in found]
+    return [Reported(text.removeprefix(_UNCERTAIN), not text.startswith(_UNCERTAIN)) for text in texts]
+
+
+async def drop_reported(store: Store, crawl: str, count: int) -> None:
+    """Removes the reports that were read and recorded."""
+    await _do(store, store.client.ltrim(keys.changed_pages(crawl), count, -1))
 
 
 async def _do(store: Store, call: Any) -> Any:

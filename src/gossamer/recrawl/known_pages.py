@@ -45,6 +45,11 @@ def has_table(folder: Path) -> bool:
     return (folder / TABLE_NAME).exists()
 
 
+def has_any(folder: Path) -> bool:
+    """Returns whether a folder has a log of known pages or a page table."""
+    return has_table(folder) or bool(_logs(folder))
+
+
 def forget_table(folder: Path) -> None:
     """Removes the page table of a crawl. Raises OSError."""
     for ending in ("", "-wal", "-shm"):

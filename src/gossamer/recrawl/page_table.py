@@ -1,5 +1,5 @@
 """The page table of a crawl that visits its pages again: for each page, its state and the time when it is
-due. The table is an SQLite file in the crawl's folder.
+due. The table is an SQLite file: in the crawl's folder, or the working copy of a table in the store (`stored_table`).
 
 Workers write the outcome of each visit into the inbox, before they settle its claim. The process that holds
 the crawl's lock moves the visits from the inbox into the table. One transaction does both steps, so a kill
@@ -232,10 +232,11 @@ class InlinkCounts:
 
 
 class PageTable:
-    """The table. Only the process that holds the crawl's lock opens it for writing. Methods raise OSError."""
+    """The table. Only one process writes it, which holds the crawl's lock or has a working copy. Methods raise OSError."""
 
-    def __init__(self, path: Path) -> None:
-        self._base = _open(path)
+    def __init__(self, path: Path | None) -> None:
+        """`path`: the file, or None for a temporary one."""
+        self._base = _open(path) if path is not None else _open_temporary()
         self._hosts: dict[str, int] = {}
         self.sums, self.facts = TableSums(self._base), TableFacts(self._base)
         self.plan, self.inlinks = TablePlan(self._base), InlinkCounts(self._base)
@@ -281,6 +282,10 @@ class PageTable:
             if rows:
                 self._base.execute("DELETE FROM inbox WHERE id <= ?", (rows[-1][0],))
         return len(rows)
+
+    def select(self, where: str, *values: object) -> list[PageState]:
+        """Returns the pages that match the end of an SQL statement."""
+        return _pages(self._base, where, *values)
 
     def page(self, number: int) -> PageState | None:
         """Returns a page by its ID."""
@@ -435,6 +440,16 @@ def _open(path: Path) -> sqlite3.Connection:
             pass
         base = open_sqlite(str(path), WAIT_S, by_hand=True)
         base.execute("PRAGMA journal_size_limit=1048576")
+        base.executescript(_TABLES)
+        return base
+
+
+def _open_temporary() -> sqlite3.Connection:
+    """Opens a file that SQLite removes when it is closed, or when the process ends."""
+    with _errors():
+        base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        base.execute("PRAGMA journal_mode=MEMORY")
+        base.execute("PRAGMA synchronous=OFF")
         base.executescript(_TABLES)
         return base
 

@@ -36,12 +36,16 @@ Allowed = Callable[[str], float]
 
 
 class ScheduledPages:
-    """The known pages of a crawl in its folder."""
+    """The known pages of a crawl."""
 
-    def __init__(self, folder: Path, rules: RevisitRules) -> None:
+    def __init__(self, folder: Path | None, rules: RevisitRules, table: PageTable | None = None) -> None:
+        """`folder`: the crawl's folder, which contains the table, unless `table` is given."""
         self._folder, self.rules = folder, rules
         self.schedule = PageSchedule(rules)
-        self.table = PageTable(folder / known_pages.TABLE_NAME)
+        if table is None:
+            assert folder is not None, "a table is given, or a folder that contains it"
+            table = PageTable(folder / known_pages.TABLE_NAME)
+        self.table = table
         self._plan: tuple[float, ...] = ()
         self._replan_after: int | None = None
 
@@ -51,7 +55,7 @@ class ScheduledPages:
 
     def import_log(self) -> None:
         """Imports the log of known pages that a run without `--revisit` wrote."""
-        if not known_pages.merge_logs(self._folder):
+        if self._folder is None or not known_pages.merge_logs(self._folder):
             return
         for batch in known_pages.lines(self._folder):
             self.table.add_lines(batch)
@@ -93,6 +97,8 @@ class ScheduledPages:
     def _after_visit(
         self, now: int, seen: KnownLine, line: bytes, before: PageState | None
     ) -> PageState | None:
+        if before is not None and before.batch == 0 and _is_repeated(seen, line, before):
+            return before
         return self.schedule.after_visit(seen, line, before, self.table.host, page_table.page_id(seen), now)
 
     def signal(self, requests: Sequence[Request], now: int, *, certain: bool = False) -> list[bool]:
@@ -165,3 +171,11 @@ class ScheduledPages:
         """Measures the freshness. `budget`: visits a day. `used`: the share of it that was used."""
         self.store_facts(now)
         return measure(self.schedule, self.table, now, budget, used)
+
+
+def _is_repeated(seen: KnownLine, line: bytes, page: PageState) -> bool:
+    """Returns whether the state of a page contains this visit already. A worker reports a visit again if the
+    reply to its first report was lost."""
+    if 0 < seen.known.status < 400 or not page.failed:
+        return line == page.line
+    return seen.at == page.last

@@ -319,6 +319,8 @@ async def _remove(broom: Cleaner, name: str) -> Removed:
     found = await _keys_of(broom, {name})
     await broom.do(client.delete(keys.anchors(name)))
     await broom.do(client.delete(keys.setup(name)))
+    for key in keys.attempts(name):
+        await broom.do(client.delete(key))
     await broom.do(client.hdel(f"{keys.tag(0)}@credits", f"crawl:{name}"))
     await broom.do(client.srem(keys.CRAWLS, name))
     await broom.do(client.delete(keys.record(name)))

@@ -25,7 +25,8 @@ return 1
 _SUBMIT = """
 local state = redis.call('HGET', KEYS[1], 'state')
 if state and state ~= 'paused' and state ~= 'running' then return state end
-redis.call('HSET', KEYS[1], 'job', ARGV[1], 'state', 'running', 'reason', '')
+redis.call('HSET', KEYS[1], 'job', ARGV[1], 'state', 'running', 'reason', '',
+  'run_from', redis.call('HGET', KEYS[1], 'spent') or '0')
 for i = 2, #ARGV, 2 do redis.call('HSET', KEYS[1], 'reach:' .. ARGV[i], ARGV[i + 1]) end
 return redis.call('HINCRBY', KEYS[1], 'revision', 1)
 """
@@ -84,6 +85,9 @@ class FleetCrawl(NamedTuple):
     """Groups of sites, `SITE+SITE`, whose hosts wait for workers with the files of all these sites."""
     precedence: int = 0
     """Crawls of a higher precedence get all capacity that they can use."""
+    run_from: float = 0.0
+    """The value of `spent` when the crawl was last submitted. The time limit of a crawl that visits its pages
+    again is that of each run."""
 
 
 class FleetCrawls:
@@ -129,13 +133,14 @@ class FleetCrawls:
                     "revision",
                     "apart",
                     "precedence",
+                    "run_from",
                 ],
             )
             pipe.hexists(keys.record(name), "job")
         found = await self._store.guard(pipe.execute())
         tasks = []
         for at, name in enumerate(names):
-            (state, weight, spent, sites, ends_as, began, revision, apart, precedence), fleet = (
+            (state, weight, spent, sites, ends_as, began, revision, apart, precedence, run_from), fleet = (
                 found[2 * at],
                 found[2 * at + 1],
             )
@@ -153,6 +158,7 @@ class FleetCrawls:
                     int(revision or 0),
                     tuple((apart or b"").decode().split()),
                     int(precedence or 0),
+                    float(run_from or 0),
                 )
             except (ValueError, RecursionError) as error:  # a damaged record must not stop the others
                 if name not in self._damaged:

@@ -11,7 +11,7 @@ same slot.
 | --- | --- | --- | --- | --- |
 | `gossamer` | hash | `version`, `buckets`, `seed`, `psl`: every client must have the same values. `id`: the store's identity (`store`) | store | forever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
-| `gossamer:crawl:NAME` | hash | the record of a crawl. `spec` (JSON): the configuration that must be the same when the crawl is resumed; `state`; `reason`; `started_at`; `ended_at`; `spent`: seconds of work; `idle`: seconds without work since the start; `door` (JSON): pid, host, folder and files of the process that runs the crawl; `outputs`; `sites` (JSON): maps each site's name to the version of its file; `seeded`; `refreshing`: 1 during a pass of `--refresh`. A fleet's crawl also has: `job`: the submitted job; `revision`: how many times it was submitted; `weight`; `precedence`; `ends_as`; `reach:SITE` (JSON, `sites.remote_sites`): data for workers that lack the site's file; `apart`: groups `SITE+SITE` whose hosts wait for workers with all of these files | crawls | until the crawl is removed |
+| `gossamer:crawl:NAME` | hash | the record of a crawl. `spec` (JSON): the configuration that must be the same when the crawl is resumed; `state`; `reason`; `started_at`; `ended_at`; `spent`: seconds of work; `idle`: seconds without work since the start; `door` (JSON): pid, host, folder and files of the process that runs the crawl; `outputs`; `sites` (JSON): maps each site's name to the version of its file; `seeded`; `refreshing`: 1 during a pass of `--refresh`. A fleet's crawl also has: `job`: the submitted job; `revision`: how many times it was submitted; `run_from`: the value of `spent` at the last submission; `weight`; `precedence`; `ends_as`; `reach:SITE` (JSON, `sites.remote_sites`): data for workers that lack the site's file; `apart`: groups `SITE+SITE` whose hosts wait for workers with all of these files | crawls | until the crawl is removed |
 | `gossamer:workers` | hash | maps each worker's name to its record (JSON, `state.workers`) | the worker | a day after its last heartbeat |
 | `gossamer:orders` | hash | maps a worker's name to the command for it: `drain` or `stop` | workers | until the worker is gone |
 | `gossamer:refused` | hash | maps `WORKER TAB CRAWL`, or `WORKER TAB SITE TAB CRAWL`, to the reason why the worker does no work for the crawl or the site | workers | until the worker works for it, or the crawl ends |
@@ -19,7 +19,7 @@ same slot.
 | `gossamer:malformed:count` | string | total number of malformed messages | malformed_messages | 30 days after the last one |
 | `gossamer:name:WORKER` | string | token of the process that uses this worker name | the worker | 15 s |
 | `gossamer:slot:LANE:I` | string | token of the process that holds the slot, or `queued ...` | slots | 6 s |
-| `gossamer:lead:WHAT` | string | token of the one process that does this task: `slots`, `end CRAWL` | slots | 6 s |
+| `gossamer:lead:WHAT` | string | token of the one process that does this task: `slots`, `end CRAWL`, `revisit CRAWL` | slots | 6 s |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope; FROM is '' for a host that `gossamer add --as-seeds` brought into scope | crawls | until removed |
 | `gossamer:setup:NAME` | string | setup of a crawl that no fleet runs, without outputs and secrets (`app.job_payload`), for `gossamer add` | stored_setup | until removed |
 | `gossamer:quality:SITE` | list | last good runs of a site, at most 10, newest first (JSON, `model.quality.GoodRun`) | quality | 400 days after the last one |
@@ -57,6 +57,10 @@ same slot.
 | `{b:000}CRAWL:pl` | zset | producers that may add URLs: name -> ms of their lease's expiry | producers | while they work |
 | `{b:000}CRAWL:fr` | string | freshness of a crawl that visits its pages again (JSON, `recrawl.freshness`) | revisit_loop | the crawl |
 | `{b:000}CRAWL:sg` | list | URLs that a user reported as changed (`gossamer changed`), at most 10,000 | changed revisit_loop | until read |
+| `{b:N}CRAWL:vc` | hash | with `--revisit` on a fleet: number -> chunk of known pages (`recrawl.page_chunks`). The bucket of these four keys depends on the crawl's name (`table_bucket`) | table_commit | the crawl |
+| `{b:N}CRAWL:vq` | hash | ID of a known page that is queued again -> number of its batch | table_commit | until visited |
+| `{b:N}CRAWL:vf` | hash | facts about the known pages: `version`, changed by each commit; `batch`, `price`, `wall`, sums of measurements | table_commit | the crawl |
+| `{b:N}CRAWL:vi` | list | outcomes of visits that the known pages do not contain yet: compressed JSON lines (`KnownLine`) | visit_outcomes table_commit | until taken |
 | `{b:000}CRAWL:po` | hash | producer -> its position (JSON) | producers | the crawl |
 | `{b:N}CRAWL:t:HOST` | zset | retries: `LEVEL TAB entry` -> due ms | settle claim | while not empty |
 | `{b:N}CRAWL:p:HOST` | list | entries parked because the host is over its page budget | add | the crawl |
@@ -97,6 +101,8 @@ same slot.
 from __future__ import annotations
 
 import re
+import zlib
+from typing import NamedTuple
 
 from gossamer.model.late_pattern import late_pattern
 
@@ -127,6 +133,26 @@ def freshness(crawl: str) -> str:
 def changed_pages(crawl: str) -> str:
     """Returns the key of the URLs of a crawl that a user reported as changed."""
     return f"{tag(0)}{crawl}:sg"
+
+
+class StoredTableKeys(NamedTuple):
+    """The keys of the page table of a fleet's crawl."""
+
+    chunks: str
+    queued: str
+    facts: str
+    outcomes: str
+
+
+def table_bucket(crawl: str, buckets: int) -> int:
+    """Returns the bucket that holds the page table of a fleet's crawl. Crawls are spread over the buckets."""
+    return zlib.crc32(crawl.encode()) % buckets
+
+
+def stored_table(crawl: str, buckets: int) -> StoredTableKeys:
+    """Returns the keys of the page table of a fleet's crawl."""
+    start = f"{tag(table_bucket(crawl, buckets))}{crawl}:v"
+    return StoredTableKeys(f"{start}c", f"{start}q", f"{start}f", f"{start}i")
 
 
 def totals(bucket: int) -> str:
@@ -200,7 +226,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of such a crawl would
 look like those of hosts."""
 
-_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|fr|sg)"
+_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|fr|sg|v[cqfi])"
 _CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = late_pattern(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"

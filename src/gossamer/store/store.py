@@ -38,7 +38,7 @@ _TAKING = (
     "page_budget",
     "links",
 )
-_READING = frozenset({"abandoned_crawls", "cold_buckets", "counts"})
+_READING = frozenset({"abandoned_crawls", "cold_buckets", "counts", "table_commit", "visit_outcomes"})
 """Scripts that change no host. They need only the prelude, and a server compiles every script when it is sent."""
 _SHARED = {
     "add": _TAKING,

@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkAway
@@ -37,6 +37,9 @@ from gossamer.model.visit import Row, Visit
 from gossamer.sinks.rows_in_data_folder import KeptRows
 from gossamer.state.attempts_table import AttemptsTable, pack_lines
 from gossamer.worker.backfill_outputs import OutputBackfill, written_counts
+
+if TYPE_CHECKING:
+    from gossamer.recrawl.stored_table import VisitOutcomes
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0
 """Seconds before the first retry, and maximum seconds between two retries. The interval doubles after each
@@ -133,7 +136,8 @@ class Outputs:
       sent no heartbeat.
     - `say`: a function that is called when an outage of a sink begins or ends. If `say` is None, and after
       `stop` or the `deadline`, an outage is an error.
-    - `attempts`: the table of attempts in a shared store.
+    - `attempts`: the table of attempts in a shared store. `outcomes`: the list in the store to which a fleet
+      reports visits, if it visits known pages again.
     - `hold`: a function that holds back rows that lack usual values. If it is None, such rows are written.
     - `kept`: the rows that the crawl kept so far, or None if some were not kept. An output that this run adds
       is filled with these rows. `only_pass`: whether such an output is filled only with the rows of the
@@ -158,6 +162,7 @@ class Outputs:
         kept: KeptRows | None = None,
         only_pass: bool = False,
         attempts: AttemptsTable | None = None,
+        outcomes: VisitOutcomes | None = None,
     ) -> None:
         self._frontier, self._alone, self._ours, self._hold = frontier, alone, ours, hold
         self._files, self._tables, self._log, self._known = files, tables, log, known
@@ -165,7 +170,7 @@ class Outputs:
         self._waiting = SinkRetry(say, stop, deadline)
         self._shipping = SinkRetry(say, stop, deadline)  # a success of another sink does not end its outage
         self._lengths: dict[str, int] = {}
-        self._attempts = attempts
+        self._attempts, self._outcomes = attempts, outcomes
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
@@ -208,6 +213,8 @@ class Outputs:
             await self._patiently(_note, notes)
         if self._attempts is not None and (lines := [one for visit in batch for one in visit.attempts]):
             await self._attempts.add(await self._in_thread(pack_lines, lines), len(lines))
+        if self._outcomes is not None:
+            await self._outcomes.add([visit.seen for visit in batch if visit.seen is not None])
         if rows and self._tables:
             await self._upsert(batch, rows)
         if self._histories and (

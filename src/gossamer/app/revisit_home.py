@@ -1,0 +1,80 @@
+"""Where the page table of a crawl is: in the folder of a process that crawls alone, or in the shared store for a
+fleet. The loop that visits pages again (`revisit_loop`) is the same for both."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from gossamer.recrawl.revisit_rules import RevisitRules
+from gossamer.recrawl.scheduled_pages import ScheduledPages
+from gossamer.recrawl.stored_table import StoredTable
+from gossamer.store.store import Store
+
+Do = Callable[..., Awaitable[Any]]
+"""Calls a function in the thread of the table."""
+
+
+class TableHome(Protocol):
+    """The place of a page table."""
+
+    refuses: bool
+    """Whether a window that the budget cannot keep is an error. Otherwise it is only a warning."""
+
+    async def open(self, rules: RevisitRules, do: Do) -> ScheduledPages: ...
+
+    async def take_visits(self, pages: ScheduledPages, now: int, do: Do) -> bool:
+        """Moves reported visits into the table. Returns whether there are more."""
+        ...
+
+    async def commit(self, do: Do) -> None:
+        """Makes all changes durable."""
+        ...
+
+
+class FolderHome:
+    """A table in a folder. Each change is durable at once."""
+
+    refuses = True
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def open(self, rules: RevisitRules, do: Do) -> ScheduledPages:
+        """Opens the table, and imports the log of a run without `--revisit`. Raises OSError."""
+        pages: ScheduledPages = await do(ScheduledPages, self._folder, rules)
+        await do(pages.import_log)
+        return pages
+
+    async def take_visits(self, pages: ScheduledPages, now: int, do: Do) -> bool:
+        """Moves visits from the inbox of the file into the table."""
+        return bool(await do(pages.take_visits, now))
+
+    async def commit(self, do: Do) -> None:
+        """Does nothing."""
+
+
+class StoreHome:
+    """A table in the shared store."""
+
+    refuses = False
+
+    def __init__(self, store: Store, crawl: str) -> None:
+        self._stored = StoredTable(store, crawl)
+
+    async def open(self, rules: RevisitRules, do: Do) -> ScheduledPages:
+        """Reads the table. Raises StoreError and InUse."""
+        return ScheduledPages(None, rules, await self._stored.open(do))
+
+    async def take_visits(self, pages: ScheduledPages, now: int, do: Do) -> bool:
+        """Moves outcomes from the store into the table, and commits. Raises StoreError and InUse."""
+        more = await self._stored.pull(do)
+        while await do(pages.take_visits, now):
+            pass
+        await self._stored.commit(do)
+        return more
+
+    async def commit(self, do: Do) -> None:
+        """Writes the changes to the store. Raises StoreError and InUse."""
+        await self._stored.commit(do)

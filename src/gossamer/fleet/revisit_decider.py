@@ -1,0 +1,98 @@
+"""Decides in one process of a fleet when the known pages of a crawl are visited again (`--revisit`).
+
+Every process that works on such a crawl tries to take its lead. The one that gets it runs the loop
+(`app.revisit_loop`) on the table in the store, also between slices. If it dies, its lead expires after 6 s, and
+another process takes over. Two processes that both believe to lead cannot both write the table
+(`recrawl.stored_table`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from gossamer.app.enqueuer import Enqueuer
+from gossamer.app.job import Setup
+from gossamer.app.producer_runner import keep_open
+from gossamer.app.revisit_home import StoreHome
+from gossamer.app.revisit_loop import RevisitLoop
+from gossamer.app.revisit_setup import rules_of_job
+from gossamer.errors import GossamerError, InUse
+from gossamer.frontier.crawls import store_time
+from gossamer.state.slots import Slots
+from gossamer.store.store import Store
+
+log = logging.getLogger("gossamer.worker")
+
+END_TIMEOUT_S = 2.0
+"""Seconds for which the end of a decider waits for the store. If the store does not answer, the lead expires."""
+RETRY_INTERVAL_S = 10.0
+"""Seconds after which a process again tries to decide for a crawl after an error."""
+
+
+class RevisitDeciders:
+    """The crawls for which this process decides, or tries to."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._shy: dict[str, float] = {}
+
+    async def keep(self, setup: Setup) -> None:
+        """Decides for a crawl with `--revisit`, if no other process does. The call is cheap, and must be
+        repeated while the crawl runs."""
+        if setup.job.settings.revisit is None:
+            return
+        if (task := self._tasks.get(setup.crawl)) is not None:
+            if not task.done():
+                return
+            await self.end(setup.crawl)
+        if self._shy.get(setup.crawl, 0.0) <= time.monotonic():
+            self._tasks[setup.crawl] = asyncio.create_task(self._lead(setup))
+
+    async def end(self, crawl: str) -> None:
+        """Stops deciding for a crawl. Another process may take over at once."""
+        if (task := self._tasks.pop(crawl, None)) is None:
+            return
+        task.cancel()
+        if not (await asyncio.wait((task,), timeout=END_TIMEOUT_S))[0]:  # the store does not answer
+            return
+        error = None if task.cancelled() else task.exception()
+        if error is None or isinstance(error, InUse):
+            return
+        self._shy[crawl] = time.monotonic() + RETRY_INTERVAL_S
+        if isinstance(error, GossamerError):
+            log.warning("crawl %s: known pages are not visited again by this process: %s", crawl, error)
+        else:
+            log.error("crawl %s: a bug was met by the revisit loop", crawl, exc_info=error)
+
+    async def _lead(self, setup: Setup) -> None:
+        """Takes the lead of a crawl, if it is free, and decides until an error or an end."""
+        async with Slots(self._store).lead(f"revisit {setup.crawl}") as mine:
+            if mine:
+                await decide(setup, self._store)
+
+
+async def decide(setup: Setup, store: Store) -> None:
+    """Runs the loop of a crawl until it is cancelled. Raises StoreError, InUse if another process decides, and
+    errors of the crawl's settings."""
+    rules = rules_of_job(setup.job)
+    assert rules is not None, "the crawl visits its pages again"
+    ahead = await store_time(store) - time.time()
+
+    def now() -> float:
+        """The store's time, which is the same for all machines."""
+        return time.time() + ahead
+
+    def warn(line: str) -> None:
+        log.warning("crawl %s: %s", setup.crawl, line)
+
+    loop = RevisitLoop(setup, store, rules, warn, now, home=StoreHome(store, setup.crawl))
+    try:
+        await loop.open(Enqueuer(setup, store, "revisit"))
+        async with keep_open(store, setup.crawl):
+            log.info("crawl %s: this process decides when its pages are visited again", setup.crawl)
+            await loop.run()
+    finally:
+        await loop.close()

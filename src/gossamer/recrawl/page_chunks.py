@@ -1,0 +1,120 @@
+"""The stored form of many known pages: a chunk. A page takes 24 bytes of state, and its URL and validators
+are compressed together with those of the other pages of the chunk.
+
+A chunk is: its format (1 byte), the number of pages (2 bytes), their states, then a zstd frame with the columns
+of their lines. Columns are easier to compress than lines. All numbers are little-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import msgspec
+import zstandard
+
+from gossamer.model.visit import KnownLine
+from gossamer.recrawl.page_table import PageState, encode_line, line_of, page_id
+
+FORMAT = 1
+CHUNK_PAGES = 128
+"""Maximum number of pages in a chunk. A visit rewrites the chunk of its page, so larger chunks need less memory
+and more traffic."""
+LEVEL = 9
+"""Level of zstd. A chunk is small, so a high level costs little."""
+_HEAD = struct.Struct("<BH")
+STATE = struct.Struct("<ffIIHHBB2x")
+"""The state of a page: changes, days, time of the last visit, due time, visits, changed, failed, signals."""
+_HASH = 8
+_encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(KnownLine).decode
+
+
+def pack(pages: Sequence[PageState]) -> bytes:
+    """Returns a chunk with these pages. Whether a page is queued is not part of it."""
+    found = sorted(((line_of(page), page) for page in pages), key=lambda pair: (pair[0].url, pair[1].id))
+    states = b"".join(_state(page) for _, page in found)
+    return _HEAD.pack(FORMAT, len(found)) + states + zstandard.compress(_columns(found), LEVEL)
+
+
+def unpack(raw: bytes) -> list[tuple[PageState, str]]:
+    """Returns the pages of a chunk, each with its URL. Their hosts are 0. Raises ValueError."""
+    form, count = _HEAD.unpack_from(raw)
+    if form != FORMAT:
+        raise ValueError(f"a newer gossamer wrote the table of known pages (format {form})")
+    start = _HEAD.size + count * STATE.size
+    text, _, hashes = zstandard.decompress(raw[start:]).partition(b"\0")
+    columns = [column.split(b"\n") for column in text.split(b"\1")]
+    pages = []
+    for j, row in enumerate(zip(*columns, strict=True)):
+        changes, days, last, due, visits, changed, failed, signals = STATE.unpack_from(
+            raw, _HEAD.size + j * STATE.size
+        )
+        line = _line(row, hashes[2 * _HASH * j :], last)
+        state = (changes, days, last, due, 0, visits, changed, failed, 0, signals)
+        pages.append((PageState(page_id(line), *state, line=encode_line(line)), line.url))
+    return pages
+
+
+def _state(page: PageState) -> bytes:
+    visits, changed = page.visits, page.changed
+    while visits > 0xFFFF:
+        visits, changed = visits // 2, changed // 2
+    times = (max(0, min(page.last, 0xFFFFFFFF)), max(0, min(page.due, 0xFFFFFFFF)))
+    return STATE.pack(
+        page.changes, page.days, *times, visits, changed, min(page.failed, 255), min(page.signals, 255)
+    )
+
+
+def _columns(found: Sequence[tuple[KnownLine, PageState]]) -> bytes:
+    """Returns the columns: URL, ETag, Last-Modified, and the rest as JSON; then the two hashes of each page in
+    binary. Hashes that are not 16 hexadecimal digits are part of the rest."""
+    columns: tuple[list[bytes], ...] = ([], [], [], [])
+    hashes = []
+    for line, page in found:
+        known = line.known
+        body, said = _binary(known.body), _binary(known.said)
+        hashes.append((body or bytes(_HASH)) + (said or bytes(_HASH)))
+        url, etag, modified = map(_plain, (line.url, known.etag, known.modified))
+        rest = msgspec.structs.replace(
+            known,
+            etag="" if etag else known.etag,
+            modified="" if modified else known.modified,
+            body="" if body else known.body,
+            said="" if said else known.said,
+        )
+        slim = msgspec.structs.replace(line, url="" if url else line.url, at=line.at - page.last, known=rest)
+        for column, value in zip(columns, (url, etag, modified, _encode(slim)), strict=True):
+            column.append(value)
+    return b"\1".join(b"\n".join(column) for column in columns) + b"\0" + b"".join(hashes)
+
+
+def _line(row: Sequence[bytes], hashes: bytes, last: int) -> KnownLine:
+    """Returns the line of a page from its columns."""
+    url, etag, modified, rest = row
+    slim = _decode(rest)
+    body, said = hashes[:_HASH], hashes[_HASH : 2 * _HASH]
+    known = msgspec.structs.replace(
+        slim.known,
+        etag=slim.known.etag or etag.decode(),
+        modified=slim.known.modified or modified.decode(),
+        body=slim.known.body or _text(body),
+        said=slim.known.said or _text(said),
+    )
+    return msgspec.structs.replace(slim, url=slim.url or url.decode(), at=slim.at + last, known=known)
+
+
+def _plain(text: str) -> bytes:
+    """Returns a text for a column, or b"" if it has characters that separate values."""
+    return b"" if any(mark in text for mark in "\n\0\1") else text.encode()
+
+
+def _binary(text: str) -> bytes:
+    """Returns the bytes of a hash, or b"" if it is not one, or if its bytes are all zero."""
+    if len(text) != 2 * _HASH or text.strip("0123456789abcdef"):
+        return b""
+    found = bytes.fromhex(text)
+    return found if any(found) else b""
+
+
+def _text(found: bytes) -> str:
+    return found.hex() if any(found) else ""

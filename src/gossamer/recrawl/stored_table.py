@@ -1,0 +1,272 @@
+"""The page table of a fleet's crawl. It is stored in the shared store, in chunks of pages (`page_chunks`).
+
+One process of the fleet reads all chunks into a working copy, a temporary SQLite file, and decides there what is
+due. It writes each change back: the chunks of the changed pages, and the outcomes of visits that the changes
+contain, in one script. The script also checks the version of the table. If another process has written
+meanwhile, or the store lost its last writes, nothing is written, and the working copy is read again. So any
+number of processes may believe that it is their turn, and each outcome still counts once.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from gossamer.errors import InUse, StoreError
+from gossamer.frontier.frontier_client import call_until_confirmed
+from gossamer.model.visit import KnownLine
+from gossamer.recrawl.page_chunks import CHUNK_PAGES, pack, unpack
+from gossamer.recrawl.page_table import MAX_INBOX_LINES, PageTable
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+ENTRY_LINES = 256
+"""Maximum number of outcomes in one entry of the list in the store."""
+READ_CHUNKS, READ_ENTRIES = 64, 64
+"""Chunks and entries that one command reads."""
+MIN_CHUNK_PAGES = CHUNK_PAGES // 4
+"""If a chunk that is written has fewer pages, they move to the chunk that is being filled."""
+CACHE_KIB = 16_384
+"""Memory for the working copy. The rest of it is on the disk."""
+_PLACES = """
+CREATE TABLE places (page INTEGER PRIMARY KEY, chunk INTEGER NOT NULL);
+CREATE INDEX places_of_chunk ON places (chunk);
+CREATE TABLE changed_pages (id INTEGER PRIMARY KEY);
+CREATE TABLE changed_batches (id INTEGER PRIMARY KEY);
+"""
+_TRIGGERS = """
+CREATE TRIGGER put AFTER INSERT ON pages BEGIN
+    INSERT OR IGNORE INTO changed_pages VALUES (new.id);
+    INSERT OR IGNORE INTO changed_batches VALUES (new.id);
+END;
+CREATE TRIGGER changed AFTER UPDATE OF changes, days, last, due, visits, changed, failed, signals, line ON pages BEGIN
+    INSERT OR IGNORE INTO changed_pages VALUES (new.id);
+END;
+CREATE TRIGGER queued AFTER UPDATE OF batch ON pages BEGIN
+    INSERT OR IGNORE INTO changed_batches VALUES (new.id);
+END;
+CREATE TRIGGER forgotten AFTER DELETE ON pages BEGIN
+    INSERT OR IGNORE INTO changed_pages VALUES (old.id);
+    INSERT OR IGNORE INTO changed_batches VALUES (old.id);
+END;
+"""
+_decode = msgspec.json.Decoder(KnownLine).decode_lines
+
+
+class TableChange(NamedTuple):
+    """Changes of the table since the last commit. An empty chunk is removed."""
+
+    chunks: dict[int, bytes]
+    batches: dict[int, int]
+    """Maps the ID of a page to the number of the batch in which it is queued (0: not queued)."""
+    facts: dict[str, float]
+
+
+class WorkingCopy(PageTable):
+    """A page table in a temporary file, which records what was changed."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._open, self._room = 0, 0
+        self._stored: dict[str, float] = {}
+        self._base.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        self._base.executescript(_PLACES)
+
+    def load(self, chunks: Iterable[tuple[int, bytes]], batches: dict[int, int]) -> None:
+        """Adds stored chunks. Raises ValueError if one cannot be read."""
+        with self.change():
+            for number, raw in chunks:
+                pages = unpack(raw)
+                for page, url in pages:
+                    self.put(page._replace(host=self.host(url), batch=batches.get(page.id, 0)), None)
+                self._base.executemany(
+                    "INSERT OR REPLACE INTO places VALUES (?, ?)", [(page.id, number) for page, _ in pages]
+                )
+                if number > self._open:
+                    self._open, self._room = number, CHUNK_PAGES - len(pages)
+
+    def loaded(self, facts: dict[str, float]) -> None:
+        """Ends loading. Changes are recorded from now on."""
+        for name, value in facts.items():
+            self.facts.set(name, value)
+        self._stored = dict(facts)
+        self._base.executescript(_TRIGGERS)
+
+    def take_changes(self) -> TableChange:
+        """Returns the changes since the last call."""
+        with self.change():
+            run = self._base.execute
+            run("CREATE TEMP TABLE IF NOT EXISTS written (chunk INTEGER PRIMARY KEY)")
+            run("INSERT OR IGNORE INTO written SELECT chunk FROM places JOIN changed_pages ON page = id")
+            run(
+                "DELETE FROM places WHERE page IN (SELECT id FROM changed_pages) "
+                "AND page NOT IN (SELECT id FROM pages)"
+            )
+            new = run(
+                "SELECT id FROM changed_pages JOIN pages USING (id) "
+                "WHERE id NOT IN (SELECT page FROM places) ORDER BY host, line"  # a line begins with its URL
+            ).fetchall()
+            self._place([number for (number,) in new])
+            sparse = run(
+                "SELECT page FROM places WHERE chunk IN (SELECT places.chunk FROM places JOIN written USING "
+                "(chunk) WHERE places.chunk <> ? GROUP BY places.chunk HAVING count(*) < ?)",
+                (self._open, MIN_CHUNK_PAGES),
+            ).fetchall()
+            self._place([number for (number,) in sparse])
+            numbers = [number for (number,) in run("SELECT chunk FROM written").fetchall()]
+            chunks = {number: self._packed(number) for number in numbers}
+            batches = dict(
+                run(
+                    "SELECT changed_batches.id, ifnull(batch, 0) FROM changed_batches "
+                    "LEFT JOIN pages USING (id)"
+                ).fetchall()
+            )
+            run("DELETE FROM written")
+            run("DELETE FROM changed_pages")
+            run("DELETE FROM changed_batches")
+        facts = dict(self._base.execute("SELECT name, value FROM facts").fetchall())
+        new_facts = {name: value for name, value in facts.items() if self._stored.get(name) != value}
+        self._stored = facts
+        return TableChange(chunks, batches, new_facts)
+
+    def _place(self, pages: Sequence[int]) -> None:
+        """Puts pages into the chunk that is being filled."""
+        for page in pages:
+            if self._room <= 0:
+                self._open, self._room = self._open + 1, CHUNK_PAGES
+            self._room -= 1
+            self._base.execute("INSERT OR REPLACE INTO places VALUES (?, ?)", (page, self._open))
+            self._base.execute("INSERT OR IGNORE INTO written VALUES (?)", (self._open,))
+
+    def _packed(self, chunk: int) -> bytes:
+        pages = self.select("JOIN places ON page = id WHERE chunk = ?", chunk)
+        return pack(pages) if pages else b""
+
+
+class VisitOutcomes:
+    """The list of outcomes of visits that workers report. The deciding process takes them."""
+
+    def __init__(self, store: Store, crawl: str) -> None:
+        self._store, self._crawl = store, crawl
+        self._bucket = keys.table_bucket(crawl, store.buckets)
+        self._key = keys.stored_table(crawl, store.buckets).outcomes
+
+    async def add(self, lines: Sequence[KnownLine]) -> None:
+        """Adds outcomes durably. Must be called before the claims of the visits are settled."""
+        encode = msgspec.json.Encoder().encode_lines
+        entries = [
+            zlib.compress(encode(lines[first : first + ENTRY_LINES]), 1)
+            for first in range(0, len(lines), ENTRY_LINES)
+        ]
+        if entries:
+            calls = [(self._bucket, (self._crawl, *entries))]
+            await call_until_confirmed(self._store, "visit_outcomes", calls)
+
+    async def first(self, most: int) -> tuple[list[KnownLine], int, bool]:
+        """Returns the first outcomes, at most `most`, the number of their entries, and whether there are
+        more."""
+        found = await self._store.guard(
+            cast(Awaitable[Any], self._store.client.lrange(self._key, 0, READ_ENTRIES - 1))
+        )
+        lines: list[KnownLine] = []
+        for count, entry in enumerate(found):
+            some = _lines(entry)
+            if len(lines) + len(some) > most:
+                return lines, count, True
+            lines += some
+        return lines, len(found), len(found) == READ_ENTRIES
+
+
+class StoredTable:
+    """The page table of one crawl in the store, and the working copy of it (`revisit_home.TableHome`)."""
+
+    def __init__(self, store: Store, crawl: str) -> None:
+        self._store, self._crawl = store, crawl
+        self._bucket = keys.table_bucket(crawl, store.buckets)
+        self._keys = keys.stored_table(crawl, store.buckets)
+        self._outcomes = VisitOutcomes(store, crawl)
+        self._version = ""
+        self._taken = 0
+        self._pending: tuple[str, list[Any]] | None = None
+        self.table: WorkingCopy | None = None
+
+    async def open(self, do: Callable[..., Awaitable[Any]]) -> WorkingCopy:
+        """Reads the table into a working copy. `do` calls a function in the thread of the working copy. Raises
+        StoreError, and InUse if another process writes the table meanwhile."""
+        copy: WorkingCopy = await do(WorkingCopy)
+        self.table = copy
+        facts = await self._facts()
+        self._version = facts.pop("version", b"").decode()
+        queued = await self._call("hgetall", self._keys.queued)
+        batches = {int(page): int(batch) for page, batch in queued.items()}
+        numbers = await self._call("hkeys", self._keys.chunks)
+        for first in range(0, len(numbers), READ_CHUNKS):
+            some = numbers[first : first + READ_CHUNKS]
+            found = await self._call("hmget", self._keys.chunks, some)
+            pairs = [(int(j), raw) for j, raw in zip(some, found, strict=True) if raw is not None]
+            try:
+                await do(copy.load, pairs, batches)
+            except (ValueError, sqlite3.Error, zlib.error) as error:
+                raise StoreError(f"crawl {self._crawl}: {error}") from error
+        if (await self._facts()).get("version", b"").decode() != self._version:
+            raise InUse(f"another process writes the page table of crawl {self._crawl}")
+        await do(copy.loaded, {name: float(value) for name, value in facts.items()})
+        return copy
+
+    async def pull(self, do: Callable[..., Awaitable[Any]]) -> bool:
+        """Puts reported outcomes into the inbox of the working copy, which must be empty. Returns whether there
+        are more. The next commit removes them from the store."""
+        assert self.table is not None
+        if self._pending is not None:  # it may contain the first outcomes
+            await self._send(*self._pending)
+        lines, self._taken, more = await self._outcomes.first(MAX_INBOX_LINES)
+        await do(self.table.add_lines, lines)
+        return more
+
+    async def commit(self, do: Callable[..., Awaitable[Any]]) -> None:
+        """Writes all changes of the working copy to the store. After an error, the next call sends them first.
+        Raises StoreError, and InUse if another process has written the table."""
+        assert self.table is not None
+        if self._pending is not None:
+            await self._send(*self._pending)
+        change: TableChange = await do(self.table.take_changes)
+        taken, self._taken = self._taken, 0
+        if not (change.chunks or change.batches or change.facts or taken):
+            return
+        version = secrets.token_hex(8)
+        args: list[Any] = [self._version, version, taken, len(change.chunks), len(change.batches)]
+        for pairs in (
+            change.chunks,
+            change.batches,
+            {name: repr(value) for name, value in change.facts.items()},
+        ):
+            args += [part for pair in pairs.items() for part in pair]
+        await self._send(version, args)
+
+    async def _send(self, version: str, args: list[Any]) -> None:
+        self._pending = version, args
+        calls = [(self._bucket, (self._crawl, *args))]
+        ((done, _),) = await call_until_confirmed(self._store, "table_commit", calls)
+        if not done:
+            raise InUse(f"another process writes the page table of crawl {self._crawl}")
+        self._version, self._pending = version, None
+
+    async def _facts(self) -> dict[str, bytes]:
+        found = await self._call("hgetall", self._keys.facts)
+        return {name.decode(): value for name, value in found.items()}
+
+    async def _call(self, name: str, *args: Any) -> Any:
+        return await self._store.guard(cast(Awaitable[Any], getattr(self._store.client, name)(*args)))
+
+
+def _lines(entry: bytes) -> list[KnownLine]:
+    """Returns the outcomes of an entry, or none if it is damaged."""
+    try:
+        return _decode(zlib.decompress(entry))
+    except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError):
+        return []
