@@ -171,7 +171,7 @@ def best(world: World, visits: float) -> tuple[float, float]:
 async def in_turn(
     loop: RevisitLoop,
     adds: Enqueuer,
-    inbox: VisitInbox,
+    inbox: Reports,
     world: World,
     clock: list[float],
     step: float,

@@ -39,10 +39,12 @@ class Pages(http.server.BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
-def begin(room: Path, *words: str, **more: Any) -> subprocess.Popen[str]:
+def begin(
+    room: Path, *words: str, code: str = "from gossamer.cli import main; main()", **more: Any
+) -> subprocess.Popen[str]:
+    """Starts a command. `code`: the Python code that runs it."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
     env["PYTHONPATH"] = os.pathsep.join([str(SRC), env.get("PYTHONPATH", "")])
-    code = "from gossamer.cli import main; main()"
     pipes = {
         "stdin": subprocess.PIPE,
         "stdout": subprocess.PIPE,

@@ -360,12 +360,39 @@ def test_tables_have_columns_for_them_if_the_seeds_have_ids(
 
 
 def test_a_table_without_these_columns_keeps_them_beside(room: Room) -> None:
-    room.crawl("-o", "out.sqlite", "-o", "out.csv")
+    room.crawl("-o", "out.sqlite")
     room.add(f"{room.web}/p/7", "--id", "10")
-    room.crawl("-o", "out.sqlite", "-o", "out.csv")
+    room.crawl("-o", "out.sqlite")
     row = next(row for row in _sqlite(room.folder / "out.sqlite") if row["url"].endswith("/p/7"))
     assert json.loads(row["_extra"])["id"] == "10"
-    assert any(row["url"].endswith("/p/7") for row in _csv(room.folder / "out.csv"))
+
+
+def test_a_csv_of_pages_has_columns_for_ids_that_come_later(room: Room) -> None:
+    room.crawl("-o", "out.csv")
+    room.add(f"{room.web}/p/7", "--id", "10")
+    room.crawl("-o", "out.csv")
+    rows = {row["url"].removeprefix(room.web): row for row in _csv(room.folder / "out.csv")}
+    assert [*rows["/"]][-2:] == ["id", "added_at"]
+    assert (rows["/p/7"]["id"], rows["/"]["id"], rows["/"]["added_at"]) == ("10", "", "")
+    assert abs(time.time() - _seconds(rows["/p/7"]["added_at"])) < 120
+
+
+def test_a_csv_of_an_earlier_version_keeps_its_header_and_the_loss_is_said_once(room: Room) -> None:
+    room.crawl("-o", "seeds.csv")
+    header, *_ = (room.folder / "seeds.csv").read_bytes().splitlines(True)
+    (room.folder / "old.csv").write_bytes(header.replace(b",id,added_at", b""))
+    target = f"{room.web}/p/7"
+    words = ["crawl", target, "--name", "d", "--delay", "0", "-o", "old.csv", "-q"]
+    assert gossamer(room.folder, *words)[2] == ""
+    gossamer(room.folder, "add", "d", f"{room.web}/p/8", f"{room.web}/p/9", "--id", "10")
+    code, _, err = gossamer(room.folder, *words)
+    assert code == 0
+    assert err.count("old.csv was begun without the columns id, added_at") == 1
+    rows = _csv(room.folder / "old.csv")
+    assert sorted(row["url"].rpartition("/")[2] for row in rows) == ["7", "8", "9"]
+    assert not rows[0].keys() & {"id", "added_at"}
+    gossamer(room.folder, *words, "-o", "new.csv")
+    assert sorted(row["id"] for row in _csv(room.folder / "new.csv")) == ["", "10", "10"]
 
 
 def _seconds(text: str) -> float:

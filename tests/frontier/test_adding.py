@@ -229,3 +229,17 @@ async def test_a_request_keeps_all_its_needs(bed: Beds) -> None:
     (claim,) = await b.claim()
     for name, value in needs.items():
         assert getattr(claim.request, name) == value
+
+
+async def test_a_mark_without_an_entry_only_enters_the_seen_set(bed: Beds) -> None:
+    b = bed()
+    host, entry = pack(Request(f"{A}/1"))
+    again, plain = b.frontier.remainder(1), b.frontier.remainder(2)
+    adds: Adds = {(0, host, 0, "http", "o", ""): [*again, entry, *plain, b""]}
+    assert await b.frontier.add(adds) == (1, 0, 0)
+    assert await b.frontier.known(0, 2)
+    assert await b.frontier.add(adds) == (0, 1, 0)
+    link: Adds = {(0, host, 0, "http", "o", ""): [*plain, entry]}
+    assert await b.frontier.add(link) == (0, 1, 0)
+    assert paths(await b.claim()) == ["/1"]
+    assert await b.adds_up()

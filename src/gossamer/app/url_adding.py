@@ -8,7 +8,6 @@ adds the rest, because the seen set rejects the URLs that were added before.
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
@@ -30,6 +29,7 @@ from gossamer.app.producers.lines import ListFile, StdinUrls
 from gossamer.app.producers.source import BATCH_URLS, UrlBatch
 from gossamer.app.stored_setup import load_setup
 from gossamer.app.targets import MAX_CARRY_BYTES, Rejected, Target, requests, target_kind
+from gossamer.app.unfinished_additions import Addition, begin_addition, command_hash, end_addition
 from gossamer.app.wiring import cold_settings
 from gossamer.config.settings import Settings
 from gossamer.errors import CrawlEnded, GossamerError, InUse, StoreError, UsageError
@@ -38,11 +38,10 @@ from gossamer.frontier.cold import run_spiller
 from gossamer.frontier.crawl_lock import is_running
 from gossamer.frontier.crawls import REMOVING, Crawls, Record
 from gossamer.frontier.summary import crawl_counts
-from gossamer.model.request import Request, check_key, split
+from gossamer.model.request import Request, check_key
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.loading import load_all
 from gossamer.state.fleet_crawls import FleetCrawls
-from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
@@ -89,6 +88,9 @@ class Added(msgspec.Struct, kw_only=True):
     """The state of the crawl afterwards."""
     running: bool = False
     """Whether a process or a fleet works on the crawl, or will work on it once it is resumed."""
+    continued: bool = False
+    """Whether an equal command with `again` was begun before and did not end. The URLs that it added count as
+    duplicates."""
     added: int = 0
     duplicates: int = 0
     """Number of URLs that the crawl already knew."""
@@ -125,6 +127,7 @@ async def add_urls(
     check_use(record, options.use)
     result = result or Added(crawl=crawl)
     adding = _Adding(store, setup, record, options, say, result)
+    command = command_hash(given, options)
     cold, hot = cold_settings(setup.job.settings, crawl)
     try:
         async with (
@@ -132,7 +135,7 @@ async def add_urls(
             run_spiller(store, crawl, cold, hot),
             run_beside(adding.watch()),
         ):
-            await adding.begin()
+            await adding.begin(command)
             for target in given:
                 async for batch in batches_of(target):
                     await adding.add(batch)
@@ -240,13 +243,23 @@ class _Adding:
         self._crawls = Crawls(store)
         self._priority = setup.job.priority if options.priority is None else options.priority
         self._beside = "*" if setup.open or setup.spec.scope == "page" else ""
-        self._again = secrets.token_hex(8)
+        self._addition: Addition | None = None
         self._told = self._looked = time.monotonic()
         self._hosts: set[str] = set()
 
-    async def begin(self) -> None:
-        """Reads the hosts that joined the scope since the crawl began."""
+    async def begin(self, command: str) -> None:
+        """Reads the hosts that joined the scope since the crawl began. With `again`, continues an equal command
+        that did not end, if there is one."""
         await self._adds.scope.refresh()
+        if not self._options.again:
+            return
+        self._addition = found = await begin_addition(self._store, self._setup.crawl, command)
+        self._result.continued = found.continued
+        if found.continued:
+            begun = time.strftime("%Y-%m-%d %H:%M", time.gmtime(found.begun_at))
+            self._say(
+                f"the same command was begun at {begun} UTC and did not end: what it added is not added again"
+            )
 
     async def watch(self) -> None:
         """Raises CrawlEnded when the crawl is cancelled or removed, or begins anew."""
@@ -264,12 +277,12 @@ class _Adding:
         """Adds a batch of URLs to the crawl."""
         self._reject(batch.rejected)
         wanted = [self._needs(request) for request in batch.requests]
-        known = await self._known(wanted) if self._options.again else []
         if self._options.as_seeds:
             await self._widen(wanted)
         taken = TakenLinks()
-        for number, request in enumerate(wanted):
-            self._take(request, taken, f"again {self._again}" if known and known[number] else "")
+        edition = f"again {self._addition.token}" if self._addition else ""
+        for request in wanted:
+            self._take(request, taken, edition)
         new, old, parked = await self._adds.add(taken)
         self._result.added += new - parked
         self._result.duplicates += old
@@ -281,7 +294,8 @@ class _Adding:
         await self._pause()
 
     async def end(self) -> None:
-        """Waits until a fleet has ended a crawl that is ending, and resumes a finished crawl that has URLs."""
+        """Waits until a fleet has ended a crawl that is ending, resumes a finished crawl that has URLs, and then
+        stores that the command has ended."""
         deadline = time.monotonic() + ENDING_TIMEOUT_S
         while (record := await self._crawls.need(self._setup.crawl)).state == "ending":
             if time.monotonic() > deadline:
@@ -292,6 +306,8 @@ class _Adding:
             record = await self._crawls.need(self._setup.crawl)
         self._result.state = record.state
         self._result.running = is_running(record, self._setup.job.settings.data)
+        if self._addition:
+            await end_addition(self._store, self._setup.crawl, self._addition)
 
     async def _reopen(self) -> None:
         """Changes the state of a finished crawl so that it can continue. If a fleet runs the crawl, it
@@ -314,19 +330,6 @@ class _Adding:
             key=options.key if request.key is None else request.key,
             added_at=round(time.time(), 3) if request.added_at is None else request.added_at,
         )
-
-    async def _known(self, wanted: list[Request]) -> list[bool]:
-        """Returns for each request whether the crawl knows it."""
-        calls = []
-        for request in wanted:
-            bucket = bucket_of(split(request.url)[1], self._store.buckets)
-            mark = self._adds.frontier.remainder(self._adds.intake.mark(request))
-            calls.append((bucket, (self._setup.crawl, self._adds.frontier.policy.seen, *mark)))
-        replies = await self._store.run_all("is_seen", calls) if calls else []
-        for reply in replies:
-            if isinstance(reply, Exception):
-                raise reply
-        return [bool(reply) for reply in replies]
 
     def _take(self, request: Request, taken: TakenLinks, edition: str) -> None:
         """Accepts one request, or records why it is refused."""

@@ -116,6 +116,15 @@ def page_columns(
     return columns + (_GIVEN if ids else ())
 
 
+def with_ids(kinds: Columns) -> Columns:
+    """Returns the columns in which page records always have columns for the id of their request and the time
+    at which it was added. This is for formats without `_extra`, where a later id would otherwise be lost."""
+    page = kinds.get("page", ())
+    names = {column.name for column in page}
+    missing = [column for column in _GIVEN if page and column.name not in names]
+    return {**kinds, "page": (*page, *missing)} if missing else kinds
+
+
 def item_columns(
     items: Iterable[type], compared: bool = False, ids: bool = False
 ) -> dict[str, tuple[Column, ...]]:

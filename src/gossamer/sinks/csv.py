@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from operator import attrgetter
@@ -29,6 +30,7 @@ from gossamer.sinks.columns import (
     Columns,
     cell_value,
     extra_fields,
+    given_fields,
     loose_names,
 )
 from gossamer.sinks.crash_safe_file import ExactFile
@@ -107,6 +109,7 @@ class Csv:
         self._loose = columns is None
         self._field = guarded_field if guard else unguarded_field
         self._order: tuple[str, ...] = ()
+        self._has_warned = False
         self.target = self._file.target
         self.close, self.drop = self._file.close, self._file.drop
         self.find, self.adopt = self._file.find, self._file.adopt
@@ -140,6 +143,8 @@ class Csv:
             data = row.data
             if type(data) is not dict:
                 values = record(data) if record else [getattr(data, name, None) for name in order]
+                if type(data) is PageRecord and (given := given_fields(data, known)):
+                    self._warn([*given])
             else:
                 values = [data.get(name) for name in order]
                 if extra := extra_fields(row, known):
@@ -147,8 +152,20 @@ class Csv:
                         values[order.index(EXTRA)] = text(extra)
                     elif missing := [name for name in extra if name not in self._later]:
                         raise SinkError(_lacks(self._file.path, missing))
+                    elif lost := [name for name, value in extra.items() if value is not None]:
+                        self._warn(lost)
             fields.append([self._field(value) for value in values])
         return fields
+
+    def _warn(self, lost: Sequence[str]) -> None:
+        """Reports once that the file, which an earlier version began, lacks columns."""
+        if not self._has_warned:
+            self._has_warned = True
+            print(
+                f"gossamer: {self._file.path} was begun without the columns {', '.join(lost)}, so these values "
+                "are left out there; if the same crawl is run with a new file (-o), that file gets all rows with them",
+                file=sys.stderr,
+            )
 
     def _header(self) -> tuple[str, ...]:
         head = self._file.head().decode("utf-8-sig", "replace")

@@ -16,7 +16,7 @@ from gossamer.items.assets import FILES, REFERENCES
 from gossamer.model.interfaces import FileSink, TableSink
 from gossamer.model.visit import LINKS, Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.columns import Columns
+from gossamer.sinks.columns import Columns, with_ids
 from gossamer.sinks.sink_url import AWAY, FORMS, SCHEMES, SinkUrl, check_kind, parse_sink_url
 
 if TYPE_CHECKING:
@@ -286,6 +286,8 @@ def open_output(
     """
     path, form = parse(spec)
     choice = column_choice(spec)
+    if form == "csv" or spec.startswith("-:csv"):
+        columns = with_ids(columns)
     if choice is not None:
         from gossamer.sinks.column_choice import check_choice
 

@@ -55,6 +55,7 @@ same slot.
 | `{b:N}CRAWL:rf` | set | hosts with URLs in the cold store whose queue is almost empty | add claim cold_refill | while there are some |
 | `{b:000}CRAWL:turn:NAME` | string | the worker that does a task for the whole crawl: `spill` | cold | 5 s |
 | `{b:000}CRAWL:pl` | zset | producers that may add URLs: name -> ms of their lease's expiry | producers | while they work |
+| `{b:000}CRAWL:ag` | hash | hash of a command `gossamer add --again` that has not ended -> `TOKEN SECONDS`: its token, and when it was first run (`app.unfinished_additions`) | unfinished_additions | until the command ends |
 | `{b:000}CRAWL:fr` | string | freshness of a crawl that visits its pages again (JSON, `recrawl.freshness`) | revisit_loop | the crawl |
 | `{b:000}CRAWL:sg` | list | URLs that a user reported as changed (`gossamer changed`), at most 10,000 | changed revisit_loop | until read |
 | `{b:N}CRAWL:vc` | hash | with `--revisit` on a fleet: number -> chunk of known pages (`recrawl.page_chunks`). The bucket of these four keys depends on the crawl's name (`table_bucket`) | table_commit | the crawl |
@@ -155,6 +156,11 @@ def stored_table(crawl: str, buckets: int) -> StoredTableKeys:
     return StoredTableKeys(f"{start}c", f"{start}q", f"{start}f", f"{start}i")
 
 
+def additions(crawl: str) -> str:
+    """Returns the key of the commands `gossamer add --again` of a crawl that have not ended."""
+    return f"{tag(0)}{crawl}:ag"
+
+
 def totals(bucket: int) -> str:
     """Returns the key of a bucket's totals over all crawls."""
     return f"{tag(bucket)}@totals"
@@ -226,7 +232,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of such a crawl would
 look like those of hosts."""
 
-_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|fr|sg|v[cqfi])"
+_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfi])"
 _CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = late_pattern(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"

@@ -265,7 +265,8 @@ class LinkIntake:
         edition: str = "",
     ) -> str | None:
         """Takes a single request that has its own properties: a seed, a redirect target, or a request from a
-        site function. `beside`: see `Scope.refuse`.
+        site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. With an edition, the request without
+        it enters the seen set in the same step, so that a link to the URL does not cause another visit.
 
         Returns None if the request is taken, otherwise the reason why it is refused. A refusal is counted in
         `taken`.
@@ -287,16 +288,20 @@ class LinkIntake:
         elif self.keeps_links and request.use != FILE:
             taken.links.add(self.mark(request, edition))
         host, stored = pack(request)
-        self._put(
-            taken.adds,
-            host,
-            request.priority,
-            flags,
-            voucher,
-            self.mark(request, edition),
-            stored,
-            asks=request.region is not None,
-        )
+        marks = [(self.mark(request, edition), stored)]
+        if edition and reason is None:
+            marks.append((self.mark(request), b""))
+        for mark, entry in marks:
+            self._put(
+                taken.adds,
+                host,
+                request.priority,
+                flags,
+                voucher,
+                mark,
+                entry,
+                asks=request.region is not None,
+            )
         return reason
 
     def _held(self, reason: str | None, url: str, host: str, depth: int) -> bool:

@@ -63,6 +63,7 @@ end
 local hosts, from, ranks = ready(k, ARGV[14])
 local share, claimed = math.ceil(k / math.max(1, #hosts)), 0
 if #hosts > 0 then look_for_change(ARGV[15]) end
+gather_places()
 for j, host in ipairs(hosts) do
   if claimed >= k then break end
   local hk = T .. 'h:' .. host
@@ -76,6 +77,7 @@ for j, host in ipairs(hosts) do
   if heap and heap ~= from[j] then remove_host(C, from[j], host) end
   claimed = claimed + n
 end
+write_places()
 if rate > 0 then call('HSET', C .. 'n', 'tat', tat + claimed * 1000 / rate) end
 out[2], out[4] = next_start()
 return out

@@ -31,8 +31,38 @@ local function several_levels(c)
   return order and order[2]
 end
 
+-- Heaps are written for many hosts at once: after `gather_places`, `set_place` only notes the last place of each host, and
+-- `write_places` writes all of them, with one call per heap.
+local gathered -- key of a heap -> host -> score (false: the host leaves the heap); nil: places are written at once
+local function gather_places() gathered = gathered or {} end
+
+local function set_place(key, host, at) -- at: score, or nil if the host leaves the heap
+  if gathered then
+    gathered[key] = gathered[key] or {}
+    gathered[key][host] = at or false
+  elseif at then
+    call('ZADD', key, at, host)
+  else
+    call('ZREM', key, host)
+  end
+end
+
+local function write_places()
+  local heaps_of_hosts = gathered or {}
+  gathered = nil
+  for key, hosts in pairs(heaps_of_hosts) do
+    local adds, removes = {}, {}
+    for host, at in pairs(hosts) do
+      if at then adds[#adds + 1] = at; adds[#adds + 1] = host else removes[#removes + 1] = host end
+    end
+    for j = 1, #adds, 2000 do call('ZADD', key, unpack(adds, j, math.min(j + 1999, #adds))) end
+    for j = 1, #removes, 2000 do call('ZREM', key, unpack(removes, j, math.min(j + 1999, #removes))) end
+  end
+end
+
 -- Begins the order by level in a bucket. The hosts that wait are taken to have the first level.
 local function begin_order(c, base)
+  write_places()
   local names = call('SMEMBERS', c .. 'hs')
   names[#names + 1] = 'http'
   for _, name in ipairs(names) do
@@ -68,12 +98,12 @@ end
 -- Gives a host its place by level in a heap, or removes it (at: nil). levels: text that begins with the level of its
 -- next URL.
 local function rank_host(c, heap, host, at, levels)
-  if not at then call('ZREM', c .. 'u:' .. heap, host); return end
+  if not at then set_place(c .. 'u:' .. heap, host); return end
   local rank = rank_of(tonumber(string.match(levels or '', '^%-?%d+')) or 0) - orders[c][1]
-  call('ZADD', c .. 'u:' .. heap, math.min(at, SPAN - 1) - rank * SPAN, host)
+  set_place(c .. 'u:' .. heap, host, math.min(at, SPAN - 1) - rank * SPAN)
 end
 
 local function remove_host(c, heap, host)
-  call('ZREM', c .. 'r:' .. heap, host)
-  if several_levels(c) then call('ZREM', c .. 'u:' .. heap, host) end
+  set_place(c .. 'r:' .. heap, host)
+  if several_levels(c) then set_place(c .. 'u:' .. heap, host) end
 end

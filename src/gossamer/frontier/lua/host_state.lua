@@ -50,11 +50,19 @@ local function arm(host, changed)
       at, levels = first[2] and math.max(at, tonumber(first[2])), first[1]
     end
     local most = probed(s.t) and 1 or s.m
-    if at and s.i < most and not s.rb then call('ZADD', c .. 'r:' .. heap, at, host) else call('ZREM', c .. 'r:' .. heap, host); at = nil end
+    if s.i >= most or s.rb then at = nil end
+    set_place(c .. 'r:' .. heap, host, at)
     if several then rank_host(c, heap, host, at, levels) end
     if c == C then mine = heap end
   end
   return mine
+end
+
+-- Calls `arm(host, true)` for all hosts that are keys of the table.
+local function arm_all(touched)
+  gather_places()
+  for host in pairs(touched) do arm(host, true) end
+  write_places()
 end
 
 -- Ends a request of the host: frees its slot and sets its next start. since: ms since the request began, or

@@ -21,6 +21,6 @@ local function land(from)
       end
     end
   end
-  for host in pairs(touched) do arm(host, true) end
+  arm_all(touched)
   return ours
 end

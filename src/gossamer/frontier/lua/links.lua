@@ -2,7 +2,8 @@
 -- Promise: a URL is added once, however many producers offer it at the same moment. Each rejection is counted.
 -- Cost: about 1 us per known URL, 5 us per new URL. A group of links shares the reads and writes of its host. A group consists of host,
 --   level, lane, flags, voucher, marks (msgpack: hi, lo and entry length of each link) and one string of all entries. Most links are
---   already known, and their entries need not become separate strings.
+--   already known, and their entries need not become separate strings. A mark of length 0 belongs to the entry before it: it only
+--   enters the seen set.
 
 -- Queues the entries. Parks entries beyond the host's budget. A host with more vouchers gets parked URLs back.
 local function take(host, level, lane, entries, front, own, voucher, cap)
@@ -38,7 +39,7 @@ local function add(list, j, last, shares)
   pools = {strangers = 0, singles = 0}
   generations(ARGV[2], tonumber(ARGV[3]))
   bound = gens.hot or 0
-  local new, known, parked, infra, late, revisits = 0, 0, 0, 0, 0, 0
+  local new, known, parked, infra, late, revisits, marked = 0, 0, 0, 0, 0, 0, 0
   while j <= last do
     local host, flags, marks, entries, nearby = list[j], list[j + 3], cmsgpack.unpack(list[j + 5]), {}, {}
     local function is(flag) return string.find(flags, flag, 1, true) ~= nil end
@@ -46,17 +47,21 @@ local function add(list, j, last, shares)
       hold(host, list[j + 1], list[j + 2], marks, list[j + 6])
       marks = {}
     end
-    local at, n, again = 1, #marks / 3, is('v')
+    local at, n, again, entry = 1, #marks / 3, is('v'), nil
     for e = 1, #marks, 3 do
       local hi, lo, first = marks[e], marks[e + 1], at
       at = at + marks[e + 2]
       local fresh = again or not seen(hi, lo, true)
-      local entry = (fresh or depths > 0) and string.sub(list[j + 6], first, at - 1)
-      if fresh then entries[#entries + 1] = entry end
-      if fresh and depths > 0 and not again then
-        put_depth(hi, lo, entry, depths)
-      elseif depths > 0 and not again then
-        nearby[#nearby + 1] = nearer(hi, lo, entry, depths)
+      local second = at == first -- whether this is a second mark of the entry before it
+      if second then
+        n, marked = n - 1, marked + (fresh and 1 or 0)
+      else
+        entry = (fresh or depths > 0) and string.sub(list[j + 6], first, at - 1)
+        if fresh then entries[#entries + 1] = entry end
+      end
+      if depths > 0 and entry and not again then
+        if fresh then put_depth(hi, lo, entry, depths)
+        elseif not second then nearby[#nearby + 1] = nearer(hi, lo, entry, depths) end
       end
     end
     local taken = #entries
@@ -74,7 +79,7 @@ local function add(list, j, last, shares)
     count('open', #nearby); count('infra', #nearby)
     j = j + 7
   end
-  if new > revisits then remembered(new - revisits) end
+  if new + marked > revisits then remembered(new + marked - revisits) end
   count('added', new); count('open', new - parked); count('infra', infra)
   count('found', new + known - infra - late); count('skip:scope', -late); count('revisits', revisits)
   count('skip:duplicate', known); count('skip:budget', parked)

@@ -137,7 +137,7 @@ local function settle(b)
     if not refused[host] then call('HDEL', T .. 'h:' .. host, 'z') end
   end
   for host in pairs(refused) do call('HSET', T .. 'h:' .. host, 'z', 1) end -- the next claim takes a whole gate of URLs
-  for host in pairs(touched) do arm(host, true) end
+  arm_all(touched)
   if b.links > b.last then return {0, 0, 0, 0, 0} end
   call('SADD', T .. 'c', ARGV[1])
   return add(ARGV, b.links, b.last, b.shares)

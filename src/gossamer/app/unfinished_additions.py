@@ -1,0 +1,59 @@
+"""Remembers each command `gossamer add --again` until it ends, so that a command that was killed can be repeated.
+
+A repeated visit of a known URL needs an entry of its own in the seen set. The entry is made from the URL and a
+random token of the command. The token is stored while the command has not ended. If the same command is run
+again, it gets the same token, so the seen set rejects the URLs that the killed command already added.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Awaitable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from gossamer.app.targets import Target
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+
+class Addition(NamedTuple):
+    """A command that has not ended."""
+
+    command: str
+    """The hash that equal commands share (`command_hash`)."""
+    token: str
+    begun_at: float
+    """When the command was first run, in seconds since the epoch."""
+    continued: bool
+    """Whether an equal command was begun before and has not ended."""
+
+
+def command_hash(given: Sequence[Target], options: Any) -> str:
+    """Returns a hash of a command's targets and options. A file is identified by its absolute path, standard
+    input only by `-`, and a list of a Python program by its contents (they determine its name)."""
+    texts = [
+        str(Path(one.text).absolute()) if one.kind == "list" and one.lines is None else one.text
+        for one in given
+    ]
+    return blake2b(msgspec.json.encode([texts, options]), digest_size=12).hexdigest()
+
+
+async def begin_addition(store: Store, crawl: str, command: str) -> Addition:
+    """Stores that a command has begun. If an equal command has begun and has not ended, returns that one."""
+    key, token = keys.additions(crawl), secrets.token_hex(8)
+    pipe = store.client.pipeline()
+    pipe.hsetnx(key, command, f"{token} {time.time():.3f}")
+    pipe.hget(key, command)
+    is_new, stored = await store.guard(pipe.execute())
+    token, begun_at = stored.decode().split()
+    return Addition(command, token, float(begun_at), not is_new)
+
+
+async def end_addition(store: Store, crawl: str, addition: Addition) -> None:
+    """Stores that a command has ended: the same command is a new one from now on."""
+    await store.guard(cast(Awaitable[Any], store.client.hdel(keys.additions(crawl), addition.command)))
