@@ -42,6 +42,16 @@ NOW: Final = re.compile(_words("now"), re.IGNORECASE)
 """Classes and ids of the current price."""
 NOT_NOW: Final = re.compile(rf"\b(?:{_words('not_now')})(?!\w)|{_words('not_now_signs')}", re.IGNORECASE)
 """Words beside prices that are not the current price: former prices, prices without taxes, monthly rates."""
+GONE: Final = _words("gone")
+"""Texts that say that the product is not available."""
+SOON: Final = _words("soon")
+BACK: Final = _words("back")
+THERE: Final = _words("there")
+"""Texts that say that the product is in stock."""
+BUY: Final = re.compile(_words("buy"), re.IGNORECASE)
+"""Texts, classes and addresses of buttons that put the product into the cart."""
+MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)
+"""Texts of buttons that request a message when the product is available again."""
 BARE_PRICE: Final = re.compile(r"[^\d%]{0,12}\d[\d.,'’ \u00a0\u202f]{0,14}[^\d%]{0,14}")
 PRICED: Final = ("content", "data-price", "data-product-price", "data-price-amount")
 PRICES: Final = (
