@@ -122,13 +122,16 @@ MAX_FRAME_DEPTH: Final = 30
 """Maximum number of ancestors of a button that are checked for a header, a menu or a footer."""
 _STOCKED: Final = (
     '[id*="availab" i], [class*="availab" i], [class*="stock" i], [id*="stock" i], [class*="sold" '
-    'i], [data-testid*="stock" i], '
+    'i], [class*="inventory" i], [data-testid*="stock" i], '
     '[data-test*="stock" i], '
     '[data-testid*="availab" i], [data-test*="availab" i], [class*="dispon" i], '
     '[class*="verfuegbar" i], [class*="lager" i], '
     '[class*="dispo" i]'
 )
-_FIRST: Final = r"(?:\W|\d+ (?:[^\W\d]\w* )?|temporarily |sorry,? |this (?:item|product) is |currently )*"
+_FIRST: Final = (
+    r"(?:\W|\d+ (?:[^\W\d]\w* )?|temporarily |sorry,? |this (?:item|product) is |currently |"
+    rf"(?:{words.STOCK_SUBJECT}) )*"
+)
 _STANDING: Final = {
     word: (re.compile(pattern, re.IGNORECASE), re.compile(f"{_FIRST}(?:{pattern})", re.IGNORECASE))
     for word, pattern in (
@@ -172,7 +175,7 @@ def shown_availability(shop: Shop) -> str | None:
         if 0 < len(text) < 400 and (word := availability_in(text)) and not shop.elsewhere(element):
             return word
     buttons = shop.tree.select(
-        "button, input[type=submit], input[type=button], input[type=image], a, form[action]"
+        "h2, h3, h4, button, input[type=submit], input[type=button], input[type=image], a, form[action]"
     )
     word, other = _by_buttons(buttons[:3000], shop)
     if word:
@@ -190,23 +193,25 @@ def shown_availability(shop: Shop) -> str | None:
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     """Returns the availability that the product's own buttons show, and whether any button or form on the
     page is for buying. A button that only offers a message when the product is back in stock means
-    OutOfStock."""
-    message = form = other = False
+    OutOfStock. A form alone shows nothing: shops keep it when its button is gone."""
+    message = form = other = more = False
     for element in buttons:
-        if _buys(element):
+        if element.tag in ("h2", "h3", "h4"):
+            more = more or begins_more(element)
+        elif _buys(element):
             if _of_the_frame(element, shop):
                 continue
-            own = not shop.elsewhere(element)
+            own = not more and not shop.elsewhere(element)
             if own and element.tag != "form":
                 return "InStock", True
             form, other = form or own, True
         elif element.tag not in ("a", "form"):
             text = f"{element_text(element)} {attribute_of(element, 'value')}".strip()[:60]
             word = availability_in(text, whole=True)
-            if word not in (None, "InStock") and not shop.elsewhere(element):
+            if word not in (None, "InStock") and not more and not shop.elsewhere(element):
                 return word, other
             message = message or (words.MESSAGE.search(text) is not None and not is_hidden(element))
-    return "OutOfStock" if message else "InStock" if form else None, other
+    return "OutOfStock" if message else None, other or form
 
 
 def _buys(element: Element) -> bool:
@@ -319,7 +324,9 @@ class Shop:
 
     @once
     def _elements(self) -> list[Element]:
-        return self.tree.select("th, dt, td, li, strong, b, label, span, p, div, h1, h2, h3, h4, em")[:4000]
+        return self.tree.select("th, dt, dd, td, li, strong, b, label, span, p, div, h1, h2, h3, h4, em")[
+            :4000
+        ]
 
     def near(self, element: Element) -> bool:
         """Whether an element is an ancestor of the heading, or close to the heading."""

@@ -40,6 +40,8 @@ OLD: Final = re.compile(
 """Classes and ids of prices that are not the product's price, such as unit prices and savings."""
 NOW: Final = re.compile(_words("now"), re.IGNORECASE)
 """Classes and ids of the current price."""
+DOUBTFUL: Final = re.compile(_words("doubtful"), re.IGNORECASE)
+"""Classes and ids of prices that only some buyers pay, such as prices of members and prices without taxes."""
 NOT_NOW: Final = re.compile(rf"\b(?:{_words('not_now')})(?!\w)|{_words('not_now_signs')}", re.IGNORECASE)
 """Words beside prices that are not the current price: former prices, prices without taxes, monthly rates."""
 GONE: Final = _words("gone")
@@ -48,6 +50,8 @@ SOON: Final = _words("soon")
 BACK: Final = _words("back")
 THERE: Final = _words("there")
 """Texts that say that the product is in stock."""
+STOCK_SUBJECT: Final = _words("stock_subject")
+"""Words that may precede a text about stock."""
 BUY: Final = re.compile(_words("buy"), re.IGNORECASE)
 """Texts, classes and addresses of buttons that put the product into the cart."""
 MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)
