@@ -108,6 +108,8 @@ def brand_in(text: str) -> str | None:
 CURRENT_PRICE_BONUS: Final = 20
 """Bonus for elements whose class or id names the current price. They rank like elements that are this much
 closer to the heading."""
+MAX_BARE_PRICE_CHARS: Final = 40
+"""Maximum length of a text that is only a price."""
 _NEVER: Final = frozenset(
     ("script", "style", "del", "s", "strike", "body", "html", "form", "input", "select", "option", "template")
 )
@@ -213,7 +215,11 @@ def _bare_price(shop: Shop, hint: str | None) -> Price | None:
             behind = True
         elif behind and begins_more(element):
             break
-        elif len(text) <= 30 and words.BARE_PRICE.fullmatch(text) and not words.NOT_NOW.search(text):
+        elif (
+            len(text) <= MAX_BARE_PRICE_CHARS
+            and words.BARE_PRICE.fullmatch(text)
+            and not words.NOT_NOW.search(text)
+        ):
             found = price(element_text(element, struck=False), hint)
             shown = not (
                 _old(element)

@@ -56,7 +56,12 @@ BUY: Final = re.compile(_words("buy"), re.IGNORECASE)
 """Texts, classes and addresses of buttons that put the product into the cart."""
 MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)
 """Texts of buttons that request a message when the product is available again."""
-BARE_PRICE: Final = re.compile(r"[^\d%]{0,12}\d[\d.,'’ \u00a0\u202f]{0,14}[^\d%]{0,14}")
+BARE_PRICE: Final = re.compile(
+    r"[^\d%]{0,12}\d[\d.,'’ \u00a0\u202f]{0,14}"
+    rf"(?:[^\d%]{{0,14}}|[^\d%]{{0,8}}(?<!\w)(?:{_words('with_tax')})[^\d%]{{0,12}})",
+    re.IGNORECASE,
+)
+"""A text that is only a price, with its currency and perhaps a note that it includes taxes."""
 PRICED: Final = ("content", "data-price", "data-product-price", "data-price-amount")
 PRICES: Final = (
     "[itemprop~=price]",
