@@ -62,6 +62,8 @@ BARE_PRICE: Final = re.compile(
     re.IGNORECASE,
 )
 """A text that is only a price, with its currency and perhaps a note that it includes taxes."""
+COUNT: Final = re.compile(r"\s*\+|\s*\D{0,3}\d[\d.,]*[KMGBT]\W*$")
+"""Short texts that are a surcharge, points or a count (`+ 250 P`, `9.3K`, `5G`), not a price."""
 PRICED: Final = ("content", "data-price", "data-product-price", "data-price-amount")
 PRICES: Final = (
     "[itemprop~=price]",
