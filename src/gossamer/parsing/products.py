@@ -218,7 +218,7 @@ def _bare_price(shop: Shop, hint: str | None) -> Price | None:
         elif (
             len(text) <= MAX_BARE_PRICE_CHARS
             and words.BARE_PRICE.fullmatch(text)
-            and not words.NOT_NOW.search(text)
+            and not (words.NOT_NOW.search(text) or words.COUNT.match(text))
         ):
             found = price(element_text(element, struck=False), hint)
             shown = not (
