@@ -360,3 +360,65 @@ def test_product_pages_of_shops() -> None:
         said = sum(record[field] is not None for record, _ in records)
         known = sum(field in truth for _, truth in records)
         assert 2 * right / (said + known) >= least, field
+
+
+@pytest.mark.parametrize(
+    ("html", "price"),
+    [
+        (
+            '<p class="price"><span class="price">10.00 €</span> Ex VAT</p><p class="price">12.00 €</p>',
+            "12.00",
+        ),
+        ('<p class="price">10,00 € brez DDV</p><p class="price">12,20 €</p>', "12.20"),
+        ("<p>10,00 € zzgl. MwSt.</p><p>11,90 € inkl. MwSt.</p>", "11.90"),
+        ('<span class="price price--withoutTax">10.00 €</span>', "10.00"),
+        ('<p class="club-price">Club: 9.00 €</p><p class="price">10.00 €</p>', "10.00"),
+        ('<p class="club-price">Club: 9.00 €</p><p><b>10.00 €</b></p>', "10.00"),
+        ('<p class="price">+ 0.25 € Pfand</p><p class="price">1.99 €</p>', "1.99"),
+        ('<p class="priceold">15.00 €</p><p class="pricenew">10.00 €</p>', "10.00"),
+        ('<div class="price">14,800원<del>18,501원</del></div>', "14800"),
+        ('<div class="price"><del>18,501원</del>14,800원</div>', "14800"),
+        ('<p class="product-detail-price with-list-price"><b>10.00 €</b></p>', "10.00"),
+        (
+            '<b data-hook="formatted-secondary-price">15 €</b><b data-hook="formatted-primary-price">10 €</b>',
+            "10",
+        ),
+        ("<p>1,234.56 AED شامل الضريبة</p>", "1234.56"),
+    ],
+)
+def test_the_price_that_a_buyer_pays(html: str, price: str) -> None:
+    assert found(f"<h1>Red lamp</h1><div class=box>{html}</div>")["price"] == price
+
+
+def test_an_amount_without_a_currency_in_a_meta_element_says_which_shown_price_is_meant() -> None:
+    shown = '<h1>Red lamp</h1><p class="price">9.00 €</p><p class="price">10.00 €</p>'
+    record = found(f'<meta property="product:price:amount" content="10.00">{shown}')
+    assert (record["price"], record["currency"]) == ("10.00", "EUR")
+
+
+@pytest.mark.parametrize(
+    ("html", "availability"),
+    [
+        ('<form action="/cart/add"></form><p class="product__inventory">Sold out</p>', "OutOfStock"),
+        ('<form action="/cart/add"></form><p>Sin existencias</p>', "OutOfStock"),
+        ('<form action="/cart/add"></form>', "InStock"),
+        (
+            "<dl><dt>Stock:</dt><dd>Esaurito</dd></dl><h2>Related products</h2><button>Buy now</button>",
+            "OutOfStock",
+        ),
+        ('<div class="delivery-status"><span>Ni na voljo</span></div>', "OutOfStock"),
+        ('<div class="stock">Товар закончился</div>', "OutOfStock"),
+        ("<p>Momentálně nedostupné</p>", "OutOfStock"),
+        ("<p>Розпродано</p>", "OutOfStock"),
+        ("<p>Pole saadaval</p>", "OutOfStock"),
+        ("<p>Prekės nėra</p>", "OutOfStock"),
+        ("<p>אין במלאי</p>", "OutOfStock"),
+        ("<p>Ikke tilgjengelig</p>", "OutOfStock"),
+        ("<p>Na voljo</p>", "InStock"),
+        ("<p>Dostupno</p>", "InStock"),
+        ("<p>구매 가능</p>", "InStock"),
+        ("<button>Lägg till</button>", "InStock"),
+    ],
+)
+def test_stock_in_many_languages_and_places(html: str, availability: str) -> None:
+    assert found(f"<h1>Red lamp</h1><div class=box>{html}</div>")["availability"] == availability

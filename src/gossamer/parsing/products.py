@@ -108,19 +108,22 @@ def brand_in(text: str) -> str | None:
 CURRENT_PRICE_BONUS: Final = 20
 """Bonus for elements whose class or id names the current price. They rank like elements that are this much
 closer to the heading."""
+MAX_BARE_PRICE_CHARS: Final = 40
+"""Maximum length of a text that is only a price."""
 _NEVER: Final = frozenset(
     ("script", "style", "del", "s", "strike", "body", "html", "form", "input", "select", "option", "template")
 )
 
-_SEVERAL: Final = re.compile(r"\d\D{2,}\d")
+_SEVERAL: Final = re.compile(r"\d(?:\D{2,}|[^\d.,'’·:\s])\d")
 
 
-def shown_price(shop: Shop, hint: str | None) -> Price | None:
+def shown_price(shop: Shop, hint: str | None, said: Decimal | None = None) -> Price | None:
     """Returns the price nearest to the product's heading. Elements whose class or id names a price come
-    first, except those that belong to other products. If there is no such element, the first text that is
-    only a price is used.
+    first, except those that belong to other products. If there is no such element, or if all of them are
+    doubtful, the first text that is only a price is used.
 
-    `hint` is the currency to use if the text names none.
+    `hint` is the currency to use if the text names none. `said` is an amount without a currency in the page's
+    meta elements. A shown price of this amount comes first.
     """
     listed = shop.tree.select("h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]")[
         :20_000
@@ -128,7 +131,7 @@ def shown_price(shop: Shop, hint: str | None) -> Price | None:
     order = {element: place for place, element in enumerate(listed)}
     start = order.get(shop.heading, 0) if shop.heading else 0
     end = next((at for at, one in enumerate(listed[start + 1 :], start + 1) if begins_more(one)), len(listed))
-    best: tuple[tuple[bool, bool, bool, int, int], Price] | None = None
+    best: tuple[tuple[bool, bool, bool, bool, int, int], Price] | None = None
     for rank, selector in enumerate(words.PRICES):
         for element in shop.tree.select(selector)[:MAX_ELEMENTS]:
             text = _price_text(element)
@@ -139,6 +142,7 @@ def shown_price(shop: Shop, hint: str | None) -> Price | None:
             away = place - start - CURRENT_PRICE_BONUS * (words.NOW.search(author_names(element)) is not None)
             key = (
                 found.currency is None,
+                found.amount != said,
                 not start <= place < end,
                 _doubtful(element, text, found),
                 rank if rank < 2 else 2,
@@ -146,9 +150,9 @@ def shown_price(shop: Shop, hint: str | None) -> Price | None:
             )
             if best is None or key < best[0]:
                 best = (key, found)
-    if best is None or best[0][1]:
-        return _bare_price(shop, hint) or (best[1] if best else None)
-    return best[1]
+    if best and (best[1].amount == said or not (best[0][2] or best[0][3])):
+        return best[1]
+    return _bare_price(shop, hint) or (best[1] if best else None)
 
 
 def _price_text(element: Element) -> str:
@@ -172,14 +176,32 @@ def _doubtful(element: Element, text: str, found: Price) -> bool:
     """Whether a price is hidden, one of several in the text, or labeled as a different price: a former price,
     a price without taxes, a monthly rate."""
     several = found.currency is not None and text.count(found.currency) > 1
-    return several or is_hidden(element) or words.NOT_NOW.search(text) is not None
+    return (
+        several
+        or is_hidden(element)
+        or words.NOT_NOW.search(text) is not None
+        or words.DOUBTFUL.search(author_names(element)) is not None
+        or words.NOT_NOW.search(_around(element, text)) is not None
+    )
+
+
+def _around(element: Element, text: str) -> str:
+    """Returns the text of a price's parent if it has a label and no other number. Otherwise returns ''."""
+    parent = element.parent
+    if not isinstance(parent, Element) or parent.tag in ("body", "main"):
+        return ""
+    around = element_text(parent, 12)
+    before, _, after = around.partition(text)
+    return "" if len(around) > 80 or any(map(str.isdigit, before + after)) else around
 
 
 def _old(element: Element) -> bool:
+    parent = element.parent
     return (
         element.tag in _NEVER
         or words.OLD.search(author_names(element)) is not None
         or "line-through" in attribute_of(element, "style")
+        or (isinstance(parent, Element) and words.STRUCK.search(author_names(parent)) is not None)
     )
 
 
@@ -193,9 +215,19 @@ def _bare_price(shop: Shop, hint: str | None) -> Price | None:
             behind = True
         elif behind and begins_more(element):
             break
-        elif len(text) <= 30 and words.BARE_PRICE.fullmatch(text) and not words.NOT_NOW.search(text):
+        elif (
+            len(text) <= MAX_BARE_PRICE_CHARS
+            and words.BARE_PRICE.fullmatch(text)
+            and not (words.NOT_NOW.search(text) or words.COUNT.match(text))
+        ):
             found = price(element_text(element, struck=False), hint)
-            shown = not (_old(element) or is_hidden(element) or shop.elsewhere(element))
+            shown = not (
+                _old(element)
+                or is_hidden(element)
+                or shop.elsewhere(element)
+                or words.DOUBTFUL.search(author_names(element))
+                or words.NOT_NOW.search(_around(element, text))
+            )
             if shown and found and found.amount and found.currency and (behind or shop.near(element)):
                 if behind:
                     return found
@@ -535,6 +567,15 @@ def _metas(tree: turbohtml.Document) -> dict[str, Any]:
     }
 
 
+def _said_amount(tree: turbohtml.Document) -> Decimal | None:
+    """Returns the amount of the page's first meta element for a price, whether or not it has a currency."""
+    for name in _METAS["price"][:-1]:
+        for meta in tree.select(f'meta[property="{name}"], meta[name="{name}"]')[:1]:
+            amount = _number(attribute_of(meta, "content").strip(), None)
+            return amount.amount if amount and amount.amount else None
+    return None
+
+
 def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
     """Returns values for the fields that the record lacks, read from the visible page and its scripts.
     `spare` contains the SKUs of the structured data, which are used if the page shows no SKU."""
@@ -543,7 +584,7 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
     if record["name"] is None:
         titles = [attribute_of(one, "content") for one in page.tree.select('meta[property="og:title"]')[:1]]
         found["name"] = next((one for one in (heading, *titles, page.title) if one), None)
-    if record["price"] is None and (amount := shown_price(here, record["currency"])):
+    if record["price"] is None and (amount := shown_price(here, record["currency"], _said_amount(page.tree))):
         found["price"] = amount.amount
         found["currency"] = currency_of(amount, page.url, page.language) or shop_page.embedded_value(
             shop_page.scripts(page.tree), "currency"

@@ -122,49 +122,23 @@ MAX_FRAME_DEPTH: Final = 30
 """Maximum number of ancestors of a button that are checked for a header, a menu or a footer."""
 _STOCKED: Final = (
     '[id*="availab" i], [class*="availab" i], [class*="stock" i], [id*="stock" i], [class*="sold" '
-    'i], [data-testid*="stock" i], '
+    'i], [class*="inventory" i], [data-testid*="stock" i], '
     '[data-test*="stock" i], '
     '[data-testid*="availab" i], [data-test*="availab" i], [class*="dispon" i], '
     '[class*="verfuegbar" i], [class*="lager" i], '
     '[class*="dispo" i]'
 )
-_GONE: Final = (
-    r"currently unavailable|out of stock|outofstock|sold out|no longer (?:available|in stock)|(?:is |currently )?not available|"
-    r"not in stock|unavailable|"
-    r"(?:zur ?zeit |derzeit |momentan |leider |aktuell )?nicht (?:mehr )?(?:verfügbar|lieferbar|auf lager|vorrätig)|ausverkauft|"
-    r"vergriffen|"
-    r"épuisé|(?:en )?rupture|(?:actuellement |temporairement )?indisponible|non disponible|plus disponible|victime de son succès|"
-    r"agotad[oa]|sin stock|sin existencias|no disponible|fuera de stock|esgotad[oa]|sem stock|sem estoque|indispon[ií]vel|"
-    r"esaurit[oa]|non (?:è )?(?:più )?disponibil\w*|niet (?:meer )?(?:op voorraad|leverbaar|beschikbaar)|uitverkocht|tijdelijk uit|"
-    r"vyp?redan|vyprodán|nen[ií] sklad|nedostupn|niedostępn|brak (?:towaru|w magazynie|na stanie)|wyprzedan|produkt chwilowo|"
-    r"slutsåld|slut i lager|ej i lager|udsolgt|utsolgt|ikke på lager|loppu|nincs (?:raktáron|készleten)|elfogyott|stokta yok|"
-    r"tükendi|stoc epuizat|"
-    r"нет в наличии|немає в наявності|распродан|εξαντλ|μη διαθέσιμο|nije dostup|rasprodan|hết hàng|stok habis|"
-    r"fora de (?:estoque|stock)|esgotat|nie je sklad|indisponibil|nu este [iî]n stoc|ei varastossa|няма в наличност|изчерпан|"
-    r"nema na (?:zalihi|stanju)|ni na zalogi|läbi müüdud|išparduot|izpārdot|nav pieejam|εκτός αποθέματος|\bhabis\b|"
-    r"在庫切れ|在庫[はが]あり?ません|入荷待ち|无货|無貨|缺貨|[补補][货貨]中|售完|재고 ?없|نفدت? |نفذت? |غير متاح|"
-    r"ناموجود|אזל |לא במלאי|สินค้าหมด|"
-    r"غير متوفر|品切れ|売り切れ|在庫なし|完売|缺货|售罄|已售完|품절"
+_FIRST: Final = (
+    r"(?:\W|\d+ (?:[^\W\d]\w* )?|temporarily |sorry,? |this (?:item|product) is |currently |"
+    rf"(?:{words.STOCK_SUBJECT}) )*"
 )
-_SOON: Final = r"pre-?order|pre-?sale|vorbestell|précommande|preventa|pré-venda|prenota ora|preordina|předobjedn|предзаказ|予約"
-_BACK: Final = r"(?:on |available (?:on|for) )?back-?order|nachbestellt"
-_THERE: Final = (
-    r"in stock|instock|available|\d+ (?:left|available)|auf lager|lieferbar|vorrätig|verfügbar|versandfertig|lagernd|en stock|"
-    r"en existencia|in magazzino|na stanie|có hàng|"
-    r"disponible|hay stock|em stock|em estoque|dispon[ií]vel|disponibil|op voorraad|leverbaar|skladem|skladom|"
-    r"na sklad|dostępn|w magazynie|i lager|på lager|varastossa|raktáron|készleten|stokta|în stoc|в наличии|"
-    r"в наявності|есть на складе|διαθέσιμο|na zalih|còn hàng|在庫あり|有货|"
-    r"现货|現貨|有[貨库庫]|재고 있음|متوفر|موجود|במלאי|มีสินค้า|na zalogi|laos olemas|yra sandėlyje|pieejam|tersedia|saatavilla|"
-    r"на складі|в наличност|σε απόθεμα"
-)
-_FIRST: Final = r"(?:\W|\d+ (?:[^\W\d]\w* )?|temporarily |sorry,? |this (?:item|product) is |currently )*"
 _STANDING: Final = {
     word: (re.compile(pattern, re.IGNORECASE), re.compile(f"{_FIRST}(?:{pattern})", re.IGNORECASE))
     for word, pattern in (
-        ("OutOfStock", _GONE),
-        ("PreOrder", _SOON),
-        ("BackOrder", _BACK),
-        ("InStock", _THERE),
+        ("OutOfStock", words.GONE),
+        ("PreOrder", words.SOON),
+        ("BackOrder", words.BACK),
+        ("InStock", words.THERE),
     )
 }
 """Patterns for the availability values of schema.org. Each value has two patterns: one matches anywhere in a
@@ -175,17 +149,6 @@ _STOCK: Final = re.compile(
 )
 """Classes and ids of elements that show the product's availability. Names such as `unavailable` do not match,
 because they mark missing variants or pictures."""
-_BUY: Final = re.compile(
-    r"add[\s_-]*to[\s_-]*(?:my[\s_-]*)?(?:cart|bag|basket|trolley)|buy[\s_-]*(?:it[\s_-]*)?now|(?:btn-|to-?)cart(?![a-z])|tobasket|"
-    r"in den (?:warenkorb|einkaufswagen)|in die einkaufstasche|(?:jetzt|sofort)[ -]?kaufen|ajouter au panier|acheter|"
-    r"añadir|agregar al carrito|comprar|adicionar|aggiungi al carrello|acquista|in (?:de |mijn )?winkel(?:wagen|"
-    r"mand)|bestellen|do koš[ií]ka|koupit|kúpiť|do koszyka|"
-    r"kup teraz|lägg i|legg i|læg i|lisää ostoskoriin|kosárba|sepete ekle|adaugă în coș|купить|в корзину|купити|"
-    r"до кошика|στο καλάθι|u košaricu|mua ngay|vào giỏ|カートに入れる|加入购物车|"
-    r"加入購物車|立即购买|購買|장바구니|구매하기|カートに追加|購入する|(?:أضف|اضف|إضافة) (?:إلى|الى|ل)|הוס(?:ף|פה) לסל|ใส่ตะกร้า|keranjang|"
-    r"beli sekarang|v košarico|u korpu|į krepšelį|pievienot grozam|lisa (?:ostu)?korvi|количката|به سبد|/cart/add|place bid",
-    re.IGNORECASE,
-)
 _FRAME: Final = re.compile(
     r"(?<![a-z])(?:(?<!product[-_])header|masthead|top-?bar|nav|navbar|navigation|footer|mini-?(?:cart|basket|bag)|(?:cart|basket)-(?:link|icon|drawer|widget|"
     r"preview|flyout|count))(?![a-z])",
@@ -200,12 +163,6 @@ _CART: Final = re.compile(
     re.IGNORECASE,
 )
 """URLs of the shopping cart page. A link to this page shows the cart but adds nothing to it."""
-_MESSAGE: Final = re.compile(
-    r"(?:notify|e-?mail|alert) me|back in stock|benachrichtig|prévenez|(?:m')?alerte[rz]|avísame|avise-?me|avvisami|powiadom|hlídat|"
-    r"houd me op de hoogte|mail mij|bevaka|入荷",
-    re.IGNORECASE,
-)
-"""Texts of buttons that request a message when the product is available again."""
 
 
 def shown_availability(shop: Shop) -> str | None:
@@ -218,7 +175,7 @@ def shown_availability(shop: Shop) -> str | None:
         if 0 < len(text) < 400 and (word := availability_in(text)) and not shop.elsewhere(element):
             return word
     buttons = shop.tree.select(
-        "button, input[type=submit], input[type=button], input[type=image], a, form[action]"
+        "h2, h3, h4, button, input[type=submit], input[type=button], input[type=image], a, form[action]"
     )
     word, other = _by_buttons(buttons[:3000], shop)
     if word:
@@ -236,23 +193,25 @@ def shown_availability(shop: Shop) -> str | None:
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     """Returns the availability that the product's own buttons show, and whether any button or form on the
     page is for buying. A button that only offers a message when the product is back in stock means
-    OutOfStock."""
-    message = form = other = False
+    OutOfStock. A form alone shows nothing: shops keep it when its button is gone."""
+    message = form = other = more = False
     for element in buttons:
-        if _buys(element):
+        if element.tag in ("h2", "h3", "h4"):
+            more = more or begins_more(element)
+        elif _buys(element):
             if _of_the_frame(element, shop):
                 continue
-            own = not shop.elsewhere(element)
+            own = not more and not shop.elsewhere(element)
             if own and element.tag != "form":
                 return "InStock", True
             form, other = form or own, True
         elif element.tag not in ("a", "form"):
             text = f"{element_text(element)} {attribute_of(element, 'value')}".strip()[:60]
             word = availability_in(text, whole=True)
-            if word not in (None, "InStock") and not shop.elsewhere(element):
+            if word not in (None, "InStock") and not more and not shop.elsewhere(element):
                 return word, other
-            message = message or (_MESSAGE.search(text) is not None and not is_hidden(element))
-    return "OutOfStock" if message else "InStock" if form else None, other
+            message = message or (words.MESSAGE.search(text) is not None and not is_hidden(element))
+    return "OutOfStock" if message else None, other or form
 
 
 def _buys(element: Element) -> bool:
@@ -265,8 +224,8 @@ def _buys(element: Element) -> bool:
         )
     )
     if element.tag == "a" and _CART.search(attribute_of(element, "href")[:300].strip()):
-        return _BUY.match(signs.strip()) is not None
-    return _BUY.search(f"{signs} {author_names(element)[:200]}") is not None
+        return words.BUY.match(signs.strip()) is not None
+    return words.BUY.search(f"{signs} {author_names(element)[:200]}") is not None
 
 
 def _of_the_frame(element: Element, shop: Shop) -> bool:
@@ -365,7 +324,9 @@ class Shop:
 
     @once
     def _elements(self) -> list[Element]:
-        return self.tree.select("th, dt, td, li, strong, b, label, span, p, div, h1, h2, h3, h4, em")[:4000]
+        return self.tree.select("th, dt, dd, td, li, strong, b, label, span, p, div, h1, h2, h3, h4, em")[
+            :4000
+        ]
 
     def near(self, element: Element) -> bool:
         """Whether an element is an ancestor of the heading, or close to the heading."""

@@ -40,9 +40,30 @@ OLD: Final = re.compile(
 """Classes and ids of prices that are not the product's price, such as unit prices and savings."""
 NOW: Final = re.compile(_words("now"), re.IGNORECASE)
 """Classes and ids of the current price."""
+DOUBTFUL: Final = re.compile(_words("doubtful"), re.IGNORECASE)
+"""Classes and ids of prices that only some buyers pay, such as prices of members and prices without taxes."""
 NOT_NOW: Final = re.compile(rf"\b(?:{_words('not_now')})(?!\w)|{_words('not_now_signs')}", re.IGNORECASE)
 """Words beside prices that are not the current price: former prices, prices without taxes, monthly rates."""
-BARE_PRICE: Final = re.compile(r"[^\d%]{0,12}\d[\d.,'’ \u00a0\u202f]{0,14}[^\d%]{0,14}")
+GONE: Final = _words("gone")
+"""Texts that say that the product is not available."""
+SOON: Final = _words("soon")
+BACK: Final = _words("back")
+THERE: Final = _words("there")
+"""Texts that say that the product is in stock."""
+STOCK_SUBJECT: Final = _words("stock_subject")
+"""Words that may precede a text about stock."""
+BUY: Final = re.compile(_words("buy"), re.IGNORECASE)
+"""Texts, classes and addresses of buttons that put the product into the cart."""
+MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)
+"""Texts of buttons that request a message when the product is available again."""
+BARE_PRICE: Final = re.compile(
+    r"[^\d%]{0,12}\d[\d.,'’ \u00a0\u202f]{0,14}"
+    rf"(?:[^\d%]{{0,14}}|[^\d%]{{0,8}}(?<!\w)(?:{_words('with_tax')})[^\d%]{{0,12}})",
+    re.IGNORECASE,
+)
+"""A text that is only a price, with its currency and perhaps a note that it includes taxes."""
+COUNT: Final = re.compile(r"\s*\+|\s*\D{0,3}\d[\d.,]*[KMGBT]\W*$")
+"""Short texts that are a surcharge, points or a count (`+ 250 P`, `9.3K`, `5G`), not a price."""
 PRICED: Final = ("content", "data-price", "data-product-price", "data-price-amount")
 PRICES: Final = (
     "[itemprop~=price]",
