@@ -107,7 +107,7 @@ def wrong_way(source: Source) -> list[str]:
             continue
         if there not in RANK:
             reason = "import from the module itself, not from `gossamer`" if RANK[here] < RANK["app"] else ""
-        elif here == "uses" and there not in LAYERS["public API"]:
+        elif here == "uses" and there not in (*LAYERS["public API"], "errors"):
             reason = "uses stand on the public API alone"
         elif RANK[there] >= RANK[here] and not RANK[there] == RANK[here] == 0:
             reason = f"{here} is below {there}"
@@ -178,6 +178,7 @@ def test_every_package_is_in_the_drawing() -> None:
         ("api.py", "from gossamer.app.runner import CrawlRun", True),
         ("app/runner.py", "from gossamer.api import crawl", False),
         ("uses/prices.py", "from gossamer.api import crawl", True),
+        ("uses/prices.py", "from gossamer.errors import ConfigError", True),
         ("uses/prices.py", "from gossamer.config.settings import Settings", False),
         ("__main__.py", "from gossamer.cli import main", True),
     ],

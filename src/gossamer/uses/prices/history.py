@@ -1,75 +1,305 @@
-"""The price history: a SQLite file by default, or PostgreSQL (`postgresql://...`). INTERFACE DRAFT.
+"""The price history: a SQLite file, or PostgreSQL (`postgresql://...`). See `schema` for its tables.
 
 A run calls, in this order:
 
-    history = History("prices.db")            # or postgresql://...
-    history.list_targets(targets)             # the list of this run; writes price_targets
-    history.begin_run()
-    events = history.record(observations)     # any number of times; all observations of one visit in one call
-    for _ in range(CONFIRMING_ROUNDS):        # 8
-        held = history.held()                 # what must be visited again
-        if not held: break
-        events += history.record(visit_again(held, confirming=True))
-    events += history.end_run()               # the rest, and one event for each shop that broke
+    with History("prices.db") as history:
+        history.list_targets(targets)
+        history.begin_run()
+        events = history.record(observations)       # any number of times
+        for _ in range(CONFIRMING_ROUNDS):
+            if not (held := history.held()):
+                break
+            events += history.record(...)           # second visits of what is held, with confirming=True
+        events += history.end_run()
+
+An event is returned once: by `record` if its shop is certainly well, otherwise by `end_run`.
 """
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
-from typing import NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
-from gossamer.uses.prices.model import Event, Observation, Target
+import msgspec
+
+from gossamer.uses.prices import changes, offer_rows, shop_health
+from gossamer.uses.prices.changes import Offer
+from gossamer.uses.prices.database import Database, amount
+from gossamer.uses.prices.model import Event, EventKind, Observation, Target
+from gossamer.uses.prices.recorder import (
+    Batch,
+    ShopState,
+    read_shops,
+    ready_fields,
+    release_held,
+    write_shops,
+)
+
+CONFIRMING_ROUNDS = 14
+"""The most rounds of second visits in a run. Most changes need one."""
+_TARGET = ("key", "url", "shop", "product", "variant", "name", "tags", "currency", "minimum", "rules")
+_LISTED = ", ".join(_TARGET)
 
 
 class Held(NamedTuple):
-    """A change that a second visit must confirm."""
+    """A held value that needs a further visit."""
 
     target: str
     variant: str
-    url: str
     shop: str
+    url: str
     field: str
     """`price`, `regular_price`, `availability`, `seller` or `page`."""
     before: str | None
-    after: str | None
+    after: str
     reason: str
-    """Why: `changed`, `zero`, `placeholder`, `ten-times`, `currency`, `alternates`, `gone` or `moved`."""
+    """`changed`, `zero`, `placeholder`, `ten-times`, `currency`, `alternates`, `gone`, `moved` or `back`."""
     since: float
-
-
-class Offer(NamedTuple):
-    """The last confirmed values of a target or of one of its variants (the row of `price_offers`)."""
-
-    target: str
-    variant: str
-    shop: str
-    url: str
-    state: str
-    price: Decimal | None
-    regular_price: Decimal | None
-    currency: str | None
-    # ... all columns of price_offers under their names
+    seen: int
+    """The visits that have shown the value."""
+    needed: int
 
 
 class History:
-    """The price history. Several processes may write at once."""
+    """A price history. Several processes may write it at once; one connection belongs to one thread at a time.
 
-    def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None: ...
-    def list_targets(self, targets: Iterable[Target]) -> None: ...
-    def begin_run(self) -> int:
-        """Begins a run. Returns its number."""
+    `url`: a path or `postgresql://...`. `clock`: returns the time in seconds since the epoch, for what has no
+    time of its own. Raises ConfigError if the database cannot be opened.
+    """
+
+    def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
+        self.database = Database(url)
+        self._clock = clock or time.time
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.database.close()
+
+    def list_targets(self, targets: Iterable[Target]) -> None:
+        """Stores the list of a run. Targets that it lacks are no longer listed; their history stays."""
+        rows = [
+            (
+                *(one.key, one.url, one.shop, one.product, one.variant, one.name),
+                *(_json(one.tags), one.currency, one.minimum, _json(one.rules)),
+            )
+            for one in targets
+        ]
+        changed = ", ".join(f"{name} = excluded.{name}" for name in _TARGET[1:])
+        with self.database.transaction():
+            self.database.execute("UPDATE price_targets SET listed = 0")
+            self.database.many(
+                f"INSERT INTO price_targets ({_LISTED}) VALUES ({', '.join('?' * len(_TARGET))}) "
+                f"ON CONFLICT (key) DO UPDATE SET {changed}, listed = 1",
+                rows,
+            )
+
+    def targets(self) -> list[Target]:
+        """Returns the listed targets."""
+        rows = self.database.rows(f"SELECT {_LISTED} FROM price_targets WHERE listed = 1 ORDER BY key")
+        return [
+            Target(
+                **dict(zip(_TARGET[:6], row[:6], strict=True)),
+                tags=tuple(msgspec.json.decode(row[6])),
+                currency=row[7],
+                minimum=amount(row[8]),
+                rules=tuple(msgspec.json.decode(row[9])),
+            )
+            for row in rows
+        ]
+
+    def begin_run(self, *, resume: bool = False) -> int:
+        """Begins a run, and returns its number. `resume`: continues the last run if it has not ended."""
+        with self.database.transaction():
+            run, _, is_open = self._run()
+            if not (resume and is_open):
+                run += 1
+                self._set_run(run, self._clock(), True)
+        return run
 
     def record(self, observations: Sequence[Observation]) -> list[Event]:
-        """Records visits in one transaction. Returns the confirmed events. Idempotent."""
+        """Records visits in one transaction, and returns the confirmed events. All observations of one visit
+        must come in one call: a variant that is not among them is missing from the page. An observation that
+        comes again changes nothing."""
+        if not observations:
+            return []
+        with self.database.transaction():
+            return Batch(self.database, self._run()[0], observations).record()
 
     def held(self) -> list[Held]:
-        """The changes that a second visit in this run must confirm, one row a field."""
+        """Returns the values that need a further visit. Of a change of a whole shop, only a sample needs
+        it."""
+        shops = read_shops(self.database)
+        found: list[Held] = []
+        sampled: dict[str, int] = defaultdict(int)
+        for offer in offer_rows.read_offers(self.database, "WHERE held IS NOT NULL ORDER BY id"):
+            health = shops[offer.shop].health
+            if shop_health.judge(health).state != "ok":
+                continue
+            doubtful, agrees = shop_health.is_doubtful(health), shop_health.sample_agrees(health)
+            for field, held in offer.held.items():
+                if field == "variant" or changes.is_ready(field, held, doubtful):
+                    continue
+                if held.reason == "changed" and not doubtful:
+                    sampled[offer.shop] += 1
+                    if agrees or sampled[offer.shop] > shop_health.SAMPLE_PAGES:
+                        continue
+                needed = max(held.needed, changes.DOUBTFUL_VISITS if doubtful and field != "page" else 0)
+                found.append(
+                    Held(
+                        *(offer.target, offer.variant, offer.shop, offer.url, field),
+                        *(changes.known_field(offer, field), held.value, held.reason),
+                        *(held.since, held.seen, needed),
+                    )
+                )
+        return found
 
     def end_run(self) -> list[Event]:
-        """Judges every shop and releases or drops what waited for that."""
+        """Ends the run. Judges each shop that it visited: confirmed changes of shops that are well are
+        reported, those of broken shops are dropped, and a shop that broke or came back is one event."""
+        events: list[Event] = []
+        with self.database.transaction():
+            run, started, is_open = self._run()
+            if not is_open:
+                return []
+            offers: dict[str, list[Offer]] = defaultdict(list)
+            for offer in offer_rows.read_offers(self.database, "WHERE held IS NOT NULL ORDER BY id"):
+                offers[offer.shop].append(offer)
+            shops = [shop for shop in read_shops(self.database).values() if shop.health.run == run]
+            for shop in shops:
+                events += self._end_shop(shop, offers[shop.shop], started)
+            offer_rows.write_events(self.database, events)
+            self._set_run(run, started, False)
+        return events
 
-    def last(self, target: str, variant: str = "") -> Offer | None: ...
-    def offers(self, *, shop: str = "", product: str = "") -> list[Offer]: ...
-    def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
-        """Runs a SELECT with `?` as placeholder, on both databases."""
+    def _end_shop(self, shop: ShopState, offers: list[Offer], started: float) -> list[Event]:
+        health, events = shop.health, []
+        verdict = shop_health.judge(health)
+        if health.known < shop_health.MIN_PAGES:
+            verdict = shop_health.Verdict(shop.state)
+        if verdict.state != shop.state:
+            now = self._clock()
+            events.append(
+                Event(
+                    kind=shop_health.EVENTS[verdict.state],
+                    time=now,
+                    shop=shop.shop,
+                    before=shop.state,
+                    after=verdict.state,
+                    detail=verdict.detail,
+                )
+            )
+            shop = shop._replace(state=verdict.state, since=now)
+        if verdict.state == "ok":
+            events += self._release(offers, health, started)
+        else:
+            for offer in offers:
+                offer.held = {field: held for field, held in offer.held.items() if held.since < started}
+            offer_rows.write_offers(self.database, offers)
+        shop_health.end(health, verdict)
+        write_shops(self.database, [shop])
+        return events
+
+    def _release(self, offers: list[Offer], health: shop_health.ShopHealth, started: float) -> list[Event]:
+        events: list[Event] = []
+        points: list[list[object]] = []
+        released: list[Offer] = []
+        doubtful, trusted = shop_health.is_doubtful(health), shop_health.sample_agrees(health)
+        for offer in offers:
+            ready = ready_fields(offer, doubtful)
+            if trusted:
+                new = [f for f, one in offer.held.items() if one.reason == "changed" and one.since >= started]
+                ready = [field for field in changes.FIELDS if field in {*ready, *new}]
+            if ready:
+                found, point = release_held(self.database, offer, ready)
+                events += found
+                points.append(point)
+                released.append(offer)
+        offer_rows.write_offers(self.database, released)
+        offer_rows.write_points(self.database, points)
+        return events
+
+    def accept(self, shop: str) -> int:
+        """Makes all held values of a shop its known values, without events, for example after a redesign.
+        Returns the number of values."""
+        count = 0
+        with self.database.transaction():
+            offers = offer_rows.read_offers(self.database, "WHERE shop = ? AND held IS NOT NULL", [shop])
+            points = []
+            for offer in offers:
+                count += len(offer.held)
+                points.append(release_held(self.database, offer, list(offer.held))[1])
+            offer_rows.write_offers(self.database, offers)
+            offer_rows.write_points(self.database, points)
+            for state in read_shops(self.database, [shop]).values():
+                write_shops(self.database, [state._replace(state="ok", since=self._clock())])
+        return count
+
+    def last(self, target: str, variant: str = "") -> Offer | None:
+        """Returns the confirmed values of an offer. None if no visit has found it."""
+        found = offer_rows.read_offers(self.database, "WHERE target = ? AND variant = ?", [target, variant])
+        return found[0] if found else None
+
+    def offers(self, *, target: str = "", shop: str = "", product: str = "") -> list[Offer]:
+        """Returns the offers of a target, of a shop, of a product, or all of them."""
+        if product:
+            where, value = "WHERE target IN (SELECT key FROM price_targets WHERE product = ?)", product
+        else:
+            where, value = (
+                ("WHERE target = ?", target) if target else ("WHERE shop = ?" if shop else "", shop)
+            )
+        return offer_rows.read_offers(
+            self.database, f"{where} ORDER BY target, variant", [value] if value else []
+        )
+
+    def events(self, *, after: float = 0.0, before: float = float("inf"), target: str = "") -> list[Event]:
+        """Returns events of a period, oldest first. `after` is included, `before` is not."""
+        where, values = "time >= ? AND time < ?", [after, min(before, 1e18)]
+        if target:
+            where += " AND target = ?"
+            values.append(target)  # type: ignore[arg-type]
+        rows = self.database.rows(
+            "SELECT kind, time, target, variant, shop, before, after, currency, detail FROM price_events "
+            f"WHERE {where} ORDER BY time, id",
+            values,
+        )
+        return [Event(**{**dict(zip(_EVENT, row, strict=True)), "kind": EventKind(row[0])}) for row in rows]
+
+    def shops(self) -> list[ShopState]:
+        """Returns the shops with their health, by name."""
+        return [shop for _, shop in sorted(read_shops(self.database).items())]
+
+    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Runs a query with `?` for a value, on both databases. See `database.amount` for amounts."""
+        return self.database.rows(sql, values)
+
+    def _run(self) -> tuple[int, float, bool]:
+        rows = self.database.rows("SELECT value FROM price_meta WHERE name = 'run'")
+        if not rows:
+            return 0, 0.0, False
+        run, started, is_open = msgspec.json.decode(rows[0][0], type=tuple[int, float, bool])
+        return run, started, is_open
+
+    def _set_run(self, run: int, started: float, is_open: bool) -> None:
+        self.database.execute(
+            "INSERT INTO price_meta (name, value) VALUES ('run', ?) ON CONFLICT (name) DO UPDATE "
+            "SET value = excluded.value",
+            [_json((run, started, is_open))],
+        )
+
+
+_EVENT = ("kind", "time", "target", "variant", "shop", "before", "after", "currency", "detail")
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

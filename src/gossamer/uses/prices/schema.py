@@ -42,7 +42,7 @@ TABLES = (
     # `since`: the time of the last point. `held`: JSON of the changes that a second visit must confirm.
     # `memory`: JSON of prices and sellers that alternated. `missed`: checks in a row without this variant.
     f"""CREATE TABLE IF NOT EXISTS price_offers (
-    id {{serial}}, target TEXT NOT NULL, variant TEXT NOT NULL, shop TEXT NOT NULL, url TEXT NOT NULL,
+    id {{id}} PRIMARY KEY, target TEXT NOT NULL, variant TEXT NOT NULL, shop TEXT NOT NULL, url TEXT NOT NULL,
     {_VALUE_COLUMNS},
     name TEXT, sku TEXT, gtin TEXT, mpn TEXT, brand TEXT, candidates TEXT,
     first_seen DOUBLE PRECISION NOT NULL, last_seen DOUBLE PRECISION NOT NULL,
