@@ -20,10 +20,10 @@ from gossamer.uses.prices.model import Event, EventKind, Observation, PageState
 
 AGREEING_VISITS = 2
 """The visits that must show a new value before it is a change."""
-DOUBTFUL_VISITS = 8
+DOUBTFUL_VISITS = 12
 """The same for a shop in which many second visits showed the old value again, for example during an A/B
 test."""
-ALTERNATING_VISITS = 14
+ALTERNATING_VISITS = 20
 """The same for a value that a later visit of the same offer contradicted within the last days."""
 GONE_CHECKS = 3
 """The checks in a row that must lack a variant before it is gone."""
@@ -37,6 +37,9 @@ PLACEHOLDERS = frozenset(
     Decimal(text) for text in ("9999", "99999", "999999", "9999999", "9999.99", "99999.99", "999999.99")
 )
 """Amounts that shops show for products without a price."""
+SUSPECT = ("zero", "placeholder", "currency", "ten-times", "baseline")
+"""The reasons for which a price is suspect. `baseline`: it is ten times the only price that was seen before. If
+it is confirmed, the first price was wrong: it is replaced, and that is no event."""
 FOUND = (PageState.PRICED, PageState.NO_PRICE)
 
 
@@ -103,9 +106,9 @@ class Compared(NamedTuple):
     """What one visit means for an offer."""
 
     agreed: int = 0
-    """Held values that this visit showed again."""
+    """Held values that this visit, the second one, showed again."""
     contradicted: int = 0
-    """Held values that this visit did not show."""
+    """Held values that this visit did not show. Suspect ones do not count."""
     new_amount: str = ""
     """The price that is newly held."""
 
@@ -210,12 +213,13 @@ def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
         if _adopted(offer, field, value, known, seen):
             continue
         if held and held.value == value:
+            agreed += held.seen == 1 and held.reason == "changed"
             held.seen, held.last = held.seen + 1, seen.time
-            agreed += field != "variant"
             continue
-        if held:
-            contradicted += _contradict(offer, field, seen.time)
-        offer.held[field] = _hold(offer, field, value, seen, expected)
+        new = _hold(offer, field, value, seen, expected)
+        if held and new.reason in SUSPECT and held.reason not in SUSPECT:
+            continue  # a glitch during second visits
+        offer.held[field] = new
         if field == "price":
             new_amount = value
     return Compared(agreed, contradicted, new_amount)
@@ -238,7 +242,7 @@ def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Obse
 def _contradict(offer: Offer, field: str, time: float) -> int:
     """Drops a held value and remembers it. Returns 1 if it counts as a contradiction."""
     held = offer.held.pop(field)
-    if field in ("page", "variant"):
+    if field in ("page", "variant") or held.reason in SUSPECT:
         return 0
     remembered = {value: at for value, at in offer.memory.get(field, {}).items() if time - at < MEMORY_S}
     remembered[held.value] = time
@@ -258,6 +262,8 @@ def _hold(offer: Offer, field: str, value: str, seen: Observation, expected: str
         reason, needed = "alternates" if reason == "changed" else reason, ALTERNATING_VISITS
     found: dict[str, Any] = {}
     if field == "price":
+        if reason == "ten-times" and offer.first_seen == offer.last_seen:
+            reason = "baseline"
         found = {"source": seen.source, "confidence": seen.confidence, "body_hash": seen.body_hash}
     return HeldChange(value, str(reason), seen.time, seen.time, needed=needed, found=found)
 
@@ -327,6 +333,9 @@ def _release_price(offer: Offer, held: HeldChange) -> list[Event]:
     offer.unit_price = offer.unit = None
     for name, value in held.found.items():
         setattr(offer, name, value)
+    if held.reason == "baseline":
+        offer.median = offer.price
+        return []
     if first:
         return [_event(offer, EventKind.FIRST, held.since, None, amount_text(offer.price))]
     if before is not None and was != offer.currency:

@@ -14,11 +14,14 @@ from gossamer.uses.prices.database import Database
 from gossamer.uses.prices.model import Observation, PageState
 
 MAX_TRIED = 10
-_COLUMNS = "target, shop, state, since, last, runs, checks, run, address, tried"
+UNCLEAR_RUNS = 3
+"""Failing targets are visited twice in a run up to this many runs."""
+_COLUMNS = "target, shop, state, since, last, runs, checks, run, run_checks, address, tried"
+_OF_FAILING = ", ".join(f"f.{name.strip()}" for name in _COLUMNS.split(","))
 _UPSERT = (
-    f"INSERT INTO price_failing ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (target) DO UPDATE "
+    f"INSERT INTO price_failing ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (target) DO UPDATE "
     "SET shop = excluded.shop, state = excluded.state, last = excluded.last, runs = excluded.runs, "
-    "checks = excluded.checks, run = excluded.run, address = excluded.address, tried = excluded.tried"
+    "checks = excluded.checks, run = excluded.run, run_checks = excluded.run_checks, address = excluded.address, tried = excluded.tried"
 )
 
 
@@ -37,6 +40,9 @@ class Failing(NamedTuple):
     checks: int
     """How many visits in a row failed."""
     run: int
+    """The last run in which it failed."""
+    run_checks: int
+    """How many visits of that run failed."""
     address: str
     """For `moved`: the new address."""
     tried: tuple[str, ...]
@@ -55,7 +61,8 @@ def after_visit(known: Failing | None, seen: Observation, shop: str, run: int) -
     found = f"{seen.state}: {seen.detail}" if seen.detail else str(seen.state)
     address = seen.url if seen.state == PageState.MOVED else ""
     if known is None:
-        return Failing(seen.target, shop, str(seen.state), seen.time, seen.time, 1, 1, run, address, (found,))
+        times = seen.time, seen.time
+        return Failing(seen.target, shop, str(seen.state), *times, 1, 1, run, 1, address, (found,))
     return known._replace(
         shop=shop,
         state=str(seen.state),
@@ -63,6 +70,7 @@ def after_visit(known: Failing | None, seen: Observation, shop: str, run: int) -
         runs=known.runs + (known.run != run),
         checks=known.checks + 1,
         run=run,
+        run_checks=known.run_checks + 1 if known.run == run else 1,
         address=address or known.address,
         tried=(*(one for one in known.tried if one != found), found)[-MAX_TRIED:],
     )
@@ -72,6 +80,19 @@ def read_failing(database: Database, targets: Iterable[str]) -> dict[str, Failin
     """Returns the entries of targets, by target."""
     rows = database.rows_in(f"SELECT {_COLUMNS} FROM price_failing WHERE target IN (?)", targets)
     return {row[0]: _entry(row) for row in rows}
+
+
+def list_unclear(database: Database, run: int) -> list[tuple[Failing, str]]:
+    """Returns the targets whose only visit of a run failed in a way that may pass, each with its URL. Targets
+    that have failed for longer are left out."""
+    states = (PageState.BLOCKED, PageState.FAILED, PageState.EMPTY, PageState.UNDECIDED, PageState.NO_PRICE)
+    rows = database.rows(
+        f"SELECT {_OF_FAILING}, t.url FROM price_failing f JOIN price_targets t ON t.key = f.target "
+        "WHERE f.run = ? AND f.run_checks = 1 AND f.runs <= ? AND t.listed = 1 AND f.state IN (?, ?, ?, ?, ?) "
+        "ORDER BY f.target",
+        [run, UNCLEAR_RUNS, *map(str, states)],
+    )
+    return [(_entry(row[:-1]), row[-1]) for row in rows]
 
 
 def write_failing(database: Database, failing: Iterable[Failing], mended: Iterable[str]) -> None:
@@ -90,7 +111,7 @@ def list_failing(
             where.append(f"{column} = ?")
             values.append(value)  # type: ignore[arg-type]
     rows = database.rows(
-        f"SELECT {', '.join(f'f.{name.strip()}' for name in _COLUMNS.split(','))}, t.url FROM price_failing f "
+        f"SELECT {_OF_FAILING}, t.url FROM price_failing f "
         f"JOIN price_targets t ON t.key = f.target WHERE {' AND '.join(where)} "
         "ORDER BY f.runs DESC, f.since, f.target LIMIT ?",
         [*values, limit],

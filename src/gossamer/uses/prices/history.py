@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from gossamer.uses.prices import changes, offer_rows, shop_health
+from gossamer.uses.prices import changes, failing, offer_rows, shop_health
 from gossamer.uses.prices.changes import Offer
 from gossamer.uses.prices.database import Database, amount
 from gossamer.uses.prices.model import Event, EventKind, Observation, Target
@@ -38,7 +38,7 @@ from gossamer.uses.prices.recorder import (
     write_shops,
 )
 
-CONFIRMING_ROUNDS = 14
+CONFIRMING_ROUNDS = 20
 """The most rounds of second visits in a run. Most changes need one."""
 _TARGET = ("key", "url", "shop", "product", "variant", "name", "tags", "currency", "minimum", "rules")
 _LISTED = ", ".join(_TARGET)
@@ -52,11 +52,12 @@ class Held(NamedTuple):
     shop: str
     url: str
     field: str
-    """`price`, `regular_price`, `availability`, `seller` or `page`."""
+    """`price`, `regular_price`, `availability`, `seller` or `page`. `visit`: the visit itself failed."""
     before: str | None
     after: str
     reason: str
-    """`changed`, `zero`, `placeholder`, `ten-times`, `currency`, `alternates`, `gone`, `moved` or `back`."""
+    """`changed`, `zero`, `placeholder`, `ten-times`, `baseline`, `currency`, `alternates`, `gone`, `moved` or `back`.
+    For `visit`: the `PageState`."""
     since: float
     seen: int
     """The visits that have shown the value."""
@@ -137,8 +138,9 @@ class History:
             return Batch(self.database, self._run()[0], observations).record()
 
     def held(self) -> list[Held]:
-        """Returns the values that need a further visit. Of a change of a whole shop, only a sample needs
-        it."""
+        """Returns what needs a further visit in this run: held values, and targets whose visit failed in a
+        way that may pass. Of a change of a whole shop, only a sample is visited again. Broken shops are left
+        out."""
         shops = read_shops(self.database)
         found: list[Held] = []
         sampled: dict[str, int] = defaultdict(int)
@@ -161,6 +163,11 @@ class History:
                         *(changes.known_field(offer, field), held.value, held.reason),
                         *(held.since, held.seen, needed),
                     )
+                )
+        for one, url in failing.list_unclear(self.database, self._run()[0]):
+            if one.shop not in shops or shop_health.judge(shops[one.shop].health).state == "ok":
+                found.append(
+                    Held(one.target, "", one.shop, url, "visit", None, one.state, one.state, one.since, 1, 2)
                 )
         return found
 

@@ -55,14 +55,17 @@ TABLES = (
     offer BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL, day INTEGER NOT NULL,
     {_VALUE_COLUMNS},
     was NUMERIC, move DOUBLE PRECISION, PRIMARY KEY (offer, time)) {{without_rowid}}""",
+    # `alerted` and `sent` are 1 when the rules have seen the event, and when the outputs have it.
     """CREATE TABLE IF NOT EXISTS price_events (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, target TEXT NOT NULL,
-    variant TEXT NOT NULL, shop TEXT NOT NULL, before TEXT, after TEXT, currency TEXT, detail TEXT NOT NULL)""",
-    # `runs`: the number of runs in a row in which the target failed. `tried`: JSON list of what came back.
+    variant TEXT NOT NULL, shop TEXT NOT NULL, before TEXT, after TEXT, currency TEXT, detail TEXT NOT NULL,
+    alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
+    # `runs`: the runs in a row in which the target failed. `run`: the last. `run_checks`: its failed visits.
+    # `tried`: JSON list of what came back.
     """CREATE TABLE IF NOT EXISTS price_failing (
     target TEXT PRIMARY KEY, shop TEXT NOT NULL, state TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
     last DOUBLE PRECISION NOT NULL, runs INTEGER NOT NULL, checks INTEGER NOT NULL, run INTEGER NOT NULL,
-    address TEXT NOT NULL, tried TEXT NOT NULL)""",
+    run_checks INTEGER NOT NULL, address TEXT NOT NULL, tried TEXT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS price_shops (
     shop TEXT PRIMARY KEY, state TEXT NOT NULL, since DOUBLE PRECISION NOT NULL, health TEXT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS price_alerts (
@@ -88,6 +91,8 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS price_points_moves ON price_points (day, move) WHERE move IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS price_events_time ON price_events (time)",
     "CREATE INDEX IF NOT EXISTS price_events_target ON price_events (target, time)",
+    "CREATE INDEX IF NOT EXISTS price_events_new ON price_events (time) WHERE alerted = 0",
+    "CREATE INDEX IF NOT EXISTS price_events_unsent ON price_events (time) WHERE sent = 0",
     "CREATE INDEX IF NOT EXISTS price_failing_state ON price_failing (state, runs)",
     "CREATE INDEX IF NOT EXISTS price_deliveries_open ON price_deliveries (time) WHERE sent IS NULL",
 )

@@ -21,12 +21,14 @@ MIN_PAGES = 3
 EARLY_PAGES = 20
 EARLY_SHARE = 0.3
 """A shop is judged before the end of a run only after this many pages and this share of them."""
-EARLY_SECOND_VISITS = 5
 AGREEING_SHARE = 0.8
 """The part of the pages with a new source that must show the old price. Otherwise the source is wrong."""
 SAME_AMOUNT_PAGES = 10
-DOUBT_SHARE = 0.15
-"""A shop is doubtful if more than this part of its second visits showed the old values again."""
+DOUBT_SHARE = 0.05
+"""A shop is doubtful if more than this part of its second visits showed the old values again, or if there
+were too few second visits to know."""
+FADING = 0.9
+"""The part of the counts of second visits that a run takes over from earlier runs."""
 WEIGHT = 0.2
 """The weight of the last run in the usual values."""
 SAMPLE_PAGES = 200
@@ -54,11 +56,13 @@ class ShopHealth(msgspec.Struct, omit_defaults=True):
     amounts: dict[str, int] = {}
     """New prices and the number of pages that show them."""
     agreed: int = 0
+    """New values that the second visit of their page showed again, in this run."""
     contradicted: int = 0
+    """New values that a later visit did not show."""
+    past_agreed: float = 0.0
+    past_contradicted: float = 0.0
     usual: float = 1.0
     """The usual share of pages that keep their values."""
-    doubt: float = 0.0
-    """The usual share of contradicted second visits."""
 
 
 class Verdict(NamedTuple):
@@ -78,7 +82,14 @@ EVENTS = {
 
 def begin(health: ShopHealth, run: int) -> ShopHealth:
     """Returns the health at the begin of a run: only the usual values stay."""
-    return health if health.run == run else ShopHealth(run=run, usual=health.usual, doubt=health.doubt)
+    if health.run == run:
+        return health
+    return ShopHealth(
+        run=run,
+        usual=health.usual,
+        past_agreed=FADING * (health.past_agreed + health.agreed),
+        past_contradicted=FADING * (health.past_contradicted + health.contradicted),
+    )
 
 
 def is_lost(visit: list[Observation], known_offers: int) -> bool:
@@ -97,19 +108,16 @@ def count_amount(health: ShopHealth, amount: str) -> None:
 
 
 def is_doubtful(health: ShopHealth) -> bool:
-    """Whether second visits of the shop often show the old values again."""
-    visits = health.agreed + health.contradicted
-    share = health.contradicted / visits if visits >= EARLY_SECOND_VISITS else 0.0
-    return max(share, health.doubt) > DOUBT_SHARE
+    """Whether second visits of the shop often show the old values again, for example because of A/B prices.
+    A shop of which too little is known is doubtful."""
+    contradicted = health.contradicted + health.past_contradicted
+    visits = health.agreed + health.past_agreed + contradicted
+    return contradicted + 1 > DOUBT_SHARE * (visits + 2)
 
 
 def may_release(health: ShopHealth, pages: int) -> bool:
     """Whether changes of the shop may be reported before the end of the run. `pages`: its targets."""
-    return (
-        health.known >= max(EARLY_PAGES, EARLY_SHARE * pages)
-        and health.agreed + health.contradicted >= EARLY_SECOND_VISITS
-        and judge(health).state == "ok"
-    )
+    return health.known >= max(EARLY_PAGES, EARLY_SHARE * pages) and judge(health).state == "ok"
 
 
 def judge(health: ShopHealth) -> Verdict:
@@ -148,9 +156,6 @@ def end(health: ShopHealth, verdict: Verdict) -> None:
     """Learns the usual values from a run."""
     if verdict.state == "ok" and health.known:
         health.usual += WEIGHT * (1 - health.lost / health.known - health.usual)
-    visits = health.agreed + health.contradicted
-    if visits:
-        health.doubt += WEIGHT * (health.contradicted / visits - health.doubt)
 
 
 def sample_agrees(health: ShopHealth) -> bool:
