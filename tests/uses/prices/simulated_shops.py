@@ -7,7 +7,7 @@ fail, and body hashes that always differ because of rotating advertisements.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from gossamer.uses.prices.model import EventKind, Observation, PageState, Target
@@ -61,7 +61,6 @@ class Shops:
     alternating: set[str]
     ping_pong: set[str]
     random: random.Random
-    done: set[Change] = field(default_factory=set)
 
     @classmethod
     def make(cls, products: int, changes: int, days: int, seed: int = 7) -> Shops:
