@@ -84,7 +84,7 @@ class MarketOffer(NamedTuple):
     last_seen: float
     rank: int | None
     """1 for the cheapest in its currency that can be bought. Equal prices have equal ranks."""
-    index: Decimal | None
+    price_index: Decimal | None
     """The price in percent of the median of these offers in this currency."""
 
 
