@@ -58,7 +58,7 @@ class RowOutputs:
         path = sink.target()
         if path not in self._lengths:
             has_rows = not isinstance(sink, Ships) and os.path.exists(path)
-            self._lengths[path] = has_rows and os.path.getsize(path) or sink.prepare()
+            self._lengths[path] = (has_rows and os.path.getsize(path)) or sink.prepare()
         self._lengths[path] = sink.append(self._lengths[path], rows)
         if isinstance(sink, Ships):
             sink.ship(self._lengths[path])

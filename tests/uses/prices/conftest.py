@@ -32,7 +32,7 @@ def postgres() -> Iterator[Postgres]:
     if not (BIN / "initdb").exists():
         pytest.skip("PostgreSQL is not here")
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        os.chmod(folder, 0o755)
+        os.chmod(folder, 0o755)  # noqa: S103 - the server runs as another user
         server = Postgres(Path(folder))
         yield server
         server.kill()

@@ -255,6 +255,8 @@ def _hold(offer: Offer, field: str, value: str, seen: Observation, expected: str
     reason, needed = "changed", AGREEING_VISITS
     if field == "price":
         reason = suspicion(offer, seen, expected) or reason
+    if field == "variant":
+        reason = "back"
     if field == "page":
         reason = seen.state if seen.state in (PageState.GONE, PageState.MOVED) else "back"
     at = offer.memory.get(field, {}).get(value)

@@ -52,7 +52,7 @@ class Held(NamedTuple):
     shop: str
     url: str
     field: str
-    """`price`, `regular_price`, `availability`, `seller` or `page`. `visit`: the visit itself failed."""
+    """`price`, `regular_price`, `availability`, `seller`, `page` or `variant`. `visit`: the visit itself failed."""
     before: str | None
     after: str
     reason: str
@@ -150,13 +150,16 @@ class History:
                 continue
             doubtful, agrees = shop_health.is_doubtful(health), shop_health.sample_agrees(health)
             for field, held in offer.held.items():
-                if field == "variant" or changes.is_ready(field, held, doubtful):
+                if held.reason == "missing" or changes.is_ready(field, held, doubtful):
                     continue
                 if held.reason == "changed" and not doubtful:
                     sampled[offer.shop] += 1
                     if agrees or sampled[offer.shop] > shop_health.SAMPLE_PAGES:
                         continue
-                needed = max(held.needed, changes.DOUBTFUL_VISITS if doubtful and field != "page" else 0)
+                needed = max(
+                    held.needed,
+                    changes.DOUBTFUL_VISITS if doubtful and field not in ("page", "variant") else 0,
+                )
                 found.append(
                     Held(
                         *(offer.target, offer.variant, offer.shop, offer.url, field),

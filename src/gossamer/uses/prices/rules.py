@@ -30,8 +30,8 @@ HYSTERESIS_PERCENT = Decimal(1)
 SEVERITIES = ("info", "warn", "page")
 DIGESTS = ("off", "run", "day")
 _NUMBER = r"(?P<number>\d+(?:[.,]\d+)?)"
-_SIZE = rf"(?:\s+{_NUMBER}\s*(?P<percent>%)?(?:\s+(?P<currency>[A-Za-z]{{3}}))?)?"
-_LIMIT = rf"\s+{_NUMBER}(?:\s+(?P<currency>[A-Za-z]{{3}}))?"
+_SIZE = rf"(?:\s+{_NUMBER}\s*(?P<percent>%)?(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?)?"
+_LIMIT = rf"\s+{_NUMBER}(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?"
 _FORMS: tuple[tuple[str, str], ...] = (
     ("below-minimum", r"below\s+minimum"),
     ("unit-below", rf"unit\s+price\s+below{_LIMIT}"),

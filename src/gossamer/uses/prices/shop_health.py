@@ -27,7 +27,7 @@ SAME_AMOUNT_PAGES = 10
 DOUBT_SHARE = 0.05
 """A shop is doubtful if more than this part of its second visits showed the old values again, or if there
 were too few second visits to know."""
-FADING = 0.9
+FADING = 0.97
 """The part of the counts of second visits that a run takes over from earlier runs."""
 WEIGHT = 0.2
 """The weight of the last run in the usual values."""
