@@ -18,21 +18,23 @@ _FILES = ("jsonl", "csv")
 class RowOutputs:
     """Outputs for rows. Whoever sends rows remembers which ones were sent.
 
-    `specs`: as after `-o`. `owner`: a name for these rows; rows that are sent again have the same one. A
-    webhook gets it as part of `webhook-id`. `folder`: for rows on their way.
+    `specs`: as after `-o`. `owner`: the name of the sender, which stays the same. `batch`: a name for these
+    rows; rows that are sent again have the same one. It decides the `webhook-id`. `folder`: for rows on their
+    way.
 
     Raises UsageError for an output that does not take rows one by one, and ConfigError if a library is
     missing.
     """
 
-    def __init__(self, specs: Sequence[str], owner: str, folder: str) -> None:
+    def __init__(self, specs: Sequence[str], owner: str, batch: str, folder: str) -> None:
         self._tables: list[TableSink] = []
         self._files: list[OpenedOutput] = []
         self._lengths: dict[str, int] = {}
         os.makedirs(folder, exist_ok=True)
         for spec in specs:
             path, form = parse(spec)
-            output = open_output(spec, {}, owner=owner, folder=folder)
+            whose = owner if form in _FILES else f"{owner} {batch}"
+            output = open_output(spec, {}, owner=whose, folder=folder)
             if isinstance(output, OpenedOutput):
                 if form not in _FILES and "://" not in path:
                     raise UsageError(f"-o {path}: rows are appended to .jsonl and .csv files, and to stores")

@@ -23,7 +23,7 @@ def events_to(history: History, outputs: Sequence[str], folder: str) -> int:
     if not outputs:
         return 0
     first = history.query("SELECT id FROM price_events WHERE sent = 0 ORDER BY time, id LIMIT 1")
-    rows = RowOutputs(outputs, f"gossamer prices {first}", folder)
+    rows = RowOutputs(outputs, "gossamer prices", str(first), folder)
     count = 0
     try:
         while True:

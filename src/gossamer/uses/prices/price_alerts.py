@@ -124,12 +124,12 @@ class Evaluation:
         )
 
     def _known(self, rule: Rule, target: str, variant: str) -> _Fired | None:
-        key = (rule.name, target, variant)
+        key = (rule.key, target, variant)
         return self._changed[key] if key in self._changed else self._fired.get(key)
 
     def _remember(self, rule: Rule, target: str, variant: str, value: str) -> None:
-        fired = _Fired(rule.name, target, variant, "firing", self._now, value)
-        self._changed[rule.name, target, variant] = fired
+        fired = _Fired(rule.key, target, variant, "firing", self._now, value)
+        self._changed[rule.key, target, variant] = fired
 
     def _edge(self, rule: Rule, target: Target, number: str, event: Event, offer: Offer | None) -> None:
         kind = rule.condition.kind
@@ -185,7 +185,7 @@ class Evaluation:
             event = Event(kind=EventKind.PRICE, time=offer.since, target=offer.target, shop=offer.shop)
             self._fire(rule, target, offer.variant, f"{self._now}", text, event, float(price))
         elif not holds and known is not None:
-            self._changed[rule.name, target.key, offer.variant] = None
+            self._changed[rule.key, target.key, offer.variant] = None
 
     def _holds(
         self, rule: Rule, target: Target, offer: Offer, price: Decimal, fired: bool
@@ -264,7 +264,7 @@ class Evaluation:
         event: Event,
         value: float = 0.0,
     ) -> None:
-        whole = "\0".join((rule.name, target.key, variant, cause))
+        whole = "\0".join((rule.key, target.key, variant, cause))
         number = hashlib.blake2b(whole.encode(), digest_size=10).hexdigest()
         name = target.name or target.product or target.key
         labels = {

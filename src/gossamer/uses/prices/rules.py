@@ -93,6 +93,11 @@ class Rule(msgspec.Struct, kw_only=True, frozen=True):
     min_change: Size | None = None
     """Default: the larger of MIN_PERCENT and MIN_AMOUNT."""
 
+    @property
+    def key(self) -> str:
+        """The name under which the history remembers what fired. It changes with the text."""
+        return self.name if self.name == self.text else f"{self.name} = {self.text}"
+
     def applies(self, target: Target) -> bool:
         """Whether the rule applies to a target."""
         return (
