@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -115,6 +114,7 @@ def by_page(targets: Iterable[Target]) -> dict[str, list[Target]]:
 def _visit(watch: Watch, seeds: list[Mapping[str, Any]], options: RunOptions, end: float | None) -> str:
     """Crawls pages. Returns `finished`, `limited` or `stopped`."""
     given: dict[str, Any] = {"delay": options.delay, "keep": "off", "files": "off"} | options.crawl
+    given["progress"] = given.get("progress", False) and not watch.confirming
     site_options = {name: given.pop(name) for name in ("ladder",) if name in given}
     if end is not None:
         if (rest := end - time.time()) < 1:
@@ -155,12 +155,16 @@ def _confirm(
     """Visits the pages of held values again, until they are confirmed or rejected."""
     url_of = {target.key: url for url, found in pages.items() for target in found}
     watch = Watch(pages, history, memory, first.selectors, confirming=True)
-    for _ in range(CONFIRMING_ROUNDS):
+    for number in range(CONFIRMING_ROUNDS):
         urls = list(dict.fromkeys(url_of[one.target] for one in history.held() if one.target in url_of))
         if not urls or state != "finished":
             break
-        tell(f"{len(urls):,} pages show changes or suspect prices: they are visited a second time")
-        state = _visit(watch, watch.seeds(urls, {}, time.time()), options, end)
+        if not number:
+            tell(f"{len(urls):,} pages show something new: they are visited again until it is certain")
+        began = time.time()
+        state = _visit(watch, watch.seeds(urls, {}, began), options, end)
+        if state == "finished":
+            _note_unvisited(watch, memory, urls, began)
     return state
 
 

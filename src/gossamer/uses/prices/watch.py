@@ -136,7 +136,14 @@ class Watch:
     def write_unvisited(self, urls: Iterable[str], detail: str, now: float) -> None:
         """Records pages that the crawl did not request, for example because of robots.txt."""
         seen = [
-            Observation(target=one.key, state=PageState.FAILED, time=now, url=url, detail=detail)
+            Observation(
+                target=one.key,
+                state=PageState.FAILED,
+                time=now,
+                url=url,
+                detail=detail,
+                confirming=self.confirming,
+            )
             for url in urls
             for one in self.targets[url]
         ]
