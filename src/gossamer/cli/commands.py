@@ -91,6 +91,15 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
             "files": "alerts:files",
         },
     ),
+    "prices": (
+        "Watch the prices of product pages: targets, plan, run, try.",
+        {
+            "targets": "prices_targets:targets",
+            "plan": "prices:plan",
+            "run": "prices:run",
+            "try": "prices_try:try_",
+        },
+    ),
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
@@ -108,6 +117,7 @@ GROUPS = {
     "Data": ("items", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
+    "Uses": ("prices",),
     "Installation": ("doctor", "config", "version"),
 }
 """The groups of the commands in `gossamer --help`."""

@@ -128,6 +128,10 @@ class History:
                 self._set_run(run, self._clock(), True)
         return run
 
+    def run_started(self) -> float:
+        """Returns when the last run began, in seconds since the epoch. 0.0 if there was none."""
+        return self._run()[1]
+
     def record(self, observations: Sequence[Observation]) -> list[Event]:
         """Records visits in one transaction, and returns the confirmed events. All observations of one visit
         must come in one call: a variant that is not among them is missing from the page. An observation that
