@@ -3,6 +3,7 @@ finds into the price history."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -122,6 +123,7 @@ def _visit(watch: Watch, seeds: list[Mapping[str, Any]], options: RunOptions, en
         given["time_limit"] = rest
     if options.spread is not None and not watch.confirming:
         given["rate"] = max(len(seeds) / options.spread, 0.001)
+    stdout = sys.stdout
     with watch as page_rows:
         try:
             result = gossamer.run(
@@ -129,6 +131,9 @@ def _visit(watch: Watch, seeds: list[Mapping[str, Any]], options: RunOptions, en
             )
         except (CrawlFailed, NothingFound) as error:  # every page failed, which is recorded
             return getattr(error.summary, "state", "finished")
+        finally:
+            # sinks and page functions redirect it, in several threads at once, so it may stay redirected
+            sys.stdout = stdout
     return result.state
 
 
