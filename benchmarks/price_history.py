@@ -78,7 +78,7 @@ def fill(history: History, offers: int, changes: int) -> None:
                     )
                 )
             offer_rows.write_points(history.database, points)
-            offer_rows.write_events(history.database, events)
+            offer_rows.write_events(history.database, events, 1)
         offer_rows.write_offers(history.database, made)
         failing.write_failing(
             history.database,

@@ -92,11 +92,15 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         },
     ),
     "prices": (
-        "Watch the prices of product pages: targets, plan, run, try.",
+        "Watch the prices of product pages: targets, plan, run, alert, rules, failing, shops, try.",
         {
             "targets": "prices_targets:targets",
             "plan": "prices:plan",
             "run": "prices:run",
+            "alert": "prices_rules:alert",
+            "rules": "prices_rules:rules",
+            "failing": "prices_rules:failing",
+            "shops": "prices_rules:shops",
             "try": "prices_try:try_",
         },
     ),

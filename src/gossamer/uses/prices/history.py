@@ -72,6 +72,7 @@ class History:
     """
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
+        self.url = url
         self.database = Database(url)
         self._clock = clock or time.time
 
@@ -192,7 +193,7 @@ class History:
             shops = [shop for shop in read_shops(self.database).values() if shop.health.run == run]
             for shop in shops:
                 events += self._end_shop(shop, offers[shop.shop], started)
-            offer_rows.write_events(self.database, events)
+            offer_rows.write_events(self.database, events, run)
             self._set_run(run, started, False)
         return events
 
@@ -276,12 +277,16 @@ class History:
             self.database, f"{where} ORDER BY target, variant", [value] if value else []
         )
 
-    def events(self, *, after: float = 0.0, before: float = float("inf"), target: str = "") -> list[Event]:
-        """Returns events of a period, oldest first. `after` is included, `before` is not."""
+    def events(
+        self, *, after: float = 0.0, before: float = float("inf"), target: str = "", run: int | None = None
+    ) -> list[Event]:
+        """Returns events of a period, oldest first. `after` is included, `before` is not. The time of an event
+        is when its change was first seen. `run`: only those that this run confirmed."""
         where, values = "time >= ? AND time < ?", [after, min(before, 1e18)]
-        if target:
-            where += " AND target = ?"
-            values.append(target)  # type: ignore[arg-type]
+        for column, value in (("target", target or None), ("run", run)):
+            if value is not None:
+                where += f" AND {column} = ?"
+                values.append(value)  # type: ignore[arg-type]
         rows = self.database.rows(
             "SELECT kind, time, target, variant, shop, before, after, currency, detail FROM price_events "
             f"WHERE {where} ORDER BY time, id",

@@ -32,8 +32,8 @@ _POINT_UPSERT = (
     f"ON CONFLICT (offer, time) DO UPDATE SET {', '.join(f'{n} = excluded.{n}' for n in _POINT[2:])}"
 )
 _EVENT_INSERT = (
-    "INSERT INTO price_events (id, kind, time, target, variant, shop, before, after, currency, detail) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+    "INSERT INTO price_events (id, kind, time, target, variant, shop, before, after, currency, detail, run) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
 )
 
 
@@ -111,14 +111,14 @@ def point_of(offer: Offer, before: Offer) -> list[Any]:
     return [offer.id, offer.since, int(offer.since // DAY_S), *values, was if size else None, size]
 
 
-def write_events(database: Database, events: Sequence[Event]) -> None:
-    """Appends events. An event that is there stays as it is."""
+def write_events(database: Database, events: Sequence[Event], run: int) -> None:
+    """Appends the events of a run. An event that is there stays as it is."""
     database.many(
         _EVENT_INSERT,
         [
             (
                 *(event_id(event), str(event.kind), event.time, event.target, event.variant, event.shop),
-                *(event.before, event.after, event.currency, event.detail),
+                *(event.before, event.after, event.currency, event.detail, run),
             )
             for event in events
         ],

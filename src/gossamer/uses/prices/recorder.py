@@ -245,7 +245,7 @@ class Batch:
         offer_rows.write_offers(database, whole)
         database.many(_LIGHT, light)
         offer_rows.write_points(database, self._points)
-        offer_rows.write_events(database, self._events)
+        offer_rows.write_events(database, self._events, self._run)
         failing.write_failing(database, self._failed.values(), self._mended)
         write_shops(database, self._shops.values())
 

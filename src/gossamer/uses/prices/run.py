@@ -97,7 +97,7 @@ def run(
         if state == "stopped":
             raise KeyboardInterrupt
         history.end_run()
-        events = history.events(after=started)
+        events = history.events(run=number)
         on_events(events)
         return _summary(history, memory, watch, pages, number, state, began, events)
 

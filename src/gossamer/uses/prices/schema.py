@@ -55,11 +55,12 @@ TABLES = (
     offer BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL, day INTEGER NOT NULL,
     {_VALUE_COLUMNS},
     was NUMERIC, move DOUBLE PRECISION, PRIMARY KEY (offer, time)) {{without_rowid}}""",
-    # `alerted` and `sent` are 1 when the rules have seen the event, and when the outputs have it.
+    # `time`: when the change was first seen. `run`: the run that confirmed it. `alerted` and `sent`: 1 when the
+    # rules have seen the event, and when the outputs have it.
     """CREATE TABLE IF NOT EXISTS price_events (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, target TEXT NOT NULL,
     variant TEXT NOT NULL, shop TEXT NOT NULL, before TEXT, after TEXT, currency TEXT, detail TEXT NOT NULL,
-    alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
+    run INTEGER NOT NULL, alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
     # `runs`: the runs in a row in which the target failed. `run`: the last. `run_checks`: its failed visits.
     # `tried`: JSON list of what came back.
     """CREATE TABLE IF NOT EXISTS price_failing (
@@ -91,6 +92,7 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS price_points_moves ON price_points (day, move) WHERE move IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS price_events_time ON price_events (time)",
     "CREATE INDEX IF NOT EXISTS price_events_target ON price_events (target, time)",
+    "CREATE INDEX IF NOT EXISTS price_events_run ON price_events (run)",
     "CREATE INDEX IF NOT EXISTS price_events_new ON price_events (time) WHERE alerted = 0",
     "CREATE INDEX IF NOT EXISTS price_events_unsent ON price_events (time) WHERE sent = 0",
     "CREATE INDEX IF NOT EXISTS price_failing_state ON price_failing (state, runs)",
