@@ -10,9 +10,10 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 
 CURRENCIES = ("EUR", "USD", "GBP", "CHF", "PLN", "SEK", "CAD", "JPY")
 SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "CHF": "CHF", "PLN": "zł", "SEK": "kr", "CAD": "CA$", "JPY": "¥"}
@@ -238,33 +239,41 @@ def make_shop(number: int, products: int, wall: float = 0.0) -> Shop:
 @contextlib.contextmanager
 def serving(shops: list[Shop]) -> Iterator[list[Shop]]:
     """Serves shops, each at a port of its own, from a thread with a loop of its own."""
-    ready, loop = threading.Event(), asyncio.new_event_loop()
+    ready, loop, end = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
 
-    async def start() -> None:
+    async def serve() -> None:
+        servers = []
         for shop in shops:
-            server = await asyncio.start_server(
-                lambda reader, writer, shop=shop: _connection(shop, reader, writer), "127.0.0.1", 0
-            )
+            server = await asyncio.start_server(partial(_connection, shop), "127.0.0.1", 0)
             shop.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            servers.append(server)
         ready.set()
+        await end.wait()
+        for server in servers:
+            server.close()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
-    def main() -> None:
-        asyncio.set_event_loop(loop)
-        loop.run_until_complete(start())
-        loop.run_forever()
-
-    thread = threading.Thread(target=main, daemon=True)
+    thread = threading.Thread(target=lambda: _run(loop, serve()), daemon=True)
     thread.start()
     assert ready.wait(20)
     try:
         yield shops
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(end.set)
         thread.join()
 
 
+def _run(loop: asyncio.AbstractEventLoop, serve: Coroutine[None, None, None]) -> None:
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(serve)
+    loop.close()
+
+
 async def _connection(shop: Shop, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+    with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
         while True:
             lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
@@ -273,7 +282,6 @@ async def _connection(shop: Shop, reader: asyncio.StreamReader, writer: asyncio.
             more += "" if status == 304 else f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
             writer.write(f"HTTP/1.1 {status} x\r\n{more}\r\n".encode() + body)
             await writer.drain()
-    writer.close()
 
 
 def write_list(path: str, shops: list[Shop]) -> None:
