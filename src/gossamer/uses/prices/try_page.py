@@ -73,7 +73,7 @@ def try_page(
         )
         for one in reading.candidates
     ]
-    for shown in _shown_prices(page):
+    for shown in sorted(_shown_prices(page), key=lambda one: len(one.raw)):  # the innermost element first
         same = [one for one in found if one.amount == shown.amount and not one.selector]
         if same:
             same[0].selector, same[0].raw = shown.selector, same[0].raw or shown.raw
