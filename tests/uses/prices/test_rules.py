@@ -10,8 +10,8 @@ from gossamer.errors import ConfigError
 from gossamer.uses.prices.rules import (
     BadRule,
     Condition,
-    Rule,
-    Size,
+    Margin,
+    PriceRule,
     never_fires,
     parse_condition,
     parse_rules,
@@ -92,7 +92,7 @@ def test_a_file_of_rules() -> None:
     laptops, moves = book.rules
     assert (laptops.tag, laptops.hysteresis, laptops.severity) == (
         {"laptop", "notebook"},
-        Size(Decimal(2), True),
+        Margin(Decimal(2), True),
         "page",
     )
     assert moves.least_change(Decimal(1000)) == Decimal("1.50")
@@ -168,6 +168,6 @@ def test_a_rule_that_can_never_fire_says_why(
         target("a", tags=("t",), product="p", currency="EUR"),
         target("b", product="q", currency="EUR"),
     ]
-    found = never_fires(Rule(name="r", text=text, condition=parse_condition(text), **scope), targets)  # type: ignore[arg-type]
+    found = never_fires(PriceRule(name="r", text=text, condition=parse_condition(text), **scope), targets)  # type: ignore[arg-type]
     assert reason in found
     assert bool(found) == bool(reason)

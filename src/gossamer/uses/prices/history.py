@@ -33,8 +33,8 @@ from gossamer.uses.prices.recorder import (
     Batch,
     ShopState,
     read_shops,
-    ready_fields,
     release_held,
+    release_ready,
     write_shops,
 )
 
@@ -201,7 +201,7 @@ class History:
         health, events = shop.health, []
         verdict = shop_health.judge(health)
         if health.known < shop_health.MIN_PAGES:
-            verdict = shop_health.Verdict(shop.state)
+            verdict = shop_health.ShopVerdict(shop.state)
         if verdict.state != shop.state:
             now = self._clock()
             events.append(
@@ -216,32 +216,13 @@ class History:
             )
             shop = shop._replace(state=verdict.state, since=now)
         if verdict.state == "ok":
-            events += self._release(offers, health, started)
+            events += release_ready(self.database, offers, health, started)
         else:
             for offer in offers:
                 offer.held = {field: held for field, held in offer.held.items() if held.since < started}
             offer_rows.write_offers(self.database, offers)
         shop_health.end(health, verdict)
         write_shops(self.database, [shop])
-        return events
-
-    def _release(self, offers: list[Offer], health: shop_health.ShopHealth, started: float) -> list[Event]:
-        events: list[Event] = []
-        points: list[list[object]] = []
-        released: list[Offer] = []
-        doubtful, trusted = shop_health.is_doubtful(health), shop_health.sample_agrees(health)
-        for offer in offers:
-            ready = ready_fields(offer, doubtful)
-            if trusted:
-                new = [f for f, one in offer.held.items() if one.reason == "changed" and one.since >= started]
-                ready = [field for field in changes.FIELDS if field in {*ready, *new}]
-            if ready:
-                found, point = release_held(self.database, offer, ready)
-                events += found
-                points.append(point)
-                released.append(offer)
-        offer_rows.write_offers(self.database, released)
-        offer_rows.write_points(self.database, points)
         return events
 
     def accept(self, shop: str) -> int:

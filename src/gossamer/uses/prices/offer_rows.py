@@ -49,7 +49,7 @@ def event_id(event: Event) -> str:
 
     >>> from gossamer.uses.prices.model import EventKind
     >>> event_id(Event(kind=EventKind.PRICE, time=1.0, target="a"))
-    'ab366b4aab4c1e4c5e61'
+    '71f52eddaa06130c92d2'
     """
     parts = [
         event.kind,

@@ -21,7 +21,7 @@ from gossamer.uses.prices import offer_rows, series
 from gossamer.uses.prices.changes import Offer, amount_text
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Event, EventKind, Target
-from gossamer.uses.prices.rules import STATES, Rule, RuleBook, rules_of_targets
+from gossamer.uses.prices.rules import STATES, PriceRule, RuleBook, rules_of_targets
 
 DAY_S = offer_rows.DAY_S
 MAX_ALERTS = 100
@@ -76,7 +76,7 @@ class Evaluation:
         self._targets = {target.key: target for target in history.targets()}
         own, _ = rules_of_targets(self._targets.values())
         self._general = list(book.rules)
-        self._own: dict[str, list[Rule]] = defaultdict(list)
+        self._own: dict[str, list[PriceRule]] = defaultdict(list)
         for rule in own:
             self._own[next(iter(rule.target))].append(rule)
         rows = self._database.rows("SELECT rule, target, variant, state, since, value FROM price_alerts")
@@ -108,7 +108,7 @@ class Evaluation:
     def _any_rules(self) -> bool:
         return bool(self._general or self._own)
 
-    def _rules(self, target: Target) -> list[Rule]:
+    def _rules(self, target: Target) -> list[PriceRule]:
         return [rule for rule in self._general if rule.applies(target)] + self._own.get(target.key, [])
 
     def _write(self) -> None:
@@ -123,15 +123,15 @@ class Evaluation:
             [fired for fired in self._changed.values() if fired is not None],
         )
 
-    def _known(self, rule: Rule, target: str, variant: str) -> _Fired | None:
+    def _known(self, rule: PriceRule, target: str, variant: str) -> _Fired | None:
         key = (rule.key, target, variant)
         return self._changed[key] if key in self._changed else self._fired.get(key)
 
-    def _remember(self, rule: Rule, target: str, variant: str, value: str) -> None:
+    def _remember(self, rule: PriceRule, target: str, variant: str, value: str) -> None:
         fired = _Fired(rule.key, target, variant, "firing", self._now, value)
         self._changed[rule.key, target, variant] = fired
 
-    def _edge(self, rule: Rule, target: Target, number: str, event: Event, offer: Offer | None) -> None:
+    def _edge(self, rule: PriceRule, target: Target, number: str, event: Event, offer: Offer | None) -> None:
         kind = rule.condition.kind
         if rule.condition.in_stock and (offer is None or offer.availability in series.UNAVAILABLE):
             return
@@ -147,7 +147,7 @@ class Evaluation:
         elif _EVENT_KINDS.get(event.kind) == kind:
             self._fire(rule, target, event.variant, number, f"{kind}: {event.before} -> {event.after}", event)
 
-    def _price_edge(self, rule: Rule, target: Target, number: str, event: Event) -> None:
+    def _price_edge(self, rule: PriceRule, target: Target, number: str, event: Event) -> None:
         """Small steps add up: the change is measured from the best price since the last alert."""
         condition = rule.condition
         if condition.currency and condition.currency != event.currency:
@@ -171,7 +171,7 @@ class Evaluation:
             percent = (after / base - 1) * 100 if base else Decimal(0)
             self._fire(rule, target, event.variant, number, f"{text} ({percent:+.1f}%)", event, float(after))
 
-    def _state(self, rule: Rule, target: Target, offer: Offer) -> None:
+    def _state(self, rule: PriceRule, target: Target, offer: Offer) -> None:
         condition = rule.condition
         price = offer.unit_price if condition.kind == "unit-below" else offer.price
         if price is None or (condition.currency and condition.currency != offer.currency):
@@ -188,7 +188,7 @@ class Evaluation:
             self._changed[rule.key, target.key, offer.variant] = None
 
     def _holds(
-        self, rule: Rule, target: Target, offer: Offer, price: Decimal, fired: bool
+        self, rule: PriceRule, target: Target, offer: Offer, price: Decimal, fired: bool
     ) -> tuple[bool, str]:
         """Whether a state rule holds. For one that has fired, the limit is further by its hysteresis."""
         condition, shown = rule.condition, f"{amount_text(price)} {offer.currency or ''}".strip()
@@ -228,7 +228,7 @@ class Evaluation:
             f"{series.PERIOD_DAYS} days before was {amount_text(lowest)}"
         )
 
-    def _cheapest(self, rule: Rule) -> None:
+    def _cheapest(self, rule: PriceRule) -> None:
         """Compares the cheapest shops of each product with those of the last evaluation."""
         products = {one.product for one in self._targets.values() if one.product and rule.applies(one)}
         for product in sorted(products):
@@ -256,7 +256,7 @@ class Evaluation:
 
     def _fire(
         self,
-        rule: Rule,
+        rule: PriceRule,
         target: Target,
         variant: str,
         cause: str,

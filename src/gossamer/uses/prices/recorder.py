@@ -28,7 +28,7 @@ _UNSTABLE = ("last_seen", "last_checked", "missed", "body_hash")
 
 
 class ShopState(NamedTuple):
-    """A shop with its health. `state`: see `shop_health.Verdict`."""
+    """A shop with its health. `state`: see `shop_health.ShopVerdict`."""
 
     shop: str
     state: str
@@ -257,3 +257,27 @@ def ready_fields(offer: Offer, doubtful: bool) -> list[str]:
         for field in changes.FIELDS
         if field in offer.held and changes.is_ready(field, offer.held[field], doubtful)
     ]
+
+
+def release_ready(
+    database: Database, offers: Sequence[Offer], health: ShopHealth, started: float
+) -> list[Event]:
+    """Releases what is confirmed among the offers of a shop that is well, at the end of a run. `started`: when
+    the run began. Returns the events."""
+    events: list[Event] = []
+    points: list[list[object]] = []
+    released: list[Offer] = []
+    doubtful, trusted = shop_health.is_doubtful(health), shop_health.sample_agrees(health)
+    for offer in offers:
+        ready = ready_fields(offer, doubtful)
+        if trusted:
+            new = [f for f, one in offer.held.items() if one.reason == "changed" and one.since >= started]
+            ready = [field for field in changes.FIELDS if field in {*ready, *new}]
+        if ready:
+            found, point = release_held(database, offer, ready)
+            events += found
+            points.append(point)
+            released.append(offer)
+    offer_rows.write_offers(database, released)
+    offer_rows.write_points(database, points)
+    return events

@@ -57,7 +57,7 @@ _KEYS = ("when", "shop", "tag", "product", "target", "severity", "hysteresis", "
 _SCOPE = ("shop", "tag", "product", "target")
 
 
-class Size(NamedTuple):
+class Margin(NamedTuple):
     """An amount, or a percentage."""
 
     number: Decimal
@@ -78,7 +78,7 @@ class Condition(NamedTuple):
     in_stock: bool = False
 
 
-class Rule(msgspec.Struct, kw_only=True, frozen=True):
+class PriceRule(msgspec.Struct, kw_only=True, frozen=True):
     """A rule. It applies to the targets that match every scope that is not empty."""
 
     name: str
@@ -89,8 +89,8 @@ class Rule(msgspec.Struct, kw_only=True, frozen=True):
     product: frozenset[str] = frozenset()
     target: frozenset[str] = frozenset()
     severity: str = "warn"
-    hysteresis: Size = Size(HYSTERESIS_PERCENT, True)
-    min_change: Size | None = None
+    hysteresis: Margin = Margin(HYSTERESIS_PERCENT, True)
+    min_change: Margin | None = None
     """Default: the larger of MIN_PERCENT and MIN_AMOUNT."""
 
     @property
@@ -111,7 +111,7 @@ class Rule(msgspec.Struct, kw_only=True, frozen=True):
         """Returns the smallest change of a price for which an edge rule fires."""
         condition = self.condition
         if condition.number is not None:
-            return Size(condition.number, condition.is_percent).of(price)
+            return Margin(condition.number, condition.is_percent).of(price)
         if self.min_change is not None:
             return self.min_change.of(price)
         return max(price * MIN_PERCENT / 100, MIN_AMOUNT)
@@ -120,7 +120,7 @@ class Rule(msgspec.Struct, kw_only=True, frozen=True):
 class RuleBook(NamedTuple):
     """All rules, and how their alerts are sent."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PriceRule, ...] = ()
     digest: str = "run"
     """`run`: one notification with all alerts of a run. `day`: one a day. `off`: one for each alert."""
     max_per_day: int = 50
@@ -197,7 +197,7 @@ def read_rules(path: str) -> RuleBook:
         raise ConfigError(f"{path} cannot be read: {error}") from None
 
 
-def _rule(called: str, table: Any, name: str, source: str) -> Rule | None:
+def _rule(called: str, table: Any, name: str, source: str) -> PriceRule | None:
     def fail(key: str, message: str, column: int = 0) -> ConfigError:
         return _error(name, source, key, f"rule {called}: {message}", called, column)
 
@@ -224,7 +224,7 @@ def _rule(called: str, table: Any, name: str, source: str) -> Rule | None:
         if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
             raise fail(key, "a scope is a text or a list of texts")
         table = {**table, key: frozenset(names) - {""}}
-    sizes: dict[str, Size] = {}
+    sizes: dict[str, Margin] = {}
     for key in ("hysteresis", "min_change"):
         if key in table:
             size = _size(table[key])
@@ -233,7 +233,7 @@ def _rule(called: str, table: Any, name: str, source: str) -> Rule | None:
             sizes[key] = size
     if not table.get("enabled", True):
         return None
-    return Rule(
+    return PriceRule(
         name=called,
         text=when.strip(),
         condition=condition,
@@ -242,14 +242,14 @@ def _rule(called: str, table: Any, name: str, source: str) -> Rule | None:
         tag=table["tag"],
         product=table["product"],
         target=table["target"],
-        hysteresis=sizes.get("hysteresis", Size(HYSTERESIS_PERCENT, True)),
+        hysteresis=sizes.get("hysteresis", Margin(HYSTERESIS_PERCENT, True)),
         min_change=sizes.get("min_change"),
     )
 
 
-def _size(value: Any) -> Size | None:
+def _size(value: Any) -> Margin | None:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", str(value))
-    return Size(Decimal(found[1]), bool(found[2])) if found else None
+    return Margin(Decimal(found[1]), bool(found[2])) if found else None
 
 
 def _error(name: str, source: str, key: str, message: str, rule: str = "", column: int = 0) -> ConfigError:
@@ -269,7 +269,7 @@ def _error(name: str, source: str, key: str, message: str, rule: str = "", colum
     return ConfigError(f"{name}, line {begin + 1}, column 1: {message}")
 
 
-def rules_of_targets(targets: Iterable[Target]) -> tuple[list[Rule], list[str]]:
+def rules_of_targets(targets: Iterable[Target]) -> tuple[list[PriceRule], list[str]]:
     """Returns the rules that targets have for themselves, and a line for each text that is not a rule."""
     rules, bad = [], []
     for target in targets:
@@ -279,11 +279,13 @@ def rules_of_targets(targets: Iterable[Target]) -> tuple[list[Rule], list[str]]:
             except BadRule as error:
                 bad.append(f"target {target.key}, rule {text!r}, column {error.column}: {error}")
             else:
-                rules.append(Rule(name=text, text=text, condition=condition, target=frozenset((target.key,))))
+                rules.append(
+                    PriceRule(name=text, text=text, condition=condition, target=frozenset((target.key,)))
+                )
     return rules, bad
 
 
-def never_fires(rule: Rule, targets: Sequence[Target]) -> str:
+def never_fires(rule: PriceRule, targets: Sequence[Target]) -> str:
     """Returns why a rule can never fire for these targets, and what to do. Returns "" if it can."""
     condition = rule.condition
     for scope in _SCOPE:

@@ -65,7 +65,7 @@ class ShopHealth(msgspec.Struct, omit_defaults=True):
     """The usual share of pages that keep their values."""
 
 
-class Verdict(NamedTuple):
+class ShopVerdict(NamedTuple):
     """`state`: `ok`, `redesigned`, `away` or `moved`. `detail`: what was seen, in words."""
 
     state: str
@@ -120,39 +120,39 @@ def may_release(health: ShopHealth, pages: int) -> bool:
     return health.known >= max(EARLY_PAGES, EARLY_SHARE * pages) and judge(health).state == "ok"
 
 
-def judge(health: ShopHealth) -> Verdict:
+def judge(health: ShopHealth) -> ShopVerdict:
     """Returns the verdict on a shop by the visits of this run so far."""
     if health.known < MIN_PAGES:
-        return Verdict("ok")
+        return ShopVerdict("ok")
     kept = 1 - health.lost / health.known
     if kept < KEPT_SHARE * health.usual:
         return _broken(health)
     priced = health.known - health.lost
     if 2 * health.new_source > priced and health.new_source_agrees < AGREEING_SHARE * health.new_source:
-        return Verdict(
+        return ShopVerdict(
             "redesigned",
             f"{health.new_source} of {priced} prices come from another place of the page, and "
             f"{health.new_source - health.new_source_agrees} of them differ",
         )
     amount, pages = max(health.amounts.items(), key=lambda one: one[1], default=("", 0))
     if pages >= SAME_AMOUNT_PAGES and 2 * pages > priced:
-        return Verdict(
+        return ShopVerdict(
             "redesigned", f"{pages} of {priced} pages suddenly show the same price, {amount.strip()}"
         )
-    return Verdict("ok")
+    return ShopVerdict("ok")
 
 
-def _broken(health: ShopHealth) -> Verdict:
+def _broken(health: ShopHealth) -> ShopVerdict:
     cause, pages = max(health.causes.items(), key=lambda one: one[1])
     detail = f"{health.lost} of {health.known} pages lost their values: {pages} are {cause}"
     if cause == PageState.MOVED:
         host = max(health.hosts.items(), key=lambda one: one[1], default=("", 0))[0]
-        return Verdict("moved", f"{detail}, most to {host}" if host else detail)
+        return ShopVerdict("moved", f"{detail}, most to {host}" if host else detail)
     layout = (PageState.NO_PRICE, PageState.UNDECIDED, PageState.PRICED, PageState.GONE)
-    return Verdict("redesigned" if cause in layout else "away", detail)
+    return ShopVerdict("redesigned" if cause in layout else "away", detail)
 
 
-def end(health: ShopHealth, verdict: Verdict) -> None:
+def end(health: ShopHealth, verdict: ShopVerdict) -> None:
     """Learns the usual values from a run."""
     if verdict.state == "ok" and health.known:
         health.usual += WEIGHT * (1 - health.lost / health.known - health.usual)
