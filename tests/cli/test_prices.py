@@ -50,9 +50,9 @@ def test_bad_lines_are_kept_with_number_and_reason(tmp_path: Path) -> None:
     assert json.loads(out)["targets"] == 2
     kept = [json.loads(line) for line in (tmp_path / "t.csv.rejected.jsonl").read_text().splitlines()]
     assert [one["line"] for one in kept] == [3, 4, 5, 6]
-    assert [word in one["reason"] for word, one in zip(("http", "XQX", "cheap", "one"), kept, strict=True)] == [
-        True
-    ] * 4
+    assert [
+        word in one["reason"] for word, one in zip(("http", "XQX", "cheap", "one"), kept, strict=True)
+    ] == [True] * 4
     assert "two or more targets" in err
 
 
@@ -91,11 +91,17 @@ def test_targets_of_a_shop_and_of_a_sitemap(tmp_path: Path) -> None:
         links = "".join(f'<a href="{path}">{path}</a>' for path in shop.products)
         shop.extra["/"] = f"<title>Shop</title><h1>All</h1>{links}"
         shop.extra["/sitemap.xml"] = (
-            "<urlset>" + "".join(f"<url><loc>{shop.address(path)}</loc></url>" for path in shop.products) + "</urlset>"
+            "<urlset>"
+            + "".join(f"<url><loc>{shop.address(path)}</loc></url>" for path in shop.products)
+            + "</urlset>"
         )
-        code, _, err = gossamer(tmp_path, "prices", "targets", f"shop:{shop.url}/", "--delay", "0", "-o", "a.csv")
+        code, _, err = gossamer(
+            tmp_path, "prices", "targets", f"shop:{shop.url}/", "--delay", "0", "-o", "a.csv"
+        )
         assert code == 0, err
-        code, _, err = gossamer(tmp_path, "prices", "targets", f"sitemap:{shop.url}/sitemap.xml", "-o", "b.csv")
+        code, _, err = gossamer(
+            tmp_path, "prices", "targets", f"sitemap:{shop.url}/sitemap.xml", "-o", "b.csv"
+        )
         assert code == 0, err
     for name in ("a.csv", "b.csv"):
         assert len((tmp_path / name).read_text().splitlines()) == 1 + 5

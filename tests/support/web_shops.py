@@ -17,8 +17,24 @@ from functools import partial
 
 CURRENCIES = ("EUR", "USD", "GBP", "CHF", "PLN", "SEK", "CAD", "JPY")
 SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "CHF": "CHF", "PLN": "zł", "SEK": "kr", "CAD": "CA$", "JPY": "¥"}
-WORDS = "Amber Basalt Cedar Delta Ember Fjord Granite Harbor Indigo Juniper Kelp Lumen Maple Nimbus Onyx".split()
-THINGS = "Kettle Lamp Backpack Drill Chair Speaker Bottle Keyboard Jacket Tripod".split()
+WORDS = [
+    "Amber",
+    "Basalt",
+    "Cedar",
+    "Delta",
+    "Ember",
+    "Fjord",
+    "Granite",
+    "Harbor",
+    "Indigo",
+    "Juniper",
+    "Kelp",
+    "Lumen",
+    "Maple",
+    "Nimbus",
+    "Onyx",
+]
+THINGS = ["Kettle", "Lamp", "Backpack", "Drill", "Chair", "Speaker", "Bottle", "Keyboard", "Jacket", "Tripod"]
 
 
 @dataclass
@@ -98,13 +114,23 @@ def _ld(shop: Shop, one: Product) -> str:
         "priceCurrency": shop.currency,
         "availability": f"https://schema.org/{stock}",
     }
-    data = {"@context": "https://schema.org", "@type": "Product", "name": one.name, "sku": one.sku, "offers": offer}
+    data = {
+        "@context": "https://schema.org",
+        "@type": "Product",
+        "name": one.name,
+        "sku": one.sku,
+        "offers": offer,
+    }
     return f'<script type="application/ld+json">{json.dumps(data)}</script>'
 
 
 def _woocommerce(shop: Shop, one: Product) -> str:
     now = f'<span class="woocommerce-Price-amount amount"><bdi>{money(one.price, shop.currency)}</bdi></span>'
-    old = f'<del><span class="amount"><bdi>{money(one.was, shop.currency)}</bdi></span></del>' if one.was else ""
+    old = (
+        f'<del><span class="amount"><bdi>{money(one.was, shop.currency)}</bdi></span></del>'
+        if one.was
+        else ""
+    )
     stock = "in-stock" if one.in_stock else "out-of-stock"
     return (
         f'{_ld(shop, one)}<div class="product type-product"><h1 class="product_title entry-title">{one.name}</h1>'
@@ -168,7 +194,9 @@ def _microdata(shop: Shop, one: Product) -> str:
 
 
 def _script(shop: Shop, one: Product) -> str:
-    state = {"product": {"name": one.name, "sku": one.sku, "price": float(one.price), "currency": shop.currency}}
+    state = {
+        "product": {"name": one.name, "sku": one.sku, "price": float(one.price), "currency": shop.currency}
+    }
     state["product"]["availability"] = "InStock" if one.in_stock else "OutOfStock"
     offer = {"@type": "Product", "name": one.name, "sku": one.sku, "offers": {"@type": "Offer"}}
     offer["offers"] |= {"price": float(one.price), "priceCurrency": shop.currency}  # type: ignore[operator]

@@ -120,9 +120,7 @@ def _line(columns: dict[str, str]) -> SelectorLine:
     if field not in FIELDS:
         raise ValueError(f"the field {field!r} is unknown: write one of {', '.join(FIELDS)}")
     _check_selector(selector)
-    return SelectorLine(
-        domain, _pattern(columns["path"]), field, selector, _pattern(columns["pattern"])
-    )
+    return SelectorLine(domain, _pattern(columns["path"]), field, selector, _pattern(columns["pattern"]))
 
 
 def _pattern(text: str) -> re.Pattern[str] | None:
