@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option, Quiet
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.uses.prices.model import Event
-    from gossamer.uses.prices.plan import Plan
+    from gossamer.uses.prices.plan import RunPlan
     from gossamer.uses.prices.run import PriceRunSummary
     from gossamer.uses.prices.targets import TargetList
 
@@ -23,34 +23,53 @@ MAX_SHOWN_CHANGES = 50
 
 Sources = Annotated[
     list[str],
-    Argument(metavar="TARGETS...", help="CSV, JSON lines, Excel or text; sitemap:URL; 'sql:DATABASE QUERY'; URLs."),
+    Argument(
+        metavar="TARGETS...", help="CSV, JSON lines, Excel or text; sitemap:URL; 'sql:DATABASE QUERY'; URLs."
+    ),
 ]
 History = Annotated[
     str | None,
-    Option("--history", metavar="DB", help="The price history: a file (default prices.db) or postgresql://..."),
+    Option(
+        "--history", metavar="DB", help="The price history: a file (default prices.db) or postgresql://..."
+    ),
 ]
 Delay = Annotated[
-    str | None, Option("--delay", metavar="SECONDS", help="Between two visits of a host: 5, or a range (default 2-8).")
+    str | None,
+    Option("--delay", metavar="SECONDS", help="Between two visits of a host: 5, or a range (default 2-8)."),
 ]
-Within = Annotated[str | None, Option("--within", metavar="TIME", help="The run must end after this time: 3h.")]
+Within = Annotated[
+    str | None, Option("--within", metavar="TIME", help="The run must end after this time: 3h.")
+]
 Spread = Annotated[
     str | None, Option("--spread", metavar="TIME", help="Spread the visits evenly over this time: 24h.")
 ]
 Bandwidth = Annotated[str | None, Option("--bandwidth", metavar="MBIT", help="Mbit/s that the run may use.")]
-DataFolder = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder (default .gossamer).")]
+DataFolder = Annotated[
+    str | None, Option("--data", metavar="DIR", help="The data folder (default .gossamer).")
+]
 Store = Annotated[
-    str | None, Option("--store", metavar="URL", help="A shared store, for the pace of hosts that others visit, too.")
+    str | None,
+    Option("--store", metavar="URL", help="A shared store, for the pace of hosts that others visit, too."),
 ]
 Selectors = Annotated[
     str | None,
-    Option("--selectors", metavar="FILE", help="The table of selectors (default selectors.csv, if it exists)."),
+    Option(
+        "--selectors", metavar="FILE", help="The table of selectors (default selectors.csv, if it exists)."
+    ),
 ]
 Rejected = Annotated[
-    str | None, Option("--rejected", metavar="FILE", help="Where bad lines go (default TARGETS.rejected.jsonl).")
+    str | None,
+    Option("--rejected", metavar="FILE", help="Where bad lines go (default TARGETS.rejected.jsonl)."),
 ]
-Ladder = Annotated[str | None, Option("--ladder", metavar="RUNGS", help="plain (default), impersonated, browser.")]
-Proxies = Annotated[list[str] | None, Option("--proxies", metavar="FILE", help="A list of proxies; repeatable.")]
-Setting = Annotated[list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting of a crawl.")]
+Ladder = Annotated[
+    str | None, Option("--ladder", metavar="RUNGS", help="plain (default), impersonated, browser.")
+]
+Proxies = Annotated[
+    list[str] | None, Option("--proxies", metavar="FILE", help="A list of proxies; repeatable.")
+]
+Setting = Annotated[
+    list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting of a crawl.")
+]
 Partly = Annotated[
     bool, Option("--partly", help="Run although --within does not suffice; the rest comes first next time.")
 ]
@@ -84,7 +103,7 @@ def delays(text: str) -> tuple[float, float]:
     return found
 
 
-def read_list(sources: list[str], rejected: str | None, as_json: bool = False) -> TargetList:
+def read_list(sources: list[str], rejected: str | None) -> TargetList:
     """Reads targets. Reports bad lines and remarks on stderr. Raises UsageError if there is no target."""
     from gossamer.cli.printing import remark
     from gossamer.uses.prices.targets import read_targets, write_rejected
@@ -97,7 +116,9 @@ def read_list(sources: list[str], rejected: str | None, as_json: bool = False) -
         write_rejected(path, found.rejected)
         for one in found.rejected[:MAX_SHOWN]:
             remark(f"{one.source} line {one.line}: {one.reason}")
-        remark(f"{len(found.rejected):,} bad lines are kept in {path}; the other {len(found.targets):,} are used")
+        remark(
+            f"{len(found.rejected):,} bad lines are kept in {path}; the other {len(found.targets):,} are used"
+        )
     if not found.targets:
         raise UsageError(f"{', '.join(sources)[:200]}: there is no target in it")
     return found
@@ -107,7 +128,7 @@ def _beside(source: str) -> str:
     return f"{source}.rejected.jsonl" if Path(source).is_file() else "targets.rejected.jsonl"
 
 
-def _plan_of(found: TargetList, delay: str | None, window: float | None, bandwidth: str | None) -> Plan:
+def _plan_of(found: TargetList, delay: str | None, window: float | None, bandwidth: str | None) -> RunPlan:
     from gossamer.uses.prices.plan import make_plan
     from gossamer.uses.prices.targets import pages_of_hosts
 
@@ -150,18 +171,26 @@ def plan(
     return 0 if made.fits else UNFIT
 
 
-def print_plan(made: Plan) -> None:
+def print_plan(made: RunPlan) -> None:
     """Prints a plan on stdout."""
     from gossamer.cli.printing import put_table
     from gossamer.uses.prices.plan import told_hours
 
     shown = made.hosts[:MAX_SHOWN]
-    rows = [(one.host, f"{one.pages:,}", told_hours(one.hours), f"{one.unfit:,}" if one.unfit else "") for one in shown]
+    rows = [
+        (one.host, f"{one.pages:,}", told_hours(one.hours), f"{one.unfit:,}" if one.unfit else "")
+        for one in shown
+    ]
     if rest := made.hosts[MAX_SHOWN:]:
         hours = max(one.hours for one in rest)
         unfit = sum(one.unfit for one in rest)
         rows.append(
-            (f"{len(rest)} other hosts", f"{sum(one.pages for one in rest):,}", told_hours(hours), f"{unfit:,}" if unfit else "")
+            (
+                f"{len(rest)} other hosts",
+                f"{sum(one.pages for one in rest):,}",
+                told_hours(hours),
+                f"{unfit:,}" if unfit else "",
+            )
         )
     put_table(("host", "pages", "time", "do not fit"), rows, right=("pages", "time", "do not fit"))
     print(f"\n{summary_of_plan(made)}")
@@ -169,7 +198,7 @@ def print_plan(made: Plan) -> None:
         print(reason)
 
 
-def summary_of_plan(made: Plan) -> str:
+def summary_of_plan(made: RunPlan) -> str:
     """Returns the plan in one sentence."""
     from gossamer.uses.prices.plan import told_hours
 
@@ -207,6 +236,8 @@ def run(
 
     A run that was stopped or killed continues with the same command.
     """
+    import msgspec
+
     from gossamer.cli.printing import hush_remarks, put_json, remark
     from gossamer.config.redaction import register_in
     from gossamer.uses.prices.run import RunOptions
@@ -215,20 +246,15 @@ def run(
     hush_remarks(quiet)
     register_in(history or "")
     found = read_list(sources, rejected)
-    window = seconds("--within", within)
-    made = _plan_of(found, delay, window, None)
+    made = _plan_of(found, delay, window := seconds("--within", within), None)
     remark(summary_of_plan(made))
     if not made.fits and not partly:
         for reason in made.reasons[:MAX_SHOWN]:
             remark(reason)
         remark("give --partly to run as much as fits, longer --within, or a shorter --delay")
         return UNFIT
-    crawl: dict[str, Any] = {"progress": not quiet}
-    for name, value in (("data", data), ("store", store), ("ladder", ladder), ("proxies", proxies)):
-        if value is not None:
-            crawl[name] = value.split(",") if name == "ladder" else value
-    if setting:
-        crawl["setting"] = setting
+    given = {"data": data, "store": store, "ladder": ladder, "proxies": proxies, "setting": setting}
+    crawl = {name: value for name, value in given.items() if value is not None} | {"progress": not quiet}
     options = RunOptions(
         history=history or "prices.db",
         selectors=selectors or (SELECTORS if Path(SELECTORS).is_file() else None),
@@ -244,12 +270,10 @@ def run(
         remark("stopped: what was found is recorded, and the same command continues the run")
         raise
     if as_json:
-        import msgspec
-
         put_json({**msgspec.to_builtins(done), "events": [msgspec.to_builtins(one) for one in events]})
-        return 0
-    print_changes(events)
-    print_summary(done)
+    else:
+        print_changes(events)
+        print_summary(done)
     return 0
 
 

@@ -28,7 +28,8 @@ Include = Annotated[
     str | None, Option("--include", metavar="PATTERN", help="Only URLs that contain a match of this.")
 ]
 Limit = Annotated[
-    int, Option("--limit", metavar="N", help="The most pages of a shop that are crawled (default 5000).", least=1)
+    int,
+    Option("--limit", metavar="N", help="The most pages of a shop that are crawled (default 5000).", least=1),
 ]
 Delay = Annotated[str | None, Option("--delay", metavar="SECONDS", help="Between two requests to a host.")]
 

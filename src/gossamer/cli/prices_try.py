@@ -19,12 +19,17 @@ File = Annotated[
 Write = Annotated[
     int | None,
     Option(
-        "--write", metavar="N", help="Add the selector of candidate N to the table, for the whole domain.", least=1
+        "--write",
+        metavar="N",
+        help="Add the selector of candidate N to the table, for the whole domain.",
+        least=1,
     ),
 ]
 Choose = Annotated[
     str | None,
-    Option("--selector", metavar="CSS", help="Try this selector for the price; with --save, add it to the table."),
+    Option(
+        "--selector", metavar="CSS", help="Try this selector for the price; with --save, add it to the table."
+    ),
 ]
 Save = Annotated[bool, Option("--save", help="Add --selector to the table.")]
 Variant = Annotated[
@@ -89,10 +94,15 @@ def _print(tried: TriedPage) -> None:
         )
         for number, one in enumerate(tried.candidates, 1)
     ]
-    put_table(("", "price", "currency", "source", "confidence", "place", "as written"), rows, right=("price",))
+    put_table(
+        ("", "price", "currency", "source", "confidence", "place", "as written"), rows, right=("price",)
+    )
     print("\nrecorded:")
     for one in tried.observations:
-        facts = [f"{one.price} {one.currency or ''}".strip() if one.price is not None else "", one.availability or ""]
+        facts = [
+            f"{one.price} {one.currency or ''}".strip() if one.price is not None else "",
+            one.availability or "",
+        ]
         if one.regular_price is not None:
             facts.append(f"instead of {one.regular_price}")
         facts += [one.detail, f"variant {one.variant}" if one.variant else ""]

@@ -13,9 +13,8 @@ from gossamer.uses.prices.targets import currencies, shop_of
 
 
 def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) -> Iterator[Target]:
-    """Crawls a shop and yields a target for each product page. A product page has a price and a product in
-    structured data, or a price, a heading and an SKU. Pages with several products are listings. Raises
-    GossamerError."""
+    """Crawls a shop and yields a target for each product page. A product page has a price,
+    and an offer in structured data, an SKU or an availability. Raises GossamerError."""
     start = gossamer.url.parse(url)
     if start is None or not start.startswith(("http://", "https://")):
         raise UsageError(f"shop:{url}: write the address of the shop, such as shop:https://shop.example/")
@@ -27,7 +26,7 @@ def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) 
         if main["price"] is None:
             continue
         product = read_product(page)
-        if not (product.offers or product.variants or (main["sku"] and main["availability"])):
+        if not (product.offers or product.variants or (main["sku"] or main["availability"])):
             continue
         address = page["canonical"] or page.url
         if address in seen or gossamer.url.host(address) != gossamer.url.host(page.url):

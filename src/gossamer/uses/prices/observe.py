@@ -43,7 +43,9 @@ _STRUCK = (
     "del, s, strike, .old-price, .was-price, .regular-price, .price-old, .list-price, .price--was, "
     "[data-regular-price]"
 )
-_META_PRICES = "meta[property='product:price:amount'], meta[property='og:price:amount'], meta[itemprop='price']"
+_META_PRICES = (
+    "meta[property='product:price:amount'], meta[property='og:price:amount'], meta[itemprop='price']"
+)
 
 
 class PageReading(msgspec.Struct):
@@ -78,11 +80,12 @@ def _candidates(
         if read is not None and read.amount is not None:
             found.append(_candidate(read.amount, read.iso or main["currency"], text, "selector", selector))
     for offer in product.offers or product.variants:
-        for amount in (offer.amount, offer.high):
-            if amount is not None:
-                found.append(
-                    _candidate(amount, offer.currency or main["currency"], offer.raw, offer.source, offer.place)
-                )
+        currency = offer.currency or main["currency"]
+        found += [
+            _candidate(amount, currency, offer.raw, offer.source, offer.place)
+            for amount in (offer.amount, offer.high)
+            if amount is not None
+        ]
     for meta in page.css(_META_PRICES):
         text = meta.attrib.get("content", "")
         if (value := amount_of(text)) is not None:
@@ -139,7 +142,7 @@ def observe_page(
     redirects."""
     now, body = page.page.fetched_at, hashlib.blake2b(page.body, digest_size=8).hexdigest()
     reading = read_page(page, selectors)
-    shared = {"time": now, "confirming": confirming, "body_hash": body, "url": page.url}
+    shared: dict[str, Any] = {"time": now, "confirming": confirming, "body_hash": body, "url": page.url}
     has_product = reading.main["price"] is not None or bool(
         reading.product.name or reading.product.offers or reading.product.variants or reading.chosen
     )
@@ -246,8 +249,9 @@ def _why_undecided(candidates: Sequence[Candidate]) -> str:
 def _field(reading: PageReading, name: str) -> str | None:
     if name in reading.chosen:
         return reading.chosen[name][0]
-    value = reading.main[name]
-    return value if value is not None else getattr(reading.product, name)
+    value: str | None = reading.main[name]
+    own: str | None = getattr(reading.product, name)
+    return own if value is None else value
 
 
 def _decided(target: Target, reading: PageReading) -> Candidate | None:
@@ -303,7 +307,9 @@ def _of_variant(
     )
 
 
-def observe_failure(failure: Any, targets: Sequence[Target], *, confirming: bool = False) -> list[Observation]:
+def observe_failure(
+    failure: Any, targets: Sequence[Target], *, confirming: bool = False
+) -> list[Observation]:
     """Returns the observations of a URL that failed for good. `failure`: the argument of `@site.failed`."""
     status, reason = failure.status, failure.reason
     if status in (404, 410):

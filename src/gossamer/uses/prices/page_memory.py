@@ -72,7 +72,7 @@ class PageMemory:
 
     def times(self) -> dict[str, float]:
         """Returns when each page was last checked."""
-        return dict(self._database.rows("SELECT url, checked FROM price_pages"))  # type: ignore[arg-type]
+        return dict(self._database.rows("SELECT url, checked FROM price_pages"))
 
     def write(self, pages: Sequence[KnownProductPage]) -> None:
         """Stores pages."""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 MAX_OFFERS = 200
 """The most offers of a page that are read."""
-PRODUCTS = frozenset(("product", "productgroup", "productmodel", "individualproduct", "someproducts", "vehicle", "book"))
+PRODUCTS = frozenset(
+    ("product", "productgroup", "productmodel", "individualproduct", "someproducts", "vehicle", "book")
+)
 _LIST_PRICES = ("listprice", "strikethroughprice", "msrp", "srp", "regularprice")
 _NUMBERS = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn")
 _OPTIONS = ("size", "color", "colour", "material", "pattern")
@@ -102,7 +104,9 @@ def _main(products: list[Node], page: PageView) -> Node | None:
     words = f"{page.title or ''} {page.css('h1').xpath('string(.)').get() or ''}".lower()
     named = [one for one in products if (name := one.text("name")) and name.lower() in words]
     group = [one for one in named if "productgroup" in one.types]
-    offered = [one for one in named or products if "offers" in one.properties or "hasvariant" in one.properties]
+    offered = [
+        one for one in named or products if "offers" in one.properties or "hasvariant" in one.properties
+    ]
     return next(iter([*group, *offered, *named]), None)
 
 
@@ -268,4 +272,6 @@ def _number(value: Any) -> Decimal | None:
 
 
 def _word(value: Any) -> str | None:
-    return str(value).strip() or None if isinstance(value, str | int) and not isinstance(value, bool) else None
+    return (
+        str(value).strip() or None if isinstance(value, str | int) and not isinstance(value, bool) else None
+    )

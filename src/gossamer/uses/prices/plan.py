@@ -25,7 +25,7 @@ class HostPlan(msgspec.Struct, frozen=True):
     """Pages that do not fit into the window."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RunPlan(msgspec.Struct, frozen=True):
     """The plan of a run."""
 
     pages: int
@@ -55,7 +55,7 @@ def make_plan(
     delay: tuple[float, float],
     window_s: float | None = None,
     megabits: float | None = None,
-) -> Plan:
+) -> RunPlan:
     """Returns the plan of a run. A host is visited once per delay, from whatever address: more workers or
     proxies do not make a host faster. Second visits, of the pages that changed, come on top.
 
@@ -84,9 +84,7 @@ def make_plan(
             unfit = max(unfit, pages - int(pages * window / bounds[name]))
             limit = "one process reads" if name == "processor" else f"{megabits:g} Mbit/s carry"
             reasons.append(f"{limit} {int(pages * window / bounds[name]):,} of {pages:,} pages in the window")
-    return Plan(
-        pages, targets, delay, window, plans, max(bounds.values()), bound_by, unfit, reasons
-    )
+    return RunPlan(pages, targets, delay, window, plans, max(bounds.values()), bound_by, unfit, reasons)
 
 
 def _reason(host: HostPlan, delay: tuple[float, float], window: float) -> str:

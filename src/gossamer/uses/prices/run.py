@@ -3,6 +3,7 @@ finds into the price history."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from gossamer.uses.prices.history import CONFIRMING_ROUNDS, History
 from gossamer.uses.prices.model import Event, Target
 from gossamer.uses.prices.page_memory import PageMemory
 from gossamer.uses.prices.selector_table import read_selectors
-from gossamer.uses.prices.watch import Watch
+from gossamer.uses.prices.watch import PriceWatch
 
 CRAWL = "prices"
 DAY_S = 86400.0
@@ -85,7 +86,7 @@ def run(
         left = [url for url in pages if url not in known or known[url].checked < started]
         if len(left) < len(pages):
             tell(f"run {number} continues: {len(pages) - len(left):,} of {len(pages):,} pages are checked")
-        watch = Watch(pages, history, memory, selectors)
+        watch = PriceWatch(pages, history, memory, selectors)
         state, end = "finished", None if options.within is None else started + options.within
         if left:
             state = _visit(watch, watch.seeds(left, known, began), options, end)
@@ -106,12 +107,12 @@ def by_page(targets: Iterable[Target]) -> dict[str, list[Target]]:
     urls: dict[str, str] = {}
     pages: dict[str, list[Target]] = defaultdict(list)
     for target in targets:
-        url = urls.setdefault(gossamer.url.canonical(target.url), target.url)
+        url = urls.setdefault(gossamer.url.canonical(target.url) or target.url, target.url)
         pages[url].append(target)
     return dict(pages)
 
 
-def _visit(watch: Watch, seeds: list[Mapping[str, Any]], options: RunOptions, end: float | None) -> str:
+def _visit(watch: PriceWatch, seeds: list[dict[str, Any]], options: RunOptions, end: float | None) -> str:
     """Crawls pages. Returns `finished`, `limited` or `stopped`."""
     given: dict[str, Any] = {"delay": options.delay, "keep": "off", "files": "off"} | options.crawl
     given["progress"] = given.get("progress", False) and not watch.confirming
@@ -122,17 +123,27 @@ def _visit(watch: Watch, seeds: list[Mapping[str, Any]], options: RunOptions, en
         given["time_limit"] = rest
     if options.spread is not None and not watch.confirming:
         given["rate"] = max(len(seeds) / options.spread, 0.001)
+    stdout = sys.stdout
     with watch as page_rows:
         try:
             result = gossamer.run(
-                watch.site(site_options), seeds, name=CRAWL, fresh=True, scope="page", pages=page_rows, **given
+                watch.site(site_options),
+                seeds,
+                name=CRAWL,
+                fresh=True,
+                scope="page",
+                pages=page_rows,
+                **given,
             )
         except (CrawlFailed, NothingFound) as error:  # every page failed, which is recorded
             return getattr(error.summary, "state", "finished")
+        finally:
+            # sinks and page functions redirect it, in several threads at once, so it may stay redirected
+            sys.stdout = stdout
     return result.state
 
 
-def _note_unvisited(watch: Watch, memory: PageMemory, urls: Iterable[str], started: float) -> None:
+def _note_unvisited(watch: PriceWatch, memory: PageMemory, urls: Iterable[str], started: float) -> None:
     """Records the pages that a finished crawl did not visit."""
     known = memory.read(urls)
     unvisited = [url for url in urls if url not in known or known[url].checked < started]
@@ -146,7 +157,7 @@ def _confirm(
     history: History,
     memory: PageMemory,
     pages: Mapping[str, Sequence[Target]],
-    first: Watch,
+    first: PriceWatch,
     options: RunOptions,
     end: float | None,
     state: str,
@@ -154,7 +165,7 @@ def _confirm(
 ) -> str:
     """Visits the pages of held values again, until they are confirmed or rejected."""
     url_of = {target.key: url for url, found in pages.items() for target in found}
-    watch = Watch(pages, history, memory, first.selectors, confirming=True)
+    watch = PriceWatch(pages, history, memory, first.selectors, confirming=True)
     for number in range(CONFIRMING_ROUNDS):
         urls = list(dict.fromkeys(url_of[one.target] for one in history.held() if one.target in url_of))
         if not urls or state != "finished":
@@ -171,7 +182,7 @@ def _confirm(
 def _summary(
     history: History,
     memory: PageMemory,
-    watch: Watch,
+    watch: PriceWatch,
     pages: Mapping[str, Sequence[Target]],
     number: int,
     state: str,

@@ -120,9 +120,7 @@ def _line(columns: dict[str, str]) -> SelectorLine:
     if field not in FIELDS:
         raise ValueError(f"the field {field!r} is unknown: write one of {', '.join(FIELDS)}")
     _check_selector(selector)
-    return SelectorLine(
-        domain, _pattern(columns["path"]), field, selector, _pattern(columns["pattern"])
-    )
+    return SelectorLine(domain, _pattern(columns["path"]), field, selector, _pattern(columns["pattern"]))
 
 
 def _pattern(text: str) -> re.Pattern[str] | None:
@@ -134,11 +132,12 @@ def _pattern(text: str) -> re.Pattern[str] | None:
 
 def _check_selector(selector: str) -> None:
     """Raises ValueError for an invalid selector."""
+    from gossamer.parsing.html import parse
     from gossamer.parsing.selectors import Selector
 
     if not selector:
         raise ValueError("the selector is empty")
-    Selector("<p>").css(selector)
+    Selector(parse(b"<p>", None, None).tree).css(selector)
 
 
 def add_line(path: str, domain: str, field: str, selector: str, pattern: str = "", where: str = "") -> None:

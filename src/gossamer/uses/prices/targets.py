@@ -91,14 +91,13 @@ def shared_pages(targets: Iterable[Target]) -> list[str]:
     """Returns a note if several targets have the same page and variant."""
     pages: dict[tuple[str, str], list[str]] = defaultdict(list)
     for target in targets:
-        pages[gossamer.url.canonical(target.url), target.variant].append(target.key)
+        pages[gossamer.url.canonical(target.url) or target.url, target.variant].append(target.key)
     several = [keys for keys in pages.values() if len(keys) > 1]
     if not several:
         return []
-    return [
-        f"{len(several)} product pages have two or more targets, for example {' and '.join(several[0][:3])}: "
-        "each page is requested once for all of them"
-    ]
+    example = " and ".join(several[0][:3])
+    note = f"{len(several)} product pages have two or more targets, for example {example}"
+    return [f"{note}: each page is requested once for all of them"]
 
 
 def write_rejected(path: Path, rejected: Iterable[RejectedLine]) -> None:
@@ -219,7 +218,9 @@ def _of_excel(path: Path) -> Iterator[Place]:
 def _of_query(text: str) -> Iterator[Place]:
     database, _, query = text.strip().partition(" ")
     if not query:
-        raise UsageError("write a query as 'sql:sqlite:FILE SELECT url ...' or 'sql:postgresql://... SELECT ...'")
+        raise UsageError(
+            "write a query as 'sql:sqlite:FILE SELECT url ...' or 'sql:postgresql://... SELECT ...'"
+        )
     if database.startswith("sqlite:"):
         path = Path(database.removeprefix("sqlite:"))
         if not path.is_file():
@@ -230,7 +231,9 @@ def _of_query(text: str) -> Iterator[Place]:
         try:
             import psycopg
         except ImportError:
-            raise ConfigError("a query to PostgreSQL needs psycopg: pip install 'gossamer[postgres]'") from None
+            raise ConfigError(
+                "a query to PostgreSQL needs psycopg: pip install 'gossamer[postgres]'"
+            ) from None
         base, failures = psycopg.connect(database), psycopg.Error
     else:
         raise UsageError("the database of a query is sqlite:FILE or postgresql://...")
@@ -352,5 +355,5 @@ def pages_of_hosts(targets: Iterable[Target]) -> list[HostPages]:
     """Returns the number of different pages a host, the largest first."""
     pages: dict[str, set[str]] = defaultdict(set)
     for target in targets:
-        pages[str(gossamer.url.host(target.url))].add(gossamer.url.canonical(target.url))
+        pages[str(gossamer.url.host(target.url))].add(gossamer.url.canonical(target.url) or target.url)
     return sorted((HostPages(host, len(found)) for host, found in pages.items()), key=lambda one: -one.pages)

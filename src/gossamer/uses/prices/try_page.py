@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 import gossamer
+from gossamer import Response  # type: ignore[attr-defined]  # a lazy name
 from gossamer.errors import UsageError
 from gossamer.parsing.prices import price
 from gossamer.uses.prices.model import Observation, Target
@@ -73,7 +74,7 @@ def try_page(
         )
         for one in reading.candidates
     ]
-    for shown in _shown_prices(page):
+    for shown in sorted(_shown_prices(page), key=lambda one: len(one.raw)):  # the innermost element first
         same = [one for one in found if one.amount == shown.amount and not one.selector]
         if same:
             same[0].selector, same[0].raw = shown.selector, same[0].raw or shown.raw
@@ -93,7 +94,7 @@ def _page(url: str, file: str | None, options: Mapping[str, Any]) -> Any:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     pages: list[Any] = []
     site = gossamer.Site(
-        "default", robots=False, collector=lambda _: gossamer.Response(body), follow=False, blocks=False
+        "default", robots=False, collector=lambda _: Response(body), follow=False, blocks=False
     )
 
     @site.page()

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 MAX_KEY_CHARS = 500
 """The most characters of a request's key."""
-_watches: dict[str, Watch] = {}
+_watches: dict[str, PriceWatch] = {}
 """The watches whose crawl is running, for `PageRows`."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[Observation]).decode
 
 
-class Watch:
+class PriceWatch:
     """Visits of product pages, and their way into the history. `targets`: by the URL that is requested.
     Rows are written by threads of the crawl, one at a time."""
 
@@ -51,12 +51,18 @@ class Watch:
         """Returns a hash of how the page of a URL is read."""
         import gossamer
 
-        read = repr((gossamer.__version__, self.selectors.version, [
-            (one.key, one.variant, one.currency) for one in self.targets[url]
-        ]))
+        read = repr(
+            (
+                gossamer.__version__,
+                self.selectors.version,
+                [(one.key, one.variant, one.currency) for one in self.targets[url]],
+            )
+        )
         return hashlib.blake2b(read.encode(), digest_size=6).hexdigest()
 
-    def seeds(self, urls: Iterable[str], known: Mapping[str, KnownProductPage], now: float) -> list[dict[str, Any]]:
+    def seeds(
+        self, urls: Iterable[str], known: Mapping[str, KnownProductPage], now: float
+    ) -> list[dict[str, Any]]:
         """Returns the requests for pages, the page that was checked longest ago first."""
         ordered = sorted(urls, key=lambda url: known[url].checked if url in known else 0.0)
         found = []
@@ -165,7 +171,7 @@ class Watch:
 class ItemRows:
     """The sink of the observations."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: PriceWatch) -> None:
         self._watch = watch
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
