@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -174,6 +175,7 @@ def amount_of(text: str | None, currency: str | None = None) -> Decimal | None:
     return found.amount if found else None
 
 
+@lru_cache(maxsize=500)
 def iso_of(currency: str | None) -> str | None:
     """Returns the ISO 4217 code of a currency as written, or None."""
     if not currency:
@@ -203,6 +205,8 @@ def availability_of(text: str | None) -> str | None:
 
 def _of_woocommerce(page: PageView) -> list[PageOffer]:
     """Reads the variations of WooCommerce's form."""
+    if b"data-product_variations" not in page.body:
+        return []
     text = page.css("form[data-product_variations]::attr(data-product_variations)").get()
     found = []
     for one in _objects(text):
@@ -225,6 +229,8 @@ def _of_woocommerce(page: PageView) -> list[PageOffer]:
 
 def _of_shopify(page: PageView) -> list[PageOffer]:
     """Reads the variants of Shopify's product JSON. Its prices are in the smallest unit of the currency."""
+    if b'"variants"' not in page.body:
+        return []
     for text in page.css("script[type='application/json']::text").getall():
         if '"variants"' not in text or '"price"' not in text:
             continue

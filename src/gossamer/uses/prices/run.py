@@ -124,7 +124,7 @@ def _visit(watch: PriceWatch, seeds: list[dict[str, Any]], options: RunOptions, 
     if options.spread is not None and not watch.confirming:
         given["rate"] = max(len(seeds) / options.spread, 0.001)
     stdout = sys.stdout
-    with watch as page_rows:
+    with watch as attempt_rows:
         try:
             result = gossamer.run(
                 watch.site(site_options),
@@ -132,7 +132,7 @@ def _visit(watch: PriceWatch, seeds: list[dict[str, Any]], options: RunOptions, 
                 name=CRAWL,
                 fresh=True,
                 scope="page",
-                pages=page_rows,
+                attempts=attempt_rows,
                 **given,
             )
         except (CrawlFailed, NothingFound) as error:  # every page failed, which is recorded

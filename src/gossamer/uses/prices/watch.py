@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_KEY_CHARS = 500
 """The most characters of a request's key."""
 _watches: dict[str, PriceWatch] = {}
-"""The watches whose crawl is running, for `PageRows`."""
+"""The watches whose crawl is running, for `AttemptRows`."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[Observation]).decode
 
@@ -160,9 +160,9 @@ class PriceWatch:
         self.counts["events"] += len(self._history.record(seen))
 
     def __enter__(self) -> str:
-        """Returns the name of the sink for page records."""
+        """Returns the name of the sink for attempts."""
         _watches[name := str(id(self))] = self
-        return f"python://gossamer.uses.prices.watch:PageRows?watch={name}"
+        return f"python://gossamer.uses.prices.watch:AttemptRows?watch={name}"
 
     def __exit__(self, *_: object) -> None:
         _watches.pop(str(id(self)), None)
@@ -179,8 +179,8 @@ class ItemRows:
         self._watch.write([row for row in rows if "seen" in row])
 
 
-class PageRows:
-    """The sink of the page records, of which it reads those of unchanged pages (status 304)."""
+class AttemptRows:
+    """The sink of the attempts, of which it reads those of unchanged pages (status 304)."""
 
     def __init__(self, url: str) -> None:
         self._watch = _watches[url.rpartition("=")[2]]
@@ -188,9 +188,9 @@ class PageRows:
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Records the unchanged pages among the rows. They are durable when this returns."""
         visits = {
-            row["requested_url"]: datetime.fromisoformat(row["fetched_at"]).timestamp()
+            row["url"]: datetime.fromisoformat(row["ts"]).timestamp()
             for row in rows
-            if row.get("status") == 304 and row["requested_url"] in self._watch.targets
+            if row.get("status") == 304 and row["url"] in self._watch.targets
         }
         if visits:
             self._watch.write_unchanged(visits)
