@@ -109,7 +109,7 @@ def test_failing_targets_as_table_and_list(folder: Path) -> None:
 def test_shops_and_accepting(folder: Path) -> None:
     assert "shop.example  ok" in called(folder, "shops").stdout
     assert (
-        "1 values of shop.example are known now" in called(folder, "shops", "--accept", "shop.example").stdout
+        "shop.example: 1 held value taken over" in called(folder, "shops", "--accept", "shop.example").stdout
     )
     assert called(folder, "shops", "--accept", "other").returncode == 2
 
