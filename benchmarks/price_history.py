@@ -1,4 +1,5 @@
-"""Measures the price history (`uses/prices`) with a million changes: reports and series, and recording.
+"""Measures the price history (`uses/prices`) with a million changes: reports and series, recording,
+and rules.
 
     python benchmarks/price_history.py [--changes 1000000] [--offers 50000] [--url FILE]
 
@@ -24,6 +25,8 @@ from gossamer.uses.prices import failing, offer_rows, series
 from gossamer.uses.prices.changes import Offer
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Event, EventKind, Observation, PageState, Target
+from gossamer.uses.prices.price_alerts import evaluate
+from gossamer.uses.prices.rules import parse_rules
 
 DAY_S = 86_400
 DAYS = 365
@@ -159,6 +162,31 @@ def recording(history: History, offers: int) -> str:
     return f"unchanged visits in batches of 500: {1e6 * cpu / offers:.0f} us of CPU a visit, {offers / wall:,.0f} a second"
 
 
+RULES = """
+[rules.below]
+when = "below 50"
+[rules.falls]
+when = "falls 5%"
+[rules.fake]
+when = "fake discount"
+[rules.lowest]
+when = "lowest of 30 days"
+[rules.cheapest]
+when = "cheapest changes"
+"""
+
+
+def evaluating(history: History, offers: int) -> str:
+    """Evaluates five rules after a year without rules, and after nothing new. Returns a line with the times."""
+    book, clock = parse_rules(RULES), lambda: float((DAYS + 1) * DAY_S)
+    times = []
+    for _ in range(2):
+        cpu = time.process_time()
+        alerts = evaluate(history, book, ["receiver"], clock)
+        times.append(f"{time.process_time() - cpu:.1f} s of CPU, {len(alerts):,} alerts")
+    return f"five rules on {offers:,} targets: after all changes {times[0]}; after nothing new {times[1]}"
+
+
 def main() -> None:
     """Fills a history, and prints a table."""
     parser = argparse.ArgumentParser(
@@ -183,6 +211,7 @@ def main() -> None:
             worst = max(worst, middle)
             print(f"{name:40} {middle:10.2f} {most:10.2f}")
         print(recording(history, given.offers))
+        print(evaluating(history, given.offers))
     if worst > 100:
         sys.exit(f"a report takes {worst:.0f} ms")
 

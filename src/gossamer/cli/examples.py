@@ -36,6 +36,17 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer weight archive 1 --store valkey://store:6379",
         "gossamer weight news --precedence 1 --store valkey://store:6379",
     ),
+    "prices alert": (
+        "gossamer prices alert",
+        "gossamer prices alert --rules rules.toml -o changes.jsonl",
+        "gossamer prices alert -s alerts=https://ops.example/hook --json",
+    ),
+    "prices rules": ("gossamer prices rules", "gossamer prices rules rules.toml --history prices.db --json"),
+    "prices failing": (
+        "gossamer prices failing --runs 3",
+        "gossamer prices failing --state moved --csv > targets-new.csv",
+    ),
+    "prices shops": ("gossamer prices shops", "gossamer prices shops --accept shop.example"),
     "rate": ("gossamer rate", "gossamer rate fleet 50", "gossamer rate browser none"),
     "dead list": ("gossamer dead list shop", "gossamer dead list --reason timeout --since 2h"),
     "dead show": ("gossamer dead show https://example.com/a", "gossamer dead show 17 --crawl shop"),

@@ -178,14 +178,14 @@ def shops(
     as_json: Json = False,
 ) -> int:
     """List the shops with their state: ok, redesigned, away or moved."""
-    from gossamer.cli.printing import put_json, put_table
+    from gossamer.cli.printing import format_number, put_json, put_table
     from gossamer.uses.prices.shop_health import judge
 
     with opened(history) as base:
         if accept is not None:
             if accept not in {one.shop for one in base.shops()}:
                 raise UsageError(f"--accept {accept}: no such shop; gossamer prices shops lists them")
-            print(f"{base.accept(accept):,} values of {accept} are known now")
+            print(f"{accept}: {format_number(base.accept(accept), 'held value')} taken over")
             return 0
         rows = [
             (

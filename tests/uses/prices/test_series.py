@@ -118,3 +118,6 @@ def test_stale_offers_and_the_share_of_fresh_ones(history: History) -> None:
     fill(history, "b", [(9, "1")])
     assert [one.target for one in series.stale_offers(history.database, before=5 * DAY_S)] == ["a"]
     assert series.fresh_share(history.database, now=9.5 * DAY_S) == 0.5
+    history.list_targets([target("a")])
+    assert series.fresh_share(history.database, now=9.5 * DAY_S) == 0.0
+    assert series.fresh_share(history.database, now=1.5 * DAY_S) == 1.0

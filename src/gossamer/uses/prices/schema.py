@@ -82,11 +82,12 @@ TABLES = (
 )
 
 INDEXES = (
+    "CREATE INDEX IF NOT EXISTS price_targets_unlisted ON price_targets (key) WHERE listed = 0",
     "CREATE INDEX IF NOT EXISTS price_targets_product ON price_targets (product)",
     "CREATE INDEX IF NOT EXISTS price_targets_shop ON price_targets (shop)",
     "CREATE INDEX IF NOT EXISTS price_offers_shop ON price_offers (shop)",
     "CREATE INDEX IF NOT EXISTS price_offers_seen ON price_offers (last_seen)",
-    "CREATE INDEX IF NOT EXISTS price_offers_checked ON price_offers (last_checked)",
+    "CREATE INDEX IF NOT EXISTS price_offers_target_seen ON price_offers (target, last_seen)",
     "CREATE INDEX IF NOT EXISTS price_offers_gtin ON price_offers (gtin) WHERE gtin IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS price_offers_held ON price_offers (id) WHERE held IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS price_points_moves ON price_points (day, move) WHERE move IS NOT NULL",

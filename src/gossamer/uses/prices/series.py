@@ -261,9 +261,16 @@ def stale_offers(database: Database, *, before: float, limit: int = 1000) -> lis
 def fresh_share(database: Database, *, now: float, age_s: float = DAY_S) -> float:
     """Returns the share of the listed targets that a visit has found within the last seconds. 1 if none is
     listed."""
-    ((listed, fresh),) = database.rows(
-        "SELECT count(*), coalesce(sum(CASE WHEN EXISTS (SELECT 1 FROM price_offers o WHERE o.target = t.key AND "
-        "o.last_seen >= ?) THEN 1 ELSE 0 END), 0) FROM price_targets t WHERE t.listed = 1",
-        [now - age_s],
+    since = now - age_s
+    ((targets, unlisted, fresh),) = database.rows(
+        "SELECT (SELECT count(*) FROM price_targets), (SELECT count(*) FROM price_targets WHERE listed = 0), "
+        "(SELECT count(*) FROM (SELECT DISTINCT target FROM price_offers WHERE last_seen >= ?) AS fresh)",
+        [since],
     )
-    return float(fresh) / float(listed) if listed else 1.0
+    ((fresh_unlisted,),) = database.rows(
+        "SELECT count(*) FROM price_targets t WHERE t.listed = 0 AND EXISTS (SELECT 1 FROM price_offers o WHERE "
+        "o.target = t.key AND o.last_seen >= ?)",
+        [since],
+    )
+    listed = targets - unlisted
+    return float(fresh - fresh_unlisted) / float(listed) if listed else 1.0
