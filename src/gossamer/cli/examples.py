@@ -47,6 +47,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer prices failing --state moved --csv > targets-new.csv",
     ),
     "prices shops": ("gossamer prices shops", "gossamer prices shops --accept shop.example"),
+    "prices moves": ("gossamer prices moves --days 7", "gossamer prices moves --shop shop.example --csv"),
+    "prices market": ("gossamer prices market", "gossamer prices market kettle-1 --json"),
+    "prices stale": ("gossamer prices stale", "gossamer prices stale --days 7 --csv"),
+    "prices report": (
+        "gossamer prices report",
+        "gossamer prices report -o week.html --days 7 --shop shop.example",
+    ),
     "rate": ("gossamer rate", "gossamer rate fleet 50", "gossamer rate browser none"),
     "dead list": ("gossamer dead list shop", "gossamer dead list --reason timeout --since 2h"),
     "dead show": ("gossamer dead show https://example.com/a", "gossamer dead show 17 --crawl shop"),
