@@ -24,7 +24,7 @@ from gossamer.observability.alert_delivery import receivers_of
 from gossamer.observability.alert_rules import (
     RULES,
     AlertSettings,
-    History,
+    SnapshotHistory,
     read_alert_settings,
 )
 from gossamer.observability.alert_states import Alert, AlertStates, alert_key, evaluate, is_muted
@@ -97,7 +97,7 @@ BAD: dict[str, dict[str, Any]] = {
 
 
 def judged(
-    known: dict[str, Alert], history: History, found: Snapshot, settings: AlertSettings
+    known: dict[str, Alert], history: SnapshotHistory, found: Snapshot, settings: AlertSettings
 ) -> dict[str, Alert]:
     """One look: the alerts afterwards."""
     history.add(found)
@@ -113,7 +113,7 @@ def judged(
 @pytest.mark.parametrize("name", [rule.name for rule in RULES if rule.name != "GossamerStoreDown"])
 def test_each_rule_fires_after_its_time_and_clears(name: str) -> None:
     rule = next(one for one in RULES if one.name == name)
-    settings, history = AlertSettings(), History(AlertSettings().longest)
+    settings, history = AlertSettings(), SnapshotHistory(AlertSettings().longest)
     start = 10_000.0
     alerts = judged({}, history, msgspec.structs.replace(GOOD, now=start), settings)
     assert alerts == {}
@@ -146,7 +146,7 @@ def test_each_rule_fires_after_its_time_and_clears(name: str) -> None:
 def test_a_reading_between_the_limits_changes_nothing() -> None:
     """It fires above .9 of the memory and clears at .8."""
     settings = read_alert_settings(None)
-    history, known = History(900), dict[str, Alert]()
+    history, known = SnapshotHistory(900), dict[str, Alert]()
     states = []
     for n, memory in enumerate((85, 95, 95, 85, 95, 75, 85)):
         known = judged(
@@ -157,7 +157,7 @@ def test_a_reading_between_the_limits_changes_nothing() -> None:
 
 
 def test_an_alert_that_nobody_heard_of_is_not_resolved_to_anybody() -> None:
-    settings, history = AlertSettings(), History(900)
+    settings, history = AlertSettings(), SnapshotHistory(900)
     known = judged({}, history, snapshot(0.0, lanes=[LaneNow("http", "", 1, 1, 400.0)]), settings)
     known = judged(known, history, snapshot(100.0, lanes=[LaneNow("http", "", 1, 1, 400.0)]), settings)
     known = judged(known, history, snapshot(200.0), settings)

@@ -16,7 +16,7 @@ import msgspec
 from gossamer.config.settings import Settings
 from gossamer.errors import DeliveryError, GossamerError, StoreError
 from gossamer.observability.alert_delivery import Receiver, receivers_of
-from gossamer.observability.alert_rules import RULES, AlertSettings, History, read_alert_settings
+from gossamer.observability.alert_rules import RULES, AlertSettings, SnapshotHistory, read_alert_settings
 from gossamer.observability.alert_states import Alert, AlertStates, evaluate, is_muted, store_down
 from gossamer.observability.logs import log_event
 from gossamer.observability.snapshot import Observer
@@ -37,7 +37,7 @@ class AlertWatch:
         self.rules: AlertSettings = read_alert_settings(settings.alert_rules)
         self._receivers: list[Receiver] = receivers_of(settings.alerts, settings.allow_private)
         self._store, self._observer = store, Observer(store, settings.credits_daily)
-        self._states, self._history = AlertStates(store), History(self.rules.longest)
+        self._states, self._history = AlertStates(store), SnapshotHistory(self.rules.longest)
         self._known: dict[str, Alert] = {}
         self._down: Alert | None = None
         self._retry: dict[str, tuple[float, float]] = {}

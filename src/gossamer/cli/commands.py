@@ -91,6 +91,23 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
             "files": "alerts:files",
         },
     ),
+    "prices": (
+        "Watch the prices of product pages: targets, plan, run, alert, rules, failing, shops, moves, market, stale, report, try.",
+        {
+            "targets": "prices_targets:targets",
+            "plan": "prices:plan",
+            "run": "prices:run",
+            "alert": "prices_rules:alert",
+            "rules": "prices_rules:rules",
+            "failing": "prices_rules:failing",
+            "shops": "prices_rules:shops",
+            "moves": "prices_report:moves",
+            "market": "prices_report:market",
+            "stale": "prices_report:stale",
+            "report": "prices_report:report",
+            "try": "prices_try:try_",
+        },
+    ),
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
@@ -108,6 +125,7 @@ GROUPS = {
     "Data": ("items", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
+    "Uses": ("prices",),
     "Installation": ("doctor", "config", "version"),
 }
 """The groups of the commands in `gossamer --help`."""

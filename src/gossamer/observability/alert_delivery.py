@@ -81,7 +81,7 @@ def payload(alerts: Sequence[Alert], suppressed: int = 0) -> dict[str, Any]:
                 "value": one.value,
                 "text": safe_text(one.text),
                 "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.since)),
-                "runbook": f"{RUNBOOKS}{one.rule.lower()}",
+                **({"runbook": f"{RUNBOOKS}{one.rule.lower()}"} if one.rule.startswith("Gossamer") else {}),
             }
             for one in alerts
         ],

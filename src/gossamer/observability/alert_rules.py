@@ -26,7 +26,7 @@ MIN_REQUESTS = 20
 DEAD_SHARE = 0.02
 
 
-class History:
+class SnapshotHistory:
     """The last snapshots, for rules that read the growth within a window."""
 
     def __init__(self, seconds: float) -> None:
@@ -73,7 +73,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     braces by the value of the label."""
     expr: str
     """The same rule in PromQL. `{fire}` and `{window}` are replaced."""
-    read: Callable[[History, float], Iterator[tuple[Labels, float]]]
+    read: Callable[[SnapshotHistory, float], Iterator[tuple[Labels, float]]]
     """Called with the history and the window in seconds. Yields the labels and the value of each reading."""
     fire: float = 0.0
     clear: float = 0.0
@@ -96,45 +96,45 @@ def _shares(found: Mapping[str, int], what: str, bad: Callable[[str], bool]) -> 
     return sums
 
 
-def _stalled(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+def _stalled(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
     for one in found.last.crawls:
         if one.state == "running" and one.pending > 0:
             yield (("crawl", one.name),), found.last.now - (one.recent.last or one.started_at)
 
 
-def _errors(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+def _errors(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     no_failure = ("ok", "robots", "denied", "login", "again", "http-4xx")
     sums = _shares(found.growth(window), "requests", lambda outcome: outcome not in no_failure)
     bad, total = (sum(one[j] for one in sums.values()) for j in (0, 1))
     yield (), bad / total if total >= MIN_REQUESTS else 0.0
 
 
-def _blocked(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+def _blocked(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     for domain, (bad, total) in _shares(found.growth(window), "domain", "blocked".__eq__).items():
         yield (("domain", domain),), bad / total if total >= MIN_REQUESTS else 0.0
 
 
-def _dead(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+def _dead(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     grown = found.growth(window)
     dead = sum(n for name, n in grown.items() if name.startswith("dead|"))
     requests = sum(n for name, n in grown.items() if name.startswith("requests|"))
     yield (), float(dead) if dead > DEAD_SHARE * requests else 0.0
 
 
-def _breakers(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+def _breakers(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     for name, n in found.growth(window).items():
         if name.startswith("breaker|"):
             yield (("state", name.partition("|")[2]),), float(n)
 
 
-def _drift(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+def _drift(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
     for one in found.last.crawls:
         for site, quality in one.sites.items() if one.state in UNDER_WAY else ():
             for what, fall in quality.drift.items():
                 yield (("crawl", one.name), ("site", site), ("what", what)), fall
 
 
-def _rejected(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+def _rejected(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     grown = found.growth(window)
     for name, n in grown.items():
         what, _, rest = name.partition("|")
@@ -143,52 +143,52 @@ def _rejected(found: History, window: float) -> Iterator[tuple[Labels, float]]:
             yield (("kind", kind),), grown.get(f"items|{kind}|b", 0) / n if n >= MIN_REQUESTS else 0.0
 
 
-def _unread(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+def _unread(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     grown = found.growth(window)
     pages = sum(n for name, n in grown.items() if name.startswith("lane|"))
     yield (), grown.get("err:parse", 0) / pages if pages >= MIN_REQUESTS else 0.0
 
 
-def _credits(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+def _credits(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
     most = found.last.credits_daily
     for name, spent in found.last.credits.items() if most else ():
         yield (("unlocker", name),), spent / (most or 1)
 
 
-def _memory(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+def _memory(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
     for one in found.last.servers:
         yield (("server", one.name),), one.memory / one.most if one.most else 0.0
 
 
-def _evicted(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+def _evicted(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     for name, n in found.growth(window).items():
         if name.startswith("evicted|"):
             yield (("server", name.partition("|")[2]),), float(n)
 
 
-def _gone(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+def _gone(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
     for one in found.last.workers:
         yield (("worker", one.name),), float(one.state == "gone")
 
 
-def _waiting(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+def _waiting(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
     for one in found.last.lanes:
         yield (("lane", one.lane), ("region", one.region)), one.oldest
 
 
-def _schedules(found: History, window: float) -> Iterator[tuple[Labels, float]]:
+def _schedules(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     grown = found.growth(window)
     for one in found.last.schedules:
         bad = sum(grown.get(f"schedule|{one.name}|{what}", 0) for what in ("missed", "failed"))
         yield (("schedule", one.name),), float(bad)
 
 
-def _sink(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+def _sink(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
     for one in found.last.crawls:
         yield (("crawl", one.name),), float(one.waits_for_output)
 
 
-def _proxies(found: History, _: float) -> Iterator[tuple[Labels, float]]:
+def _proxies(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
     counts: dict[str, list[int]] = {}
     for (provider, state), n in found.last.proxies.items():
         if state in ("up", "quarantined"):

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from gossamer.observability.alert_rules import AlertSettings, History, Labels, Rule, text_of
+from gossamer.observability.alert_rules import AlertSettings, Labels, Rule, SnapshotHistory, text_of
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -52,7 +52,11 @@ def alert_key(rule: str, labels: Labels) -> str:
 
 
 def evaluate(
-    settings: AlertSettings, known: dict[str, Alert], history: History, receivers: list[str], now: float
+    settings: AlertSettings,
+    known: dict[str, Alert],
+    history: SnapshotHistory,
+    receivers: list[str],
+    now: float,
 ) -> dict[str, Alert | None]:
     """Evaluates all readings of the last snapshot. Returns the alerts that changed, by name. The value None
     means that the alert is deleted."""

@@ -141,3 +141,5 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     after: str | None = None
     """The values before and after, as text. Amounts have no currency; it is in `currency`."""
     currency: str | None = None
+    detail: str = ""
+    """For an event of a shop: what was seen, in words."""

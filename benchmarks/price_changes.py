@@ -1,0 +1,95 @@
+"""Measures whether changes of prices are found: each once, on its day, and nothing else.
+
+    python benchmarks/price_changes.py [--seeds 20]
+
+Each seed is a simulation of 10,000 products in 40 shops over 10 days with 500 scripted changes (the shops of
+`tests/uses/prices/simulated_shops.py`): price, availability, regular price, seller, currency, gone, moved. The
+noise: 100 products with A/B prices and 100 with alternating sellers (each visit shows one of two at random), a
+glitch in 1 of 1,000 visits (0, 9,999, a tenth), 4 of 1,000 visits that fail or cannot be decided. One shop is
+redesigned on one day, one is in maintenance, one blocks, one moves. Printed are the changes that are found, lost
+and false, and the second visits. The floor is a comparison of each visit with the last one, on the same visits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from gossamer.uses.prices.history import History
+from gossamer.uses.prices.model import EventKind, Observation
+from uses.prices.simulated_shops import DAY_S, Shops
+from uses.prices.test_simulated_changes import DAYS, SHOP_EVENTS, Clock, run_day
+
+
+class Comparing(Shops):
+    """Shops that also count the changes between two visits of the first passes: what a tool without second
+    visits reports."""
+
+    last: dict[str, tuple[object, ...]]
+    naive: int
+
+    def visit(self, key: str, day: int, time: float, confirming: bool = False) -> Observation:
+        seen = super().visit(key, day, time, confirming)
+        if not confirming:
+            values = (
+                seen.state,
+                seen.price,
+                seen.currency,
+                seen.regular_price,
+                seen.availability,
+                seen.seller,
+            )
+            self.naive += key in self.last and self.last[key] != values
+            self.last[key] = values
+        return seen
+
+
+def simulate(seed: int) -> tuple[int, int, int, int, int]:
+    """Returns the number of changes: scripted, lost, false, of the floor; and the second visits."""
+    shops, clock = Comparing.make(10_000, 500, DAYS, seed), Clock()
+    assert isinstance(shops, Comparing)
+    shops.last, shops.naive = {}, 0
+    found: Counter[tuple[str, EventKind, int]] = Counter()
+    second_visits = 0
+    with tempfile.TemporaryDirectory() as folder, History(f"{folder}/prices.db", clock) as history:
+        history.list_targets(shops.targets())
+        for day in range(DAYS):
+            shops.begin_day(day)
+            events, second = run_day(history, shops, day, clock)
+            second_visits += second
+            for event in events:
+                if event.kind != EventKind.FIRST:
+                    found[event.target or event.shop, event.kind, int(event.time // DAY_S)] += 1
+    scripted = {(change.key, change.kind, change.day) for change in shops.script} | SHOP_EVENTS
+    wrong = sum(count for one, count in found.items() if one not in scripted)
+    twice = sum(count - 1 for one, count in found.items() if one in scripted)
+    return len(scripted), len(scripted - set(found)), wrong + twice, shops.naive, second_visits
+
+
+def main() -> None:
+    """Prints one line for each seed, and the sums."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=20)
+    given = parser.parse_args()
+    sums = [0, 0, 0, 0, 0]
+    print(f"{'seed':>5} {'scripted':>9} {'lost':>5} {'false':>6} {'floor reports':>14} {'second visits':>14}")
+    for seed in range(1, given.seeds + 1):
+        counts = simulate(seed)
+        sums = [one + other for one, other in zip(sums, counts, strict=True)]
+        print(f"{seed:5} {counts[0]:9} {counts[1]:5} {counts[2]:6} {counts[3]:14} {counts[4]:14}", flush=True)
+    visits = given.seeds * DAYS * 10_000
+    print(
+        f"{'all':>5} {sums[0]:9} {sums[1]:5} {sums[2]:6} {sums[3]:14} {sums[4]:14} ({sums[4] / visits:.1%} of the visits)"
+    )
+    sys.exit(1 if sums[1] + sums[2] > sums[0] / 1000 else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,305 @@
+"""`gossamer prices plan` and `gossamer prices run`: how long a run takes, and the run itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from gossamer.cli.options import Argument, Json, Option, Quiet
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.uses.prices.model import Event
+    from gossamer.uses.prices.plan import RunPlan
+    from gossamer.uses.prices.run import PriceRunSummary
+    from gossamer.uses.prices.targets import TargetList
+
+UNFIT = 3
+"""The exit code of a plan that does not fit into its time."""
+MAX_SHOWN = 10
+MAX_SHOWN_CHANGES = 50
+
+Sources = Annotated[
+    list[str],
+    Argument(
+        metavar="TARGETS...", help="CSV, JSON lines, Excel or text; sitemap:URL; 'sql:DATABASE QUERY'; URLs."
+    ),
+]
+History = Annotated[
+    str | None,
+    Option(
+        "--history", metavar="DB", help="The price history: a file (default prices.db) or postgresql://..."
+    ),
+]
+Delay = Annotated[
+    str | None,
+    Option("--delay", metavar="SECONDS", help="Between two visits of a host: 5, or a range (default 2-8)."),
+]
+Within = Annotated[
+    str | None, Option("--within", metavar="TIME", help="The run must end after this time: 3h.")
+]
+Spread = Annotated[
+    str | None, Option("--spread", metavar="TIME", help="Spread the visits evenly over this time: 24h.")
+]
+Bandwidth = Annotated[str | None, Option("--bandwidth", metavar="MBIT", help="Mbit/s that the run may use.")]
+DataFolder = Annotated[
+    str | None, Option("--data", metavar="DIR", help="The data folder (default .gossamer).")
+]
+Store = Annotated[
+    str | None,
+    Option("--store", metavar="URL", help="A shared store, for the pace of hosts that others visit, too."),
+]
+Selectors = Annotated[
+    str | None,
+    Option(
+        "--selectors", metavar="FILE", help="The table of selectors (default selectors.csv, if it exists)."
+    ),
+]
+Rejected = Annotated[
+    str | None,
+    Option("--rejected", metavar="FILE", help="Where bad lines go (default TARGETS.rejected.jsonl)."),
+]
+Ladder = Annotated[
+    str | None, Option("--ladder", metavar="RUNGS", help="plain (default), impersonated, browser.")
+]
+Proxies = Annotated[
+    list[str] | None, Option("--proxies", metavar="FILE", help="A list of proxies; repeatable.")
+]
+Setting = Annotated[
+    list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting of a crawl.")
+]
+Partly = Annotated[
+    bool, Option("--partly", help="Run although --within does not suffice; the rest comes first next time.")
+]
+SELECTORS = "selectors.csv"
+
+
+def seconds(option: str, text: str | None) -> float | None:
+    """Returns the seconds of an option such as `3h`. Raises UsageError."""
+    from gossamer.config.value_parsers import seconds as parse
+
+    if text is None:
+        return None
+    try:
+        found = parse(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r}: {error}") from None
+    if found <= 0:
+        raise UsageError(f"{option} {text!r}: the time must be longer than 0")
+    return found
+
+
+def delays(text: str) -> tuple[float, float]:
+    """Returns the shortest and the longest delay of `--delay`, in seconds. Raises UsageError."""
+    low, _, high = text.partition("-")
+    try:
+        found = float(low.rstrip("s")), float((high or low).rstrip("s"))
+    except ValueError:
+        raise UsageError(f"--delay {text!r}: write seconds, or a range such as 2-8") from None
+    if not 0 <= found[0] <= found[1]:
+        raise UsageError(f"--delay {text!r}: the first number of a range is the smaller one")
+    return found
+
+
+def read_list(sources: list[str], rejected: str | None) -> TargetList:
+    """Reads targets. Reports bad lines and remarks on stderr. Raises UsageError if there is no target."""
+    from gossamer.cli.printing import remark
+    from gossamer.uses.prices.targets import read_targets, write_rejected
+
+    found = read_targets(sources)
+    for note in found.notes:
+        remark(note)
+    if found.rejected:
+        path = Path(rejected or _beside(sources[0]))
+        write_rejected(path, found.rejected)
+        for one in found.rejected[:MAX_SHOWN]:
+            remark(f"{one.source} line {one.line}: {one.reason}")
+        remark(
+            f"{len(found.rejected):,} bad lines are kept in {path}; the other {len(found.targets):,} are used"
+        )
+    if not found.targets:
+        raise UsageError(f"{', '.join(sources)[:200]}: there is no target in it")
+    return found
+
+
+def _beside(source: str) -> str:
+    return f"{source}.rejected.jsonl" if Path(source).is_file() else "targets.rejected.jsonl"
+
+
+def _plan_of(found: TargetList, delay: str | None, window: float | None, bandwidth: str | None) -> RunPlan:
+    from gossamer.uses.prices.plan import make_plan
+    from gossamer.uses.prices.targets import pages_of_hosts
+
+    try:
+        megabits = None if bandwidth is None else float(bandwidth)
+    except ValueError:
+        megabits = 0.0
+    if megabits is not None and megabits <= 0:
+        raise UsageError(f"--bandwidth {bandwidth!r}: write Mbit/s, such as 20")
+    return make_plan(
+        pages_of_hosts(found.targets),
+        len(found.targets),
+        delay=delays(delay or "2-8"),
+        window_s=window,
+        megabits=megabits,
+    )
+
+
+def plan(
+    sources: Sources,
+    delay: Delay = None,
+    within: Within = None,
+    bandwidth: Bandwidth = None,
+    rejected: Rejected = None,
+    as_json: Json = False,
+) -> int:
+    """Tell how long a run takes, and what does not fit into its time.
+
+    Exit code 3 if not all pages fit into --within.
+    """
+    import msgspec
+
+    from gossamer.cli.printing import put_json
+
+    made = _plan_of(read_list(sources, rejected), delay, seconds("--within", within), bandwidth)
+    if as_json:
+        put_json({**msgspec.to_builtins(made), "fits": made.fits})
+    else:
+        print_plan(made)
+    return 0 if made.fits else UNFIT
+
+
+def print_plan(made: RunPlan) -> None:
+    """Prints a plan on stdout."""
+    from gossamer.cli.printing import put_table
+    from gossamer.uses.prices.plan import told_hours
+
+    shown = made.hosts[:MAX_SHOWN]
+    rows = [
+        (one.host, f"{one.pages:,}", told_hours(one.hours), f"{one.unfit:,}" if one.unfit else "")
+        for one in shown
+    ]
+    if rest := made.hosts[MAX_SHOWN:]:
+        hours = max(one.hours for one in rest)
+        unfit = sum(one.unfit for one in rest)
+        rows.append(
+            (
+                f"{len(rest)} other hosts",
+                f"{sum(one.pages for one in rest):,}",
+                told_hours(hours),
+                f"{unfit:,}" if unfit else "",
+            )
+        )
+    put_table(("host", "pages", "time", "do not fit"), rows, right=("pages", "time", "do not fit"))
+    print(f"\n{summary_of_plan(made)}")
+    for reason in made.reasons[:MAX_SHOWN]:
+        print(reason)
+
+
+def summary_of_plan(made: RunPlan) -> str:
+    """Returns the plan in one sentence."""
+    from gossamer.uses.prices.plan import told_hours
+
+    low, high = made.delay
+    delay = f"{low:g} s" if low == high else f"{low:g} to {high:g} s"
+    line = (
+        f"{made.pages:,} pages of {len(made.hosts):,} hosts with {delay} between visits of a host: "
+        f"{told_hours(made.hours)}, bound by {made.bound_by}"
+    )
+    if made.window_hours is None:
+        return line
+    if made.fits:
+        return f"{line}; this fits into {told_hours(made.window_hours)}"
+    return f"{line}; {made.unfit:,} pages do not fit into {told_hours(made.window_hours)}"
+
+
+def run(
+    sources: Sources,
+    history: History = None,
+    data: DataFolder = None,
+    selectors: Selectors = None,
+    delay: Delay = None,
+    within: Within = None,
+    spread: Spread = None,
+    partly: Partly = False,
+    store: Store = None,
+    ladder: Ladder = None,
+    proxies: Proxies = None,
+    setting: Setting = None,
+    rejected: Rejected = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Visit all product pages, and record every change of price or availability.
+
+    A run that was stopped or killed continues with the same command.
+    """
+    import msgspec
+
+    from gossamer.cli.printing import hush_remarks, put_json, remark
+    from gossamer.config.redaction import register_in
+    from gossamer.uses.prices.run import RunOptions
+    from gossamer.uses.prices.run import run as run_prices
+
+    hush_remarks(quiet)
+    register_in(history or "")
+    found = read_list(sources, rejected)
+    made = _plan_of(found, delay, window := seconds("--within", within), None)
+    remark(summary_of_plan(made))
+    if not made.fits and not partly:
+        for reason in made.reasons[:MAX_SHOWN]:
+            remark(reason)
+        remark("give --partly to run as much as fits, longer --within, or a shorter --delay")
+        return UNFIT
+    given = {"data": data, "store": store, "ladder": ladder, "proxies": proxies, "setting": setting}
+    crawl = {name: value for name, value in given.items() if value is not None} | {"progress": not quiet}
+    options = RunOptions(
+        history=history or "prices.db",
+        selectors=selectors or (SELECTORS if Path(SELECTORS).is_file() else None),
+        delay=delay or "2-8",
+        within=window,
+        spread=seconds("--spread", spread),
+        crawl=crawl,
+    )
+    events: list[Event] = []
+    try:
+        done = run_prices(found.targets, options, remark, events.extend)
+    except KeyboardInterrupt:
+        remark("stopped: what was found is recorded, and the same command continues the run")
+        raise
+    if as_json:
+        put_json({**msgspec.to_builtins(done), "events": [msgspec.to_builtins(one) for one in events]})
+    else:
+        print_changes(events)
+        print_summary(done)
+    return 0
+
+
+def print_changes(events: Sequence[Event]) -> None:
+    """Prints the changes of a run on stdout."""
+    from gossamer.cli.printing import put_table, remark
+
+    changes = [one for one in events if one.kind != "first"]
+    rows = []
+    for one in changes[:MAX_SHOWN_CHANGES]:
+        what = f"{one.target or one.shop} {one.variant}".strip()
+        unit = f" {one.currency}" if one.currency and one.kind in ("price", "regular-price") else ""
+        rows.append((str(one.kind), what, f"{one.before or ''}", f"{one.after or ''}{unit}", one.detail))
+    if rows:
+        put_table(("change", "target", "before", "after", "detail"), rows, long=("detail",))
+        sys.stdout.write("\n")
+    if len(changes) > MAX_SHOWN_CHANGES:
+        remark(f"{len(changes) - MAX_SHOWN_CHANGES:,} more changes: --json shows all")
+
+
+def print_summary(done: PriceRunSummary) -> None:
+    """Prints the summary of a run on stdout."""
+    from gossamer.cli.printing import format_duration
+
+    print(
+        f"run {done.run} {done.state} in {format_duration(done.seconds)}: {done.checked:,} of {done.pages:,} pages "
+        f"checked ({done.unchanged:,} unchanged on the server), {done.changes:,} changes, {done.held:,} values held, "
+        f"{done.failing:,} targets fail, {done.fresh_share:.1%} of the pages checked within 24 hours"
+    )

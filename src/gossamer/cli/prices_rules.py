@@ -1,0 +1,226 @@
+"""`gossamer prices alert`, `rules`, `failing` and `shops`: what follows from a price history."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from gossamer.cli.options import Argument, Json, Option, Setting
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.uses.prices.history import History
+
+NOT_SENT = 9
+"""The exit code if a receiver did not accept an alert."""
+RULES = "rules.toml"
+HISTORY = "prices.db"
+STATES = ("gone", "moved", "blocked", "empty", "failed", "no-price", "undecided")
+
+HistoryUrl = Annotated[
+    str | None,
+    Option(
+        "--history", metavar="DB", help="The price history: a file (default prices.db) or postgresql://..."
+    ),
+]
+RulesFile = Annotated[
+    str | None,
+    Option("--rules", metavar="FILE", help="The file of rules (default rules.toml, if it exists)."),
+]
+Outputs = Annotated[
+    list[str] | None,
+    Option(
+        "-o",
+        "--output",
+        metavar="OUTPUT",
+        help="Send events to it: changes.jsonl, kafka://..., https+webhook://...",
+    ),
+]
+
+
+def alert(
+    rules: RulesFile = None,
+    output: Outputs = None,
+    history: HistoryUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
+    """Evaluate the rules for what runs found, and send the alerts and events that were not sent yet.
+
+    Alerts go to the receivers of the setting `alerts`. Exit code 9 if one of them does not accept.
+    """
+    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.uses.prices.after_run import report_changes
+
+    file = rules or (RULES if Path(RULES).is_file() else None)
+    with opened(history) as found:
+        folder = str(Path(HISTORY if "://" in found.url else found.url).parent / ".gossamer" / "prices")
+        options = {"setting": setting} if setting else {}
+        told = report_changes(
+            found, rules=file, outputs=output or (), folder=folder, options=options, tell=remark
+        )
+    if as_json:
+        put_json(
+            {
+                "alerts": [{"id": one.id, **_facts(one.notification)} for one in told.alerts],
+                "sent": told.sent,
+                "suppressed": told.suppressed,
+                "failures": list(told.failures),
+                "events_sent": told.events_sent,
+            }
+        )
+    else:
+        rows = [
+            (one.notification.rule, one.notification.severity, one.notification.text) for one in told.alerts
+        ]
+        if rows:
+            put_table(("rule", "severity", "alert"), rows, long=("alert",))
+        print(
+            f"{len(told.alerts):,} new alerts, {told.sent:,} sent, {told.suppressed:,} left out (max_per_day), "
+            f"{told.events_sent:,} events sent to outputs"
+        )
+    return NOT_SENT if told.failures else 0
+
+
+def _facts(notification: object) -> dict[str, object]:
+    import msgspec
+
+    found: dict[str, object] = msgspec.to_builtins(notification)
+    return found
+
+
+def rules(
+    file: Annotated[str, Argument(metavar="FILE", help="The file of rules.")] = RULES,
+    history: HistoryUrl = None,
+    as_json: Json = False,
+) -> int:
+    """Check a file of rules: what each means, to how many targets it applies, and which can never fire."""
+    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.uses.prices.rules import STATES, never_fires, read_rules
+
+    book = read_rules(file)
+    name = history or HISTORY
+    if history is None and not Path(HISTORY).is_file():
+        remark("there is no price history yet, so it is not known to which targets the rules apply")
+        targets = None
+    else:
+        with opened(name) as found:
+            targets = found.targets()
+    rows = []
+    for rule in book.rules:
+        count = "" if targets is None else f"{sum(rule.applies(target) for target in targets):,}"
+        reason = "" if targets is None else never_fires(rule, targets)
+        kind = "while true" if rule.condition.kind in STATES else "for a change"
+        rows.append((rule.name, rule.text, kind, rule.severity, count, reason))
+    heads = ("rule", "when", "fires", "severity", "targets", "can never fire")
+    if as_json:
+        put_json([dict(zip(heads, row, strict=True)) for row in rows])
+    else:
+        put_table(heads, rows, right=("targets",), long=("can never fire",))
+    return 0
+
+
+def failing(
+    state: Annotated[
+        str | None, Option("--state", metavar="STATE", help="Only gone, moved, blocked, empty ...")
+    ] = None,
+    shop: Annotated[str | None, Option("--shop", metavar="SHOP", help="Only this shop.")] = None,
+    runs: Annotated[
+        int, Option("--runs", metavar="N", help="Failed in at least N runs in a row (default 1).")
+    ] = 1,
+    history: HistoryUrl = None,
+    as_csv: Annotated[
+        bool, Option("--csv", help="A list of targets, with the new addresses of moved pages in `url`.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """List the targets that fail: since when, in how many runs, and what came back.
+
+    With --csv, the list can be used as the list of targets.
+    """
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.uses.prices.failing import failing_csv, list_failing
+
+    if state is not None and state not in STATES:
+        raise UsageError(f"--state {state}: choose {', '.join(STATES)}")
+    with opened(history) as base:
+        found = list_failing(
+            base.database, state=state or "", shop=shop or "", least_runs=runs, limit=1_000_000
+        )
+    if as_csv:
+        sys.stdout.write(failing_csv(found, _when))
+    elif as_json:
+        for one, url in found:
+            put_json({**one._asdict(), "url": url})
+    else:
+        rows = [
+            (one.target, one.state, _when(one.since), one.runs, one.address or one.tried[-1])
+            for one, _ in found
+        ]
+        put_table(
+            ("target", "state", "since", "runs", "new address, or what came back"), rows, right=("runs",)
+        )
+    return 0
+
+
+def shops(
+    accept: Annotated[
+        str | None,
+        Option(
+            "--accept",
+            metavar="SHOP",
+            help="Make what a redesigned shop shows its known values, without alerts.",
+        ),
+    ] = None,
+    history: HistoryUrl = None,
+    as_json: Json = False,
+) -> int:
+    """List the shops with their state: ok, redesigned, away or moved."""
+    from gossamer.cli.printing import format_number, put_json, put_table
+    from gossamer.uses.prices.shop_health import judge
+
+    with opened(history) as base:
+        if accept is not None:
+            if accept not in {one.shop for one in base.shops()}:
+                raise UsageError(f"--accept {accept}: no such shop; gossamer prices shops lists them")
+            print(f"{accept}: {format_number(base.accept(accept), 'held value')} taken over")
+            return 0
+        rows = [
+            (
+                one.shop,
+                one.state,
+                _when(one.since),
+                one.health.known,
+                one.health.lost,
+                judge(one.health).detail,
+            )
+            for one in base.shops()
+        ]
+    heads = ("shop", "state", "since", "pages", "lost", "detail")
+    if as_json:
+        for row in rows:
+            put_json(dict(zip(heads, row, strict=True)))
+    else:
+        put_table(heads, rows, right=("pages", "lost"), long=("detail",))
+    return 0
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else ""
+
+
+def opened(url: str | None) -> History:
+    """Returns the price history. Raises UsageError if there is none."""
+    from gossamer.config.redaction import register_in
+
+    name = url or HISTORY
+    register_in(name)
+    if "://" not in name and not Path(name).is_file():
+        raise UsageError(
+            f"there is no price history {name}: run `gossamer prices run TARGETS` first, or give --history"
+        )
+    from gossamer.uses.prices import history
+
+    return history.History(name)

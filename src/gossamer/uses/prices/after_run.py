@@ -1,0 +1,74 @@
+"""What follows a run: the rules are evaluated, alerts are sent, and outputs get the events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gossamer.client.notifications import receivers_of_settings
+from gossamer.uses.prices.event_outputs import events_to
+from gossamer.uses.prices.history import History
+from gossamer.uses.prices.price_alerts import PriceAlert, deliver, evaluate
+from gossamer.uses.prices.rules import RuleBook, never_fires, read_rules, rules_of_targets
+
+MAX_SHOWN = 20
+
+
+class Reported(NamedTuple):
+    """What was reported after a run."""
+
+    alerts: tuple[PriceAlert, ...]
+    """The new alerts."""
+    sent: int
+    """Alerts that receivers have accepted now, counted for each receiver."""
+    suppressed: int
+    """Alerts that were left out because of `max_per_day`."""
+    failures: tuple[str, ...]
+    """One line for each receiver that did not accept. Its alerts are sent next time."""
+    events_sent: int
+    """Events that the outputs have got now."""
+
+
+def report_changes(
+    history: History,
+    *,
+    rules: str | None,
+    outputs: Sequence[str] = (),
+    folder: str,
+    options: Mapping[str, Any],
+    tell: Callable[[str], None],
+) -> Reported:
+    """Evaluates the rules of a file and of the targets for what runs have found since the last call, sends the
+    alerts to the receivers of the setting `alerts`, and sends the events to outputs (`-o`). Calling it again
+    sends nothing twice.
+
+    `folder`: for rows on their way to outputs. `options`: options of `gossamer.run`, for the settings. `tell`:
+    called with remarks, for example about a rule that can never fire. Raises GossamerError.
+    """
+    book = read_rules(rules) if rules else RuleBook()
+    receivers = receivers_of_settings(options)
+    for line in remarks(history, book):
+        tell(line)
+    alerts = evaluate(history, book, receivers.names)
+    if alerts and not receivers.names:
+        tell('alerts are sent to nobody: set `alerts = ["https://..."]` in gossamer.toml (docs/alerts.md)')
+    delivered = deliver(history, book, receivers)
+    for failure in delivered.failures:
+        tell(f"{failure}; its alerts are sent next time")
+    sent = events_to(history, outputs, folder)
+    return Reported(tuple(alerts), delivered.sent, delivered.suppressed, delivered.failures, sent)
+
+
+def remarks(history: History, book: RuleBook) -> list[str]:
+    """Returns one line for each rule that can never fire, and for each text of a target that is not a rule."""
+    targets = history.targets()
+    own, lines = rules_of_targets(targets)
+    for rule in (*book.rules, *own):
+        if reason := never_fires(rule, targets):
+            lines.append(f"rule {rule.name} can never fire: {reason}")
+    if len(lines) > MAX_SHOWN:
+        lines = [
+            *lines[:MAX_SHOWN],
+            f"{len(lines) - MAX_SHOWN:,} more rules cannot be used or can never fire",
+        ]
+    return lines

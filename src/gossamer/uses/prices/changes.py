@@ -1,0 +1,424 @@
+"""How observations become changes. The functions are pure: they have no clock and no database.
+
+Each offer has fields: the price with its currency, the regular price, the availability, the seller, the state
+of the page, and the state of the variant. A value that differs from the known one is held. It becomes a change
+when enough visits have shown it: two usually, more if the field alternated before. A visit that shows the
+known value again drops it. So one visit alone never causes an event, and a failed visit changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.uses.prices.model import Event, EventKind, Observation, PageState
+
+AGREEING_VISITS = 2
+"""The visits that must show a new value before it is a change."""
+DOUBTFUL_VISITS = 12
+"""The same for a shop in which many second visits showed the old value again, for example during an A/B
+test."""
+ALTERNATING_VISITS = 20
+"""The same for a value that a later visit of the same offer contradicted within the last days."""
+GONE_CHECKS = 3
+"""The checks in a row that must lack a variant before it is gone."""
+MEMORY_S = 7 * 86_400.0
+"""Seconds for which a contradicted value is remembered."""
+MAX_REMEMBERED = 20
+SUSPECT_RATIO = 10
+MAX_DIGITS = 15
+"""Amounts are rounded to this many significant digits, which SQLite stores exactly."""
+PLACEHOLDERS = frozenset(
+    Decimal(text) for text in ("9999", "99999", "999999", "9999999", "9999.99", "99999.99", "999999.99")
+)
+"""Amounts that shops show for products without a price."""
+SUSPECT = ("zero", "placeholder", "currency", "ten-times", "baseline")
+"""The reasons for which a price is suspect. `baseline`: it is ten times the only price that was seen before. If
+it is confirmed, the first price was wrong: it is replaced, and that is no event."""
+FOUND = (PageState.PRICED, PageState.NO_PRICE)
+
+
+class HeldChange(msgspec.Struct, omit_defaults=True):
+    """A value that differs from the known one, and how many visits have shown it."""
+
+    value: str
+    reason: str
+    since: float
+    last: float
+    seen: int = 1
+    needed: int = AGREEING_VISITS
+    found: dict[str, Any] = {}
+    """The columns that are stored with this value, as text or numbers."""
+
+
+class Offer(msgspec.Struct, kw_only=True):
+    """A target or one of its variants, with its confirmed values. The row of `price_offers`."""
+
+    id: int = 0
+    target: str
+    variant: str = ""
+    shop: str = ""
+    url: str = ""
+    state: str = PageState.PRICED
+    """The state of the page. A blocked, empty or failed visit does not change it."""
+    price: Decimal | None = None
+    regular_price: Decimal | None = None
+    currency: str | None = None
+    unit_price: Decimal | None = None
+    unit: str | None = None
+    availability: str | None = None
+    seller: str | None = None
+    shipping: Decimal | None = None
+    tax_included: bool | None = None
+    source: str | None = None
+    confidence: float | None = None
+    body_hash: str | None = None
+    name: str | None = None
+    sku: str | None = None
+    gtin: str | None = None
+    mpn: str | None = None
+    brand: str | None = None
+    candidates: str | None = None
+    """JSON of the candidates, while nothing says which one is the price."""
+    first_seen: float = 0.0
+    last_seen: float = 0.0
+    """The last visit that found the offer."""
+    last_checked: float = 0.0
+    """The last visit, whatever it found."""
+    since: float = 0.0
+    """When the confirmed values were first seen. 0 if nothing is confirmed yet."""
+    missed: int = 0
+    gone: bool = False
+    """True if the variant is no longer on its page."""
+    median: Decimal | None = None
+    """The median of the confirmed prices in this currency."""
+    held: dict[str, HeldChange] = {}
+    memory: dict[str, dict[str, float]] = {}
+    """By field: the values that a later visit contradicted, with the time."""
+
+
+class Compared(NamedTuple):
+    """What one visit means for an offer."""
+
+    agreed: int = 0
+    """Held values that this visit, the second one, showed again."""
+    contradicted: int = 0
+    """Held values that this visit did not show. Suspect ones do not count."""
+    new_amount: str = ""
+    """The price that is newly held."""
+
+
+def amount_text(amount: Decimal | None) -> str | None:
+    """Returns an amount as text: without an exponent, and with no or at least two decimals.
+
+    >>> amount_text(Decimal("99.9")), amount_text(Decimal("1E+3")), amount_text(Decimal("0.125"))
+    ('99.90', '1000', '0.125')
+    """
+    if amount is None:
+        return None
+    whole, dot, rest = f"{amount.normalize():f}".partition(".")
+    return f"{whole}.{rest:0<2}" if dot else whole
+
+
+def rounded(amount: Decimal | None) -> Decimal | None:
+    """Returns an amount with at most MAX_DIGITS significant digits. Returns None for NaN and infinity."""
+    if amount is None or not amount.is_finite():
+        return None
+    if len(amount.as_tuple().digits) <= MAX_DIGITS:
+        return amount
+    return Decimal(f"{amount:.{MAX_DIGITS - 1}e}")
+
+
+def seen_fields(offer: Offer, seen: Observation) -> dict[str, str]:
+    """Returns the fields that an observation shows, as text. A field that it does not show is left out."""
+    fields: dict[str, str] = {}
+    if seen.state in (PageState.GONE, PageState.MOVED):
+        fields["page"] = f"{seen.state} {seen.url if seen.state == PageState.MOVED else ''}".strip()
+    elif seen.state in FOUND:
+        fields["page"] = ""
+    if seen.state not in (*FOUND, PageState.MOVED):
+        return fields
+    price = rounded(seen.price)
+    if price is not None:
+        fields["price"] = f"{_currency(offer, seen)} {amount_text(price)}"
+        fields["regular_price"] = amount_text(rounded(seen.regular_price)) or ""
+    if seen.availability:
+        fields["availability"] = seen.availability
+    if seen.seller:
+        fields["seller"] = seen.seller
+    fields["variant"] = ""
+    return fields
+
+
+def _currency(offer: Offer, seen: Observation) -> str:
+    """Returns the currency for a comparison. A currency that only one of the two visits shows is no change."""
+    if offer.price is not None and not offer.currency:
+        return ""
+    return seen.currency or offer.currency or ""
+
+
+def known_field(offer: Offer, field: str) -> str | None:
+    """Returns the known value of a field as text. None: it was never seen."""
+    if field == "price":
+        return None if offer.price is None else f"{offer.currency or ''} {amount_text(offer.price)}"
+    if field == "regular_price":
+        return amount_text(offer.regular_price) or ""
+    if field == "page":
+        if offer.state == PageState.MOVED:
+            return f"moved {offer.url}"
+        return "gone" if offer.state == PageState.GONE else ""
+    if field == "variant":
+        return "gone" if offer.gone else ""
+    found: str | None = getattr(offer, field)
+    return found
+
+
+def suspicion(offer: Offer, seen: Observation, expected: str = "") -> str:
+    """Returns why a price is suspect: `zero`, `placeholder`, `currency`, `ten-times` or "".
+
+    `expected`: the currency that the target must have.
+    """
+    price = seen.price
+    if price is None:
+        return ""
+    if price <= 0:
+        return "zero"
+    if price in PLACEHOLDERS and price != offer.price:
+        return "placeholder"
+    wanted = expected or offer.currency
+    if wanted and seen.currency and seen.currency != wanted:
+        return "currency"
+    for usual in (offer.price, offer.median):
+        if usual and not (usual / SUSPECT_RATIO < price < usual * SUSPECT_RATIO):
+            return "ten-times"
+    return ""
+
+
+def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
+    """Compares an observation with an offer, and updates `held` and `memory` of the offer. The known values
+    do not change. `expected`: the currency that the target must have."""
+    agreed = contradicted = 0
+    new_amount = ""
+    for field, value in seen_fields(offer, seen).items():
+        held, known = offer.held.get(field), known_field(offer, field)
+        if value == known:
+            if held:
+                contradicted += _contradict(offer, field, seen.time)
+            continue
+        if _adopted(offer, field, value, known, seen):
+            continue
+        if held and held.value == value:
+            agreed += held.seen == 1 and held.reason == "changed"
+            held.seen, held.last = held.seen + 1, seen.time
+            continue
+        new = _hold(offer, field, value, seen, expected)
+        if held and new.reason in SUSPECT and held.reason not in SUSPECT:
+            continue  # a glitch during second visits
+        offer.held[field] = new
+        if field == "price":
+            new_amount = value
+    return Compared(agreed, contradicted, new_amount)
+
+
+def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Observation) -> bool:
+    """Stores a value that is no change. Returns whether it was one: a field that no visit showed before, or
+    the page of a target whose new address was taken over."""
+    if known is None and field in ("availability", "seller"):
+        setattr(offer, field, value)
+    elif field == "regular_price" and offer.price is None:
+        offer.regular_price = Decimal(value) if value else None
+    elif field == "page" and not value and offer.state == PageState.MOVED and seen.url == offer.url:
+        offer.state = str(seen.state)
+    else:
+        return False
+    return True
+
+
+def _contradict(offer: Offer, field: str, time: float) -> int:
+    """Drops a held value and remembers it. Returns 1 if it counts as a contradiction."""
+    held = offer.held.pop(field)
+    if field in ("page", "variant") or held.reason in SUSPECT:
+        return 0
+    remembered = {value: at for value, at in offer.memory.get(field, {}).items() if time - at < MEMORY_S}
+    remembered[held.value] = time
+    newest = sorted(remembered.items(), key=lambda one: one[1])[-MAX_REMEMBERED:]
+    offer.memory[field] = dict(newest)
+    return 1
+
+
+def _hold(offer: Offer, field: str, value: str, seen: Observation, expected: str) -> HeldChange:
+    reason, needed = "changed", AGREEING_VISITS
+    if field == "price":
+        reason = suspicion(offer, seen, expected) or reason
+    if field == "variant":
+        reason = "back"
+    if field == "page":
+        reason = seen.state if seen.state in (PageState.GONE, PageState.MOVED) else "back"
+    at = offer.memory.get(field, {}).get(value)
+    if at is not None and seen.time - at < MEMORY_S:
+        reason, needed = "alternates" if reason == "changed" else reason, ALTERNATING_VISITS
+    found: dict[str, Any] = {}
+    if field == "price":
+        if reason == "ten-times" and offer.first_seen == offer.last_seen:
+            reason = "baseline"
+        found = {"source": seen.source, "confidence": seen.confidence, "body_hash": seen.body_hash}
+    return HeldChange(value, str(reason), seen.time, seen.time, needed=needed, found=found)
+
+
+def miss(offer: Offer, seen: Observation) -> None:
+    """Records a visit of the page that did not show this variant."""
+    offer.missed += 1
+    if offer.gone:
+        offer.held.pop("variant", None)
+    elif held := offer.held.get("variant"):
+        held.seen, held.last = held.seen + 1, seen.time
+    else:
+        offer.held["variant"] = HeldChange("gone", "missing", seen.time, seen.time, needed=GONE_CHECKS)
+
+
+def is_ready(field: str, held: HeldChange, doubtful: bool = False) -> bool:
+    """Whether enough visits have shown a held value."""
+    needed = DOUBTFUL_VISITS if doubtful and field not in ("page", "variant") else 0
+    return held.seen >= max(held.needed, needed)
+
+
+def first_sight(offer: Offer, seen: Observation, expected: str = "") -> Event | None:
+    """Adopts the values of the first visit that found an offer. A suspect price is held, and nothing is
+    reported until a second visit has shown it."""
+    offer.first_seen = seen.time
+    offer.state = str(seen.state)
+    offer.availability, offer.seller, offer.currency = seen.availability, seen.seller, seen.currency
+    if suspicion(offer, seen, expected):
+        offer.currency = None
+        offer.held["price"] = _hold(
+            offer, "price", f"{seen.currency or ''} {amount_text(seen.price)}", seen, expected
+        )
+        return None
+    offer.price, offer.regular_price = rounded(seen.price), rounded(seen.regular_price)
+    offer.median, offer.since = offer.price, seen.time
+    take_details(offer, seen)
+    return _event(offer, EventKind.FIRST, seen.time, None, amount_text(offer.price))
+
+
+def take_details(offer: Offer, seen: Observation) -> None:
+    """Stores what is not compared: identifiers, unit price, shipping, tax, and where the price came from."""
+    offer.shipping, offer.tax_included = rounded(seen.shipping), seen.tax_included
+    if seen.price is not None and rounded(seen.price) == offer.price:
+        offer.unit_price, offer.unit = rounded(seen.unit_price), seen.unit
+        offer.source, offer.confidence, offer.body_hash = seen.source, seen.confidence, seen.body_hash
+        offer.currency = offer.currency or seen.currency
+    for name in ("name", "sku", "gtin", "mpn", "brand"):
+        if value := getattr(seen, name):
+            setattr(offer, name, value)
+
+
+def release(offer: Offer, fields: Sequence[str]) -> list[Event]:
+    """Makes held values of an offer known. Returns one event for each."""
+    events: list[Event] = []
+    for field in fields:
+        held = offer.held.pop(field)
+        events += _RELEASES[field](offer, held)
+        offer.since = max(offer.since, held.since)
+        offer.memory.pop(field, None)
+    return events
+
+
+def _release_price(offer: Offer, held: HeldChange) -> list[Event]:
+    currency, _, amount = held.value.rpartition(" ")
+    before, was, first = offer.price, offer.currency, not offer.since
+    offer.price, offer.currency = Decimal(amount), currency or None
+    offer.unit_price = offer.unit = None
+    for name, value in held.found.items():
+        setattr(offer, name, value)
+    if held.reason == "baseline":
+        offer.median = offer.price
+        return []
+    if first:
+        return [_event(offer, EventKind.FIRST, held.since, None, amount_text(offer.price))]
+    if before is not None and was != offer.currency:
+        offer.median = offer.price
+        shown = [
+            f"{amount_text(value)} {code or '?'}" for value, code in ((before, was), (offer.price, currency))
+        ]
+        return [_event(offer, EventKind.CURRENCY, held.since, shown[0], shown[1])]
+    return [_event(offer, EventKind.PRICE, held.since, amount_text(before), amount_text(offer.price))]
+
+
+def _release_regular_price(offer: Offer, held: HeldChange) -> list[Event]:
+    before = offer.regular_price
+    offer.regular_price = Decimal(held.value) if held.value else None
+    return [_event(offer, EventKind.REGULAR_PRICE, held.since, amount_text(before), held.value or None)]
+
+
+def _release_availability(offer: Offer, held: HeldChange) -> list[Event]:
+    before, offer.availability = offer.availability, held.value
+    return [_event(offer, EventKind.AVAILABILITY, held.since, before, held.value)]
+
+
+def _release_seller(offer: Offer, held: HeldChange) -> list[Event]:
+    before, offer.seller = offer.seller, held.value
+    return [_event(offer, EventKind.SELLER, held.since, before, held.value)]
+
+
+def _release_page(offer: Offer, held: HeldChange) -> list[Event]:
+    before = offer.state
+    state, _, address = held.value.partition(" ")
+    if state == PageState.MOVED:
+        old, offer.url, offer.state = offer.url, address, state
+        return [_event(offer, EventKind.MOVED, held.since, old, address)]
+    offer.state = state or str(PageState.PRICED if offer.price is not None else PageState.NO_PRICE)
+    if state:
+        return [_event(offer, EventKind.GONE, held.since, before, state)]
+    return [_event(offer, EventKind.BACK, held.since, before, offer.state)]
+
+
+def _release_variant(offer: Offer, held: HeldChange) -> list[Event]:
+    offer.gone = held.value == "gone"
+    kind = EventKind.VARIANT_GONE if offer.gone else EventKind.VARIANT_BACK
+    return [_event(offer, kind, held.since, offer.variant, offer.variant)]
+
+
+_RELEASES = {
+    "page": _release_page,
+    "variant": _release_variant,
+    "price": _release_price,
+    "regular_price": _release_regular_price,
+    "availability": _release_availability,
+    "seller": _release_seller,
+}
+FIELDS = tuple(_RELEASES)
+"""The fields, in the order in which they are released."""
+
+
+def _event(offer: Offer, kind: EventKind, time: float, before: str | None, after: str | None) -> Event:
+    return Event(
+        kind=kind,
+        time=time,
+        target=offer.target,
+        variant=offer.variant,
+        shop=offer.shop,
+        before=before,
+        after=after,
+        currency=offer.currency,
+    )
+
+
+def move(before: Decimal | None, after: Decimal | None) -> float | None:
+    """Returns the size of a change of price: abs(ln(after / before)). None if there is none.
+
+    >>> round(move(Decimal(100), Decimal(50)), 3)
+    0.693
+    """
+    if not before or not after or before <= 0 or after <= 0 or before == after:
+        return None
+    return abs(math.log(float(after / before)))
+
+
+def median(prices: Sequence[Decimal]) -> Decimal | None:
+    """Returns the median of prices, rounded to what the database can hold."""
+    return rounded(statistics.median(prices)) if prices else None

@@ -1,0 +1,164 @@
+"""The database of the price history: a SQLite file, or PostgreSQL. Both run the same statements, with `?` for
+a value.
+
+A transaction that writes is alone: SQLite and PostgreSQL (by an advisory lock) let other writers wait, and
+readers never wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from gossamer.errors import ConfigError, GossamerError
+from gossamer.uses.prices.schema import INDEXES, TABLES, VERSION
+
+WAIT_S = 60.0
+"""Seconds to wait for the transactions of other processes."""
+_LOCK = 0x676F7373_70726963
+"""The key of the advisory lock in PostgreSQL."""
+
+
+class Database:
+    """A connection with the tables of the price history. Only one thread may use it at a time.
+
+    `url`: the path of a SQLite file, or `postgresql://...`. Raises ConfigError if the database cannot be
+    used. Errors of statements are GossamerErrors, too.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.is_sqlite = not url.startswith(("postgresql://", "postgres://"))
+        self.name = url if self.is_sqlite else "the PostgreSQL database"
+        self._base: Any = None
+        self._errors: type[Exception] = sqlite3.Error
+        with self._reported(ConfigError):
+            self._base = self._sqlite(url) if self.is_sqlite else self._postgresql(url)
+        try:
+            self._prepare()
+        except GossamerError:
+            self.close()
+            raise
+
+    def _sqlite(self, path: str) -> sqlite3.Connection:
+        base = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+        until = time.monotonic() + WAIT_S
+        while True:  # the timeout does not apply to this statement
+            try:
+                base.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    base.close()
+                    raise
+                time.sleep(0.01)
+        base.execute("PRAGMA synchronous=FULL")
+        return base
+
+    def _postgresql(self, url: str) -> Any:
+        try:
+            import psycopg
+        except ImportError:
+            raise ConfigError(
+                "a price history in PostgreSQL needs psycopg: pip install 'gossamer[postgres]'"
+            ) from None
+        self._errors = psycopg.Error
+        return psycopg.connect(
+            url, autocommit=True, prepare_threshold=2, application_name="gossamer prices", connect_timeout=10
+        )
+
+    def _prepare(self) -> None:
+        """Creates the tables that do not exist. Refuses a database of a later version."""
+        words = (
+            {"id": "INTEGER", "without_rowid": "WITHOUT ROWID"}
+            if self.is_sqlite
+            else {"id": "BIGINT", "without_rowid": ""}
+        )
+        with self.transaction():
+            for statement in (*TABLES, *INDEXES):
+                self.execute(statement.format(**words))
+            self.execute(
+                "INSERT INTO price_meta (name, value) VALUES ('version', ?) ON CONFLICT (name) DO NOTHING",
+                [str(VERSION)],
+            )
+            ((version,),) = self.rows("SELECT value FROM price_meta WHERE name = 'version'")
+        if int(version) > VERSION:
+            raise ConfigError(
+                f"{self.name} was written by a later gossamer (version {version} of its tables, this one knows "
+                f"{VERSION}): upgrade gossamer"
+            )
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A transaction that writes. Other writers wait until it ends."""
+        with self._reported():
+            self._base.execute("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
+            try:
+                if not self.is_sqlite:
+                    self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+                yield
+            except BaseException:
+                with contextlib.suppress(self._errors):
+                    self._base.execute("ROLLBACK")
+                raise
+            self._base.execute("COMMIT")
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """Runs one statement. Returns the number of rows that it changed."""
+        with self._reported():
+            return int(self._base.execute(self._written(sql), self._bound(values)).rowcount)
+
+    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Runs one statement for each row."""
+        bound = [self._bound(row) for row in rows]
+        if not bound:
+            return
+        with self._reported():
+            self._base.cursor().executemany(self._written(sql), bound)
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Runs a query. Returns its rows. Amounts are numbers of any type; see `amount`."""
+        with self._reported():
+            found: list[tuple[Any, ...]] = self._base.execute(
+                self._written(sql), self._bound(values)
+            ).fetchall()
+        return found
+
+    def rows_in(self, sql: str, names: Iterable[str], size: int = 500) -> list[tuple[Any, ...]]:
+        """Runs a query that has `IN (?)` for many names, some at a time."""
+        wanted, found = list(dict.fromkeys(names)), []
+        for start in range(0, len(wanted), size):
+            part = wanted[start : start + size]
+            part += part[-1:] * (size - len(part))  # the same statement each time: it is compiled once
+            found += self.rows(sql.replace("IN (?)", f"IN ({', '.join('?' * size)})"), part)
+        return found
+
+    def close(self) -> None:
+        """Closes the connection."""
+        if self._base is not None:
+            self._base.close()
+            self._base = None
+
+    def _written(self, sql: str) -> str:
+        return sql if self.is_sqlite else sql.replace("?", "%s")
+
+    def _bound(self, values: Sequence[Any]) -> list[Any]:
+        if not self.is_sqlite:
+            return [int(value) if isinstance(value, bool) else value for value in values]
+        return [str(value) if isinstance(value, Decimal) else value for value in values]
+
+    @contextlib.contextmanager
+    def _reported(self, kind: type[GossamerError] = GossamerError) -> Iterator[None]:
+        """Converts an error of the database to an error with one line."""
+        try:
+            yield
+        except self._errors as error:
+            raise kind(f"{self.name} cannot be used: {' '.join(str(error).split())[:300]}") from None
+
+
+def amount(value: Any) -> Decimal | None:
+    """Returns a number of the database as a decimal."""
+    return None if value is None else Decimal(str(value))

@@ -1,0 +1,142 @@
+"""Targets that fail run after run: gone, moved, blocked, empty, failed, without a price, or undecided. Since
+when, in how many runs, and what came back."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.uses.prices.database import Database
+from gossamer.uses.prices.model import Observation, PageState
+
+MAX_TRIED = 10
+UNCLEAR_RUNS = 3
+"""Failing targets are visited twice in a run up to this many runs."""
+_COLUMNS = "target, shop, state, since, last, runs, checks, run, run_checks, address, tried"
+_OF_FAILING = ", ".join(f"f.{name.strip()}" for name in _COLUMNS.split(","))
+_UPSERT = (
+    f"INSERT INTO price_failing ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (target) DO UPDATE "
+    "SET shop = excluded.shop, state = excluded.state, last = excluded.last, runs = excluded.runs, "
+    "checks = excluded.checks, run = excluded.run, run_checks = excluded.run_checks, address = excluded.address, tried = excluded.tried"
+)
+
+
+class Failing(NamedTuple):
+    """A target that fails."""
+
+    target: str
+    shop: str
+    state: str
+    """What the last visit found. See `PageState`."""
+    since: float
+    """The first of the failed visits in a row."""
+    last: float
+    runs: int
+    """In how many runs in a row it failed."""
+    checks: int
+    """How many visits in a row failed."""
+    run: int
+    """The last run in which it failed."""
+    run_checks: int
+    """How many visits of that run failed."""
+    address: str
+    """For `moved`: the new address."""
+    tried: tuple[str, ...]
+    """What the visits found, each result once, the last one last."""
+
+
+def fails(seen: Observation) -> bool:
+    """Whether an observation says that its target fails."""
+    if seen.state == PageState.NO_PRICE:
+        return not seen.availability
+    return seen.state != PageState.PRICED
+
+
+def after_visit(known: Failing | None, seen: Observation, shop: str, run: int) -> Failing:
+    """Returns the entry of a target after one more failed visit."""
+    found = f"{seen.state}: {seen.detail}" if seen.detail else str(seen.state)
+    address = seen.url if seen.state == PageState.MOVED else ""
+    if known is None:
+        times = seen.time, seen.time
+        return Failing(seen.target, shop, str(seen.state), *times, 1, 1, run, 1, address, (found,))
+    return known._replace(
+        shop=shop,
+        state=str(seen.state),
+        last=seen.time,
+        runs=known.runs + (known.run != run),
+        checks=known.checks + 1,
+        run=run,
+        run_checks=known.run_checks + 1 if known.run == run else 1,
+        address=address or known.address,
+        tried=(*(one for one in known.tried if one != found), found)[-MAX_TRIED:],
+    )
+
+
+def read_failing(database: Database, targets: Iterable[str]) -> dict[str, Failing]:
+    """Returns the entries of targets, by target."""
+    rows = database.rows_in(f"SELECT {_COLUMNS} FROM price_failing WHERE target IN (?)", targets)
+    return {row[0]: _entry(row) for row in rows}
+
+
+def list_unclear(database: Database, run: int) -> list[tuple[Failing, str]]:
+    """Returns the targets whose only visit of a run failed in a way that may pass, each with its URL. Targets
+    that have failed for longer are left out."""
+    states = (PageState.BLOCKED, PageState.FAILED, PageState.EMPTY, PageState.UNDECIDED, PageState.NO_PRICE)
+    rows = database.rows(
+        f"SELECT {_OF_FAILING}, t.url FROM price_failing f JOIN price_targets t ON t.key = f.target "
+        "WHERE f.run = ? AND f.run_checks = 1 AND f.runs <= ? AND t.listed = 1 AND f.state IN (?, ?, ?, ?, ?) "
+        "ORDER BY f.target",
+        [run, UNCLEAR_RUNS, *map(str, states)],
+    )
+    return [(_entry(row[:-1]), row[-1]) for row in rows]
+
+
+def write_failing(database: Database, failing: Iterable[Failing], mended: Iterable[str]) -> None:
+    """Writes entries, and deletes those of targets that no longer fail."""
+    database.many(_UPSERT, [(*one[:-1], msgspec.json.encode(one.tried).decode()) for one in failing])
+    database.many("DELETE FROM price_failing WHERE target = ?", [(target,) for target in mended])
+
+
+def list_failing(
+    database: Database, *, state: str = "", shop: str = "", least_runs: int = 1, limit: int = 1000
+) -> list[tuple[Failing, str]]:
+    """Returns the listed targets that fail, each with its URL, longest first."""
+    where, values = ["f.runs >= ?", "t.listed = 1"], [least_runs]
+    for column, value in (("f.state", state), ("f.shop", shop)):
+        if value:
+            where.append(f"{column} = ?")
+            values.append(value)  # type: ignore[arg-type]
+    rows = database.rows(
+        f"SELECT {_OF_FAILING}, t.url FROM price_failing f "
+        f"JOIN price_targets t ON t.key = f.target WHERE {' AND '.join(where)} "
+        "ORDER BY f.runs DESC, f.since, f.target LIMIT ?",
+        [*values, limit],
+    )
+    return [(_entry(row[:-1]), row[-1]) for row in rows]
+
+
+def failing_csv(found: Iterable[tuple[Failing, str]], when: Any) -> str:
+    """Returns failing targets as CSV. The columns `key` and `url` make it a list of targets: `url` is the new
+    address where there is one, and the old one is in `old_url`. `when`: converts a time to text."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(["key", "url", "old_url", "shop", "state", "since", "last", "runs", "checks", "tried"])
+    for one, url in found:
+        new = one.address or url
+        old = url if one.address else ""
+        rows.writerow(
+            [
+                *(one.target, new, old, one.shop, one.state, when(one.since), when(one.last)),
+                *(one.runs, one.checks, "; ".join(one.tried)),
+            ]
+        )
+    return out.getvalue()
+
+
+def _entry(row: tuple[Any, ...]) -> Failing:
+    *values, tried = row
+    return Failing._make((*values, tuple(msgspec.json.decode(tried))))

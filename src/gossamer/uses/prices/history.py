@@ -1,0 +1,305 @@
+"""The price history: a SQLite file, or PostgreSQL (`postgresql://...`). See `schema` for its tables.
+
+A run calls, in this order:
+
+    with History("prices.db") as history:
+        history.list_targets(targets)
+        history.begin_run()
+        events = history.record(observations)       # any number of times
+        for _ in range(CONFIRMING_ROUNDS):
+            if not (held := history.held()):
+                break
+            events += history.record(...)           # second visits of what is held, with confirming=True
+        events += history.end_run()
+
+An event is returned once: by `record` if its shop is certainly well, otherwise by `end_run`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import msgspec
+
+from gossamer.uses.prices import changes, failing, offer_rows, shop_health
+from gossamer.uses.prices.changes import Offer
+from gossamer.uses.prices.database import Database, amount
+from gossamer.uses.prices.model import Event, EventKind, Observation, Target
+from gossamer.uses.prices.recorder import (
+    Batch,
+    ShopState,
+    read_shops,
+    release_held,
+    release_ready,
+    write_shops,
+)
+
+CONFIRMING_ROUNDS = 20
+"""The most rounds of second visits in a run. Most changes need one."""
+_TARGET = ("key", "url", "shop", "product", "variant", "name", "tags", "currency", "minimum", "rules")
+_LISTED = ", ".join(_TARGET)
+
+
+class Held(NamedTuple):
+    """A held value that needs a further visit."""
+
+    target: str
+    variant: str
+    shop: str
+    url: str
+    field: str
+    """`price`, `regular_price`, `availability`, `seller`, `page` or `variant`. `visit`: the visit itself failed."""
+    before: str | None
+    after: str
+    reason: str
+    """`changed`, `zero`, `placeholder`, `ten-times`, `baseline`, `currency`, `alternates`, `gone`, `moved` or `back`.
+    For `visit`: the `PageState`."""
+    since: float
+    seen: int
+    """The visits that have shown the value."""
+    needed: int
+
+
+class History:
+    """A price history. Several processes may write it at once; one connection belongs to one thread at a time.
+
+    `url`: a path or `postgresql://...`. `clock`: returns the time in seconds since the epoch, for what has no
+    time of its own. Raises ConfigError if the database cannot be opened.
+    """
+
+    def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
+        self.url = url
+        self.database = Database(url)
+        self._clock = clock or time.time
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.database.close()
+
+    def list_targets(self, targets: Iterable[Target]) -> None:
+        """Stores the list of a run. Targets that it lacks are no longer listed; their history stays."""
+        rows = [
+            (
+                *(one.key, one.url, one.shop, one.product, one.variant, one.name),
+                *(_json(one.tags), one.currency, one.minimum, _json(one.rules)),
+            )
+            for one in targets
+        ]
+        changed = ", ".join(f"{name} = excluded.{name}" for name in _TARGET[1:])
+        with self.database.transaction():
+            self.database.execute("UPDATE price_targets SET listed = 0")
+            self.database.many(
+                f"INSERT INTO price_targets ({_LISTED}) VALUES ({', '.join('?' * len(_TARGET))}) "
+                f"ON CONFLICT (key) DO UPDATE SET {changed}, listed = 1",
+                rows,
+            )
+
+    def targets(self) -> list[Target]:
+        """Returns the listed targets."""
+        rows = self.database.rows(f"SELECT {_LISTED} FROM price_targets WHERE listed = 1 ORDER BY key")
+        return [
+            Target(
+                **dict(zip(_TARGET[:6], row[:6], strict=True)),
+                tags=tuple(msgspec.json.decode(row[6])),
+                currency=row[7],
+                minimum=amount(row[8]),
+                rules=tuple(msgspec.json.decode(row[9])),
+            )
+            for row in rows
+        ]
+
+    def begin_run(self, *, resume: bool = False) -> int:
+        """Begins a run, and returns its number. `resume`: continues the last run if it has not ended."""
+        with self.database.transaction():
+            run, _, is_open = self._run()
+            if not (resume and is_open):
+                run += 1
+                self._set_run(run, self._clock(), True)
+        return run
+
+    def run_started(self) -> float:
+        """Returns when the last run began, in seconds since the epoch. 0.0 if there was none."""
+        return self._run()[1]
+
+    def record(self, observations: Sequence[Observation]) -> list[Event]:
+        """Records visits in one transaction, and returns the confirmed events. All observations of one visit
+        must come in one call: a variant that is not among them is missing from the page. An observation that
+        comes again changes nothing."""
+        if not observations:
+            return []
+        with self.database.transaction():
+            return Batch(self.database, self._run()[0], observations).record()
+
+    def held(self) -> list[Held]:
+        """Returns what needs a further visit in this run: held values, and targets whose visit failed in a
+        way that may pass. Of a change of a whole shop, only a sample is visited again. Broken shops are left
+        out."""
+        shops = read_shops(self.database)
+        found: list[Held] = []
+        sampled: dict[str, int] = defaultdict(int)
+        for offer in offer_rows.read_offers(self.database, "WHERE held IS NOT NULL ORDER BY id"):
+            health = shops[offer.shop].health
+            if shop_health.judge(health).state != "ok":
+                continue
+            doubtful, agrees = shop_health.is_doubtful(health), shop_health.sample_agrees(health)
+            for field, held in offer.held.items():
+                if held.reason == "missing" or changes.is_ready(field, held, doubtful):
+                    continue
+                if held.reason == "changed" and not doubtful:
+                    sampled[offer.shop] += 1
+                    if agrees or sampled[offer.shop] > shop_health.SAMPLE_PAGES:
+                        continue
+                needed = max(
+                    held.needed,
+                    changes.DOUBTFUL_VISITS if doubtful and field not in ("page", "variant") else 0,
+                )
+                found.append(
+                    Held(
+                        *(offer.target, offer.variant, offer.shop, offer.url, field),
+                        *(changes.known_field(offer, field), held.value, held.reason),
+                        *(held.since, held.seen, needed),
+                    )
+                )
+        for one, url in failing.list_unclear(self.database, self._run()[0]):
+            if one.shop not in shops or shop_health.judge(shops[one.shop].health).state == "ok":
+                found.append(
+                    Held(one.target, "", one.shop, url, "visit", None, one.state, one.state, one.since, 1, 2)
+                )
+        return found
+
+    def end_run(self) -> list[Event]:
+        """Ends the run. Judges each shop that it visited: confirmed changes of shops that are well are
+        reported, those of broken shops are dropped, and a shop that broke or came back is one event."""
+        events: list[Event] = []
+        with self.database.transaction():
+            run, started, is_open = self._run()
+            if not is_open:
+                return []
+            offers: dict[str, list[Offer]] = defaultdict(list)
+            for offer in offer_rows.read_offers(self.database, "WHERE held IS NOT NULL ORDER BY id"):
+                offers[offer.shop].append(offer)
+            shops = [shop for shop in read_shops(self.database).values() if shop.health.run == run]
+            for shop in shops:
+                events += self._end_shop(shop, offers[shop.shop], started)
+            offer_rows.write_events(self.database, events, run)
+            self._set_run(run, started, False)
+        return events
+
+    def _end_shop(self, shop: ShopState, offers: list[Offer], started: float) -> list[Event]:
+        health, events = shop.health, []
+        verdict = shop_health.judge(health)
+        if health.known < shop_health.MIN_PAGES:
+            verdict = shop_health.ShopVerdict(shop.state)
+        if verdict.state != shop.state:
+            now = self._clock()
+            events.append(
+                Event(
+                    kind=shop_health.EVENTS[verdict.state],
+                    time=now,
+                    shop=shop.shop,
+                    before=shop.state,
+                    after=verdict.state,
+                    detail=verdict.detail,
+                )
+            )
+            shop = shop._replace(state=verdict.state, since=now)
+        if verdict.state == "ok":
+            events += release_ready(self.database, offers, health, started)
+        else:
+            for offer in offers:
+                offer.held = {field: held for field, held in offer.held.items() if held.since < started}
+            offer_rows.write_offers(self.database, offers)
+        shop_health.end(health, verdict)
+        write_shops(self.database, [shop])
+        return events
+
+    def accept(self, shop: str) -> int:
+        """Makes all held values of a shop its known values, without events, for example after a redesign.
+        Returns the number of values."""
+        count = 0
+        with self.database.transaction():
+            offers = offer_rows.read_offers(self.database, "WHERE shop = ? AND held IS NOT NULL", [shop])
+            points = []
+            for offer in offers:
+                count += len(offer.held)
+                points.append(release_held(self.database, offer, list(offer.held))[1])
+            offer_rows.write_offers(self.database, offers)
+            offer_rows.write_points(self.database, points)
+            for state in read_shops(self.database, [shop]).values():
+                write_shops(self.database, [state._replace(state="ok", since=self._clock())])
+        return count
+
+    def last(self, target: str, variant: str = "") -> Offer | None:
+        """Returns the confirmed values of an offer. None if no visit has found it."""
+        found = offer_rows.read_offers(self.database, "WHERE target = ? AND variant = ?", [target, variant])
+        return found[0] if found else None
+
+    def offers(self, *, target: str = "", shop: str = "", product: str = "") -> list[Offer]:
+        """Returns the offers of a target, of a shop, of a product, or all of them."""
+        if product:
+            where, value = "WHERE target IN (SELECT key FROM price_targets WHERE product = ?)", product
+        else:
+            where, value = (
+                ("WHERE target = ?", target) if target else ("WHERE shop = ?" if shop else "", shop)
+            )
+        return offer_rows.read_offers(
+            self.database, f"{where} ORDER BY target, variant", [value] if value else []
+        )
+
+    def events(
+        self, *, after: float = 0.0, before: float = float("inf"), target: str = "", run: int | None = None
+    ) -> list[Event]:
+        """Returns events of a period, oldest first. `after` is included, `before` is not. The time of an event
+        is when its change was first seen. `run`: only those that this run confirmed."""
+        where, values = "time >= ? AND time < ?", [after, min(before, 1e18)]
+        for column, value in (("target", target or None), ("run", run)):
+            if value is not None:
+                where += f" AND {column} = ?"
+                values.append(value)  # type: ignore[arg-type]
+        rows = self.database.rows(
+            "SELECT kind, time, target, variant, shop, before, after, currency, detail FROM price_events "
+            f"WHERE {where} ORDER BY time, id",
+            values,
+        )
+        return [Event(**{**dict(zip(_EVENT, row, strict=True)), "kind": EventKind(row[0])}) for row in rows]
+
+    def shops(self) -> list[ShopState]:
+        """Returns the shops with their health, by name."""
+        return [shop for _, shop in sorted(read_shops(self.database).items())]
+
+    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Runs a query with `?` for a value, on both databases. See `database.amount` for amounts."""
+        return self.database.rows(sql, values)
+
+    def _run(self) -> tuple[int, float, bool]:
+        rows = self.database.rows("SELECT value FROM price_meta WHERE name = 'run'")
+        if not rows:
+            return 0, 0.0, False
+        run, started, is_open = msgspec.json.decode(rows[0][0], type=tuple[int, float, bool])
+        return run, started, is_open
+
+    def _set_run(self, run: int, started: float, is_open: bool) -> None:
+        self.database.execute(
+            "INSERT INTO price_meta (name, value) VALUES ('run', ?) ON CONFLICT (name) DO UPDATE "
+            "SET value = excluded.value",
+            [_json((run, started, is_open))],
+        )
+
+
+_EVENT = ("kind", "time", "target", "variant", "shop", "before", "after", "currency", "detail")
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

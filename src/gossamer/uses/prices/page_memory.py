@@ -1,0 +1,90 @@
+"""What a run knows of each product page from earlier visits: validators for conditional requests, the last
+observations, and when the page was last checked. The table `price_pages` of the price history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from gossamer.uses.prices.database import Database
+from gossamer.uses.prices.model import Observation
+
+FULL_READ_S = 7 * 86400.0
+"""After this time, an unchanged page is requested without a condition, because some servers send validators
+that ignore the price."""
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS price_pages (url TEXT PRIMARY KEY, checked DOUBLE PRECISION NOT NULL, "
+    "full_read DOUBLE PRECISION NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, version TEXT NOT NULL, "
+    "seen TEXT NOT NULL)"
+)
+_UPSERT = (
+    "INSERT INTO price_pages (url, checked, full_read, etag, modified, version, seen) VALUES (?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (url) DO UPDATE SET checked = excluded.checked, full_read = excluded.full_read, "
+    "etag = excluded.etag, modified = excluded.modified, version = excluded.version, seen = excluded.seen"
+)
+_decode = msgspec.json.Decoder(list[Observation]).decode
+
+
+class KnownProductPage(NamedTuple):
+    """A product page as the last visit left it. Times are in seconds since the epoch."""
+
+    url: str
+    """The URL of the target, before redirects."""
+    checked: float
+    """When the page was last visited, whatever came back."""
+    full_read: float = 0.0
+    """When the page was last sent whole."""
+    etag: str = ""
+    modified: str = ""
+    version: str = ""
+    """How the page was read: a hash of the targets and selectors."""
+    seen: str = ""
+    """The observations of the last full visit, as JSON."""
+
+    def condition(self, version: str, now: float) -> dict[str, str]:
+        """Returns the headers of a conditional request. Empty if the page must be read whole."""
+        if not self.seen or self.version != version or now - self.full_read > FULL_READ_S:
+            return {}
+        headers = {"if-none-match": self.etag} if self.etag else {}
+        return headers | ({"if-modified-since": self.modified} if self.modified else {})
+
+    def observations(self, time: float) -> list[Observation]:
+        """Returns the observations of the last full visit with the time of a later visit, for a page that is
+        unchanged."""
+        return [msgspec.structs.replace(one, time=time) for one in _decode(self.seen)] if self.seen else []
+
+
+class PageMemory:
+    """The table of pages, in the database of a history."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        with database.transaction():
+            database.execute(_TABLE)
+
+    def read(self, urls: Iterable[str]) -> dict[str, KnownProductPage]:
+        """Returns the pages that are known, by URL."""
+        columns = "SELECT url, checked, full_read, etag, modified, version, seen FROM price_pages"
+        rows = self._database.rows_in(f"{columns} WHERE url IN (?)", urls)
+        return {row[0]: KnownProductPage(*row) for row in rows}
+
+    def times(self) -> dict[str, float]:
+        """Returns when each page was last checked."""
+        return dict(self._database.rows("SELECT url, checked FROM price_pages"))
+
+    def write(self, pages: Sequence[KnownProductPage]) -> None:
+        """Stores pages."""
+        if pages:
+            with self._database.transaction():
+                self._database.many(_UPSERT, pages)
+
+    def mark_checked(self, checked: Iterable[tuple[str, float]]) -> None:
+        """Stores the time of visits that left the rest of what is known unchanged."""
+        with self._database.transaction():
+            self._database.many(
+                "INSERT INTO price_pages (url, checked, full_read, etag, modified, version, seen) "
+                "VALUES (?, ?, 0, '', '', '', '') ON CONFLICT (url) DO UPDATE SET checked = excluded.checked",
+                checked,
+            )

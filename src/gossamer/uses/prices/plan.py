@@ -1,0 +1,110 @@
+"""The plan of a run: how long it takes at stated delays, and what does not fit into its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gossamer.uses.prices.targets import HostPages
+
+PAGE_BYTES = 150_000
+"""The assumed bytes of a product page, compressed as it travels."""
+PAGES_PER_S = 40.0
+"""Pages that a run reads in a second on one core. See benchmarks/price_run.py."""
+
+
+class HostPlan(msgspec.Struct, frozen=True):
+    """The plan for one host."""
+
+    host: str
+    pages: int
+    hours: float
+    """The time that the host needs, however many workers there are."""
+    unfit: int
+    """Pages that do not fit into the window."""
+
+
+class RunPlan(msgspec.Struct, frozen=True):
+    """The plan of a run."""
+
+    pages: int
+    targets: int
+    delay: tuple[float, float]
+    window_hours: float | None
+    hosts: list[HostPlan]
+    hours: float
+    """The time of the whole run."""
+    bound_by: str
+    """`hosts` (their delay), `processor` or `bandwidth`."""
+    unfit: int
+    """Pages that do not fit into the window."""
+    reasons: list[str]
+    """Why pages do not fit, and what would help, one sentence each."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether all pages fit into the window."""
+        return not self.unfit
+
+
+def make_plan(
+    hosts: Sequence[HostPages],
+    targets: int,
+    *,
+    delay: tuple[float, float],
+    window_s: float | None = None,
+    megabits: float | None = None,
+) -> RunPlan:
+    """Returns the plan of a run. A host is visited once per delay, from whatever address: more workers or
+    proxies do not make a host faster. Second visits, of the pages that changed, come on top.
+
+    >>> hosts = [HostPages(f"shop{n}.example", 5000) for n in range(10)]
+    >>> round(make_plan(hosts, 50_000, delay=(2, 2)).hours, 2)
+    2.78
+    """
+    mean = (delay[0] + delay[1]) / 2
+    pages = sum(one.pages for one in hosts)
+    window = None if window_s is None else window_s / 3600
+    times = [one.pages * mean / 3600 for one in hosts]
+    bounds = {
+        "hosts": max(times, default=0.0),
+        "processor": pages / PAGES_PER_S / 3600,
+        "bandwidth": pages * PAGE_BYTES * 8 / (megabits * 1e6) / 3600 if megabits else 0.0,
+    }
+    bound_by = max(bounds, key=lambda name: bounds[name])
+    plans = []
+    for one, hours in zip(hosts, times, strict=True):
+        fitting = one.pages if window is None or hours <= window else int(one.pages * window / hours)
+        plans.append(HostPlan(one.host, one.pages, hours, one.pages - fitting))
+    unfit = sum(one.unfit for one in plans)
+    reasons = [_reason(one, delay, window) for one in plans if one.unfit and window is not None]
+    for name in ("processor", "bandwidth"):
+        if window is not None and bounds[name] > window:
+            unfit = max(unfit, pages - int(pages * window / bounds[name]))
+            limit = "one process reads" if name == "processor" else f"{megabits:g} Mbit/s carry"
+            reasons.append(f"{limit} {int(pages * window / bounds[name]):,} of {pages:,} pages in the window")
+    return RunPlan(pages, targets, delay, window, plans, max(bounds.values()), bound_by, unfit, reasons)
+
+
+def _reason(host: HostPlan, delay: tuple[float, float], window: float) -> str:
+    mean = (delay[0] + delay[1]) / 2
+    needed = mean * window / host.hours
+    return (
+        f"{host.host} has {host.pages:,} pages and needs {told_hours(host.hours)} with a delay of {mean:g} s, however "
+        f"many workers there are: {host.unfit:,} pages do not fit. They fit with a delay of {needed:.2g} s, if the "
+        f"shop allows that, or in {told_hours(host.hours)}"
+    )
+
+
+def told_hours(hours: float) -> str:
+    """Returns hours for people.
+
+    >>> told_hours(2.7778), told_hours(0.01)
+    ('2 h 46 min', '36 s')
+    """
+    seconds = round(hours * 3600)
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = seconds // 60
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"

@@ -1,0 +1,377 @@
+"""Evaluates rules, and delivers their alerts: each once to each receiver, also across crashes.
+
+`evaluate` runs in one transaction: it reads new events, writes the alerts into the outbox
+(`price_deliveries`), and marks the events. `deliver` sends what is in the outbox. A crash between sending and
+marking repeats that notification; the label `id` of an alert stays the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+import msgspec
+
+from gossamer.client.notifications import Notification, Receivers
+from gossamer.uses.prices import offer_rows, series
+from gossamer.uses.prices.changes import Offer, amount_text
+from gossamer.uses.prices.history import History
+from gossamer.uses.prices.model import Event, EventKind, Target
+from gossamer.uses.prices.rules import STATES, PriceRule, RuleBook, rules_of_targets
+
+DAY_S = offer_rows.DAY_S
+MAX_ALERTS = 100
+"""The most alerts in one notification."""
+FAKE_TOLERANCE = Decimal("1.005")
+"""A regular price may be above the lowest earlier price by this factor."""
+_SUPPRESSED, _COUNTED = 0.0, -1.0
+_PRICE_KINDS = ("falls", "rises", "changes")
+_EVENT_KINDS = {
+    EventKind.SELLER: "seller",
+    EventKind.CURRENCY: "currency",
+    EventKind.GONE: "gone",
+    EventKind.MOVED: "moved",
+    EventKind.SHOP_REDESIGNED: "shop",
+    EventKind.SHOP_AWAY: "shop",
+}
+_BODY = msgspec.json.Decoder(Notification)
+
+
+class PriceAlert(NamedTuple):
+    """An alert of a rule. `id` is the same whenever the same alert is made again."""
+
+    id: str
+    notification: Notification
+
+
+class Delivered(NamedTuple):
+    """What `deliver` did."""
+
+    sent: int
+    """Alerts that a receiver has accepted, counted for each receiver."""
+    suppressed: int
+    """Alerts that were left out because of `max_per_day`."""
+    failures: tuple[str, ...]
+    """One line for each receiver that did not accept. Its alerts are sent next time."""
+
+
+class _Fired(NamedTuple):
+    rule: str
+    target: str
+    variant: str
+    state: str
+    since: float
+    value: str
+
+
+class Evaluation:
+    """One evaluation of all rules. Made inside a transaction."""
+
+    def __init__(self, history: History, book: RuleBook, now: float) -> None:
+        self._database, self._now = history.database, now
+        self._targets = {target.key: target for target in history.targets()}
+        own, _ = rules_of_targets(self._targets.values())
+        self._general = list(book.rules)
+        self._own: dict[str, list[PriceRule]] = defaultdict(list)
+        for rule in own:
+            self._own[next(iter(rule.target))].append(rule)
+        rows = self._database.rows("SELECT rule, target, variant, state, since, value FROM price_alerts")
+        self._fired = {row[:3]: _Fired(*row) for row in rows}
+        self._changed: dict[tuple[str, str, str], _Fired | None] = {}
+        self.alerts: list[PriceAlert] = []
+
+    def run(self, events: Sequence[tuple[str, Event]]) -> None:
+        """Evaluates edge rules for events (each with its id), then state rules for all offers."""
+        offers = offer_rows.read_offers(self._database, "WHERE gone = 0") if self._any_rules() else []
+        by_key = {(offer.target, offer.variant): offer for offer in offers}
+        for number, event in events:
+            if not event.target:
+                self._shop_event(number, event)
+            elif target := self._targets.get(event.target):
+                for rule in self._rules(target):
+                    if rule.condition.kind not in STATES:
+                        self._edge(rule, target, number, event, by_key.get((event.target, event.variant)))
+        for offer in offers:
+            if (target := self._targets.get(offer.target)) and offer.state == "priced":
+                for rule in self._rules(target):
+                    if rule.condition.kind in STATES:
+                        self._state(rule, target, offer)
+        for rule in self._general:
+            if rule.condition.kind == "cheapest":
+                self._cheapest(rule)
+        self._write()
+
+    def _any_rules(self) -> bool:
+        return bool(self._general or self._own)
+
+    def _rules(self, target: Target) -> list[PriceRule]:
+        return [rule for rule in self._general if rule.applies(target)] + self._own.get(target.key, [])
+
+    def _write(self) -> None:
+        self._database.many(
+            "DELETE FROM price_alerts WHERE rule = ? AND target = ? AND variant = ?",
+            [key for key, fired in self._changed.items() if fired is None],
+        )
+        self._database.many(
+            "INSERT INTO price_alerts (rule, target, variant, state, since, value) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (rule, target, variant) DO UPDATE SET state = excluded.state, since = excluded.since, "
+            "value = excluded.value",
+            [fired for fired in self._changed.values() if fired is not None],
+        )
+
+    def _known(self, rule: PriceRule, target: str, variant: str) -> _Fired | None:
+        key = (rule.key, target, variant)
+        return self._changed[key] if key in self._changed else self._fired.get(key)
+
+    def _remember(self, rule: PriceRule, target: str, variant: str, value: str) -> None:
+        fired = _Fired(rule.key, target, variant, "firing", self._now, value)
+        self._changed[rule.key, target, variant] = fired
+
+    def _edge(self, rule: PriceRule, target: Target, number: str, event: Event, offer: Offer | None) -> None:
+        kind = rule.condition.kind
+        if rule.condition.in_stock and (offer is None or offer.availability in series.UNAVAILABLE):
+            return
+        if kind in _PRICE_KINDS:
+            if event.kind == EventKind.PRICE and event.before and event.after:
+                self._price_edge(rule, target, number, event)
+        elif event.kind == EventKind.AVAILABILITY:
+            was, now = (value in series.UNAVAILABLE for value in (event.before, event.after))
+            if was != now and kind == ("out-of-stock" if now else "back-in-stock"):
+                self._fire(
+                    rule, target, event.variant, number, f"is {event.after}, was {event.before}", event
+                )
+        elif _EVENT_KINDS.get(event.kind) == kind:
+            self._fire(rule, target, event.variant, number, f"{kind}: {event.before} -> {event.after}", event)
+
+    def _price_edge(self, rule: PriceRule, target: Target, number: str, event: Event) -> None:
+        """Small steps add up: the change is measured from the best price since the last alert."""
+        condition = rule.condition
+        if condition.currency and condition.currency != event.currency:
+            return
+        before, after = Decimal(event.before or 0), Decimal(event.after or 0)
+        known = self._known(rule, target.key, event.variant)
+        currency, _, value = known.value.rpartition(" ") if known else ("", "", "")
+        base = Decimal(value) if value and currency == (event.currency or "") else before
+        if condition.kind == "falls":
+            base, change = max(base, before), max(base, before) - after
+        elif condition.kind == "rises":
+            base, change = min(base, before), after - min(base, before)
+        else:
+            change = abs(after - base)
+        fires = change > 0 and change >= rule.least_change(base)
+        if not fires and condition.kind != "changes":
+            base = max(base, after) if condition.kind == "falls" else min(base, after)
+        self._remember(rule, target.key, event.variant, f"{event.currency or ''} {after if fires else base}")
+        if fires:
+            text = f"{amount_text(base)} -> {amount_text(after)} {event.currency or ''}".strip()
+            percent = (after / base - 1) * 100 if base else Decimal(0)
+            self._fire(rule, target, event.variant, number, f"{text} ({percent:+.1f}%)", event, float(after))
+
+    def _state(self, rule: PriceRule, target: Target, offer: Offer) -> None:
+        condition = rule.condition
+        price = offer.unit_price if condition.kind == "unit-below" else offer.price
+        if price is None or (condition.currency and condition.currency != offer.currency):
+            return
+        known = self._known(rule, target.key, offer.variant)
+        holds, text = self._holds(rule, target, offer, price, known is not None)
+        if holds and condition.in_stock and offer.availability in series.UNAVAILABLE:
+            holds = False
+        if holds and known is None:
+            self._remember(rule, target.key, offer.variant, str(price))
+            event = Event(kind=EventKind.PRICE, time=offer.since, target=offer.target, shop=offer.shop)
+            self._fire(rule, target, offer.variant, f"{self._now}", text, event, float(price))
+        elif not holds and known is not None:
+            self._changed[rule.key, target.key, offer.variant] = None
+
+    def _holds(
+        self, rule: PriceRule, target: Target, offer: Offer, price: Decimal, fired: bool
+    ) -> tuple[bool, str]:
+        """Whether a state rule holds. For one that has fired, the limit is further by its hysteresis."""
+        condition, shown = rule.condition, f"{amount_text(price)} {offer.currency or ''}".strip()
+        if condition.kind == "fake-discount":
+            return self._fake_discount(offer, price)
+        if condition.kind == "lowest":
+            found = series.read_statistics(
+                self._database,
+                offer.target,
+                offer.variant,
+                now=self._now,
+                days=float(condition.number or series.PERIOD_DAYS),
+            )
+            lowest = found.changes > 0 and found.lowest == price
+            return lowest, f"{shown} is the lowest of {condition.number} days"
+        limit = target.minimum if condition.kind == "below-minimum" else condition.number
+        if limit is None:
+            return False, ""
+        slack = rule.hysteresis.of(limit) if fired else Decimal(0)
+        if condition.kind == "above":
+            return price > limit - slack, f"{shown} is above {amount_text(limit)}"
+        unit = f" per {offer.unit}" if condition.kind == "unit-below" and offer.unit else ""
+        name = "the minimum of " if condition.kind == "below-minimum" else ""
+        return price < limit + slack, f"{shown}{unit} is below {name}{amount_text(limit)}"
+
+    def _fake_discount(self, offer: Offer, price: Decimal) -> tuple[bool, str]:
+        """A regular price above the lowest price of the 30 days before the reduction. A shorter history
+        suffices: its lowest price is never below that of the 30 days."""
+        was = offer.regular_price
+        if was is None or was <= price:
+            return False, ""
+        lowest = series.lowest_before(series.read_series(self._database, offer.target, offer.variant))
+        if lowest is None or was <= lowest * FAKE_TOLERANCE:
+            return False, ""
+        return True, (
+            f"{amount_text(price)} {offer.currency or ''} instead of {amount_text(was)}, but the lowest price of the "
+            f"{series.PERIOD_DAYS} days before was {amount_text(lowest)}"
+        )
+
+    def _cheapest(self, rule: PriceRule) -> None:
+        """Compares the cheapest shops of each product with those of the last evaluation."""
+        products = {one.product for one in self._targets.values() if one.product and rule.applies(one)}
+        for product in sorted(products):
+            market = [one for one in series.read_market(self._database, product) if one.rank is not None]
+            if len({one.target for one in market}) < 2:
+                continue
+            best = [one for one in market if one.rank == 1 and one.currency == market[0].currency]
+            shops = ", ".join(sorted({one.shop for one in best}))
+            known = self._known(rule, product, "")
+            if known and known.value == shops:
+                continue
+            self._remember(rule, product, "", shops)
+            if known and (target := self._targets.get(best[0].target)):
+                text = f"{shops} is the cheapest now, was {known.value}: {amount_text(best[0].price)}"
+                event = Event(kind=EventKind.PRICE, time=self._now, target=target.key, shop=best[0].shop)
+                self._fire(rule, target, "", f"{self._now}", text, event, float(best[0].price or 0))
+
+    def _shop_event(self, number: str, event: Event) -> None:
+        for rule in self._general:
+            if rule.condition.kind != "shop" or event.kind == EventKind.SHOP_BACK:
+                continue
+            if not rule.shop or event.shop in rule.shop:
+                target = Target(key="", url="", shop=event.shop)
+                self._fire(rule, target, "", number, f"{event.after}: {event.detail}", event)
+
+    def _fire(
+        self,
+        rule: PriceRule,
+        target: Target,
+        variant: str,
+        cause: str,
+        text: str,
+        event: Event,
+        value: float = 0.0,
+    ) -> None:
+        whole = "\0".join((rule.key, target.key, variant, cause))
+        number = hashlib.blake2b(whole.encode(), digest_size=10).hexdigest()
+        name = target.name or target.product or target.key
+        labels = {
+            "id": number,
+            "shop": target.shop,
+            "product": target.product,
+            "target": target.key,
+            "variant": variant,
+            "url": target.url,
+        }
+        self.alerts.append(
+            PriceAlert(
+                number,
+                Notification(
+                    rule=rule.name,
+                    text=f"{target.shop}: {name + ': ' if name else ''}{text}",
+                    time=event.time,
+                    severity=rule.severity,
+                    labels={key: label for key, label in labels.items() if label},
+                    value=value,
+                ),
+            )
+        )
+
+
+def evaluate(
+    history: History, book: RuleBook, receivers: Iterable[str], clock: Callable[[], float] = time.time
+) -> list[PriceAlert]:
+    """Evaluates all rules for the events since the last evaluation, and puts the alerts into the outbox of
+    each receiver. Returns the new alerts."""
+    database, now = history.database, clock()
+    with database.transaction():
+        rows = database.rows(
+            "SELECT id, kind, time, target, variant, shop, before, after, currency, detail FROM price_events "
+            "WHERE alerted = 0 ORDER BY time, id"
+        )
+        names = ("kind", "time", "target", "variant", "shop", "before", "after", "currency", "detail")
+        events = [
+            (row[0], Event(**{**dict(zip(names, row[1:], strict=True)), "kind": EventKind(row[1])}))
+            for row in rows
+        ]
+        evaluation = Evaluation(history, book, now)
+        evaluation.run(events)
+        database.many("UPDATE price_events SET alerted = 1 WHERE id = ?", [(number,) for number, _ in events])
+        database.many(
+            "INSERT INTO price_deliveries (alert, receiver, day, time, sent, body) VALUES (?, ?, ?, ?, NULL, ?) "
+            "ON CONFLICT (alert, receiver) DO NOTHING",
+            [
+                (alert.id, receiver, int(now // DAY_S), now, msgspec.json.encode(alert.notification).decode())
+                for receiver in receivers
+                for alert in evaluation.alerts
+            ],
+        )
+    return evaluation.alerts
+
+
+def deliver(
+    history: History, book: RuleBook, receivers: Receivers, clock: Callable[[], float] = time.time
+) -> Delivered:
+    """Sends the alerts of the outbox. Alerts of a receiver that does not accept stay there."""
+    sent = suppressed = 0
+    failures: list[str] = []
+    for receiver in receivers.names:
+        done, left_out, failure = _deliver_to(history, book, receivers, receiver, clock())
+        sent, suppressed = sent + done, suppressed + left_out
+        failures += [failure] if failure else []
+    return Delivered(sent, suppressed, tuple(failures))
+
+
+def _deliver_to(
+    history: History, book: RuleBook, receivers: Receivers, receiver: str, now: float
+) -> tuple[int, int, str]:
+    database, day = history.database, int(now // DAY_S)
+    rows = database.rows(
+        "SELECT alert, body FROM price_deliveries WHERE receiver = ? AND sent IS NULL ORDER BY time, alert",
+        [receiver],
+    )
+    ((notified,),) = database.rows(
+        "SELECT count(DISTINCT sent) FROM price_deliveries WHERE receiver = ? AND sent >= ?",
+        [receiver, max(day * DAY_S, 1)],
+    )
+    if not rows or (book.digest == "day" and notified):
+        return 0, 0, ""
+    size = 1 if book.digest == "off" else MAX_ALERTS
+    done = 0
+    for number, start in enumerate(range(0, len(rows), size)):
+        part = rows[start : start + size]
+        if notified + number >= book.max_per_day:
+            left = [(alert, receiver) for alert, _ in rows[start:]]
+            _mark(history, _SUPPRESSED, left)
+            return done, len(left), ""
+        before = database.rows(
+            "SELECT alert FROM price_deliveries WHERE receiver = ? AND sent = ?", [receiver, _SUPPRESSED]
+        )
+        failure = receivers.send(receiver, [_BODY.decode(body) for _, body in part], len(before))
+        if failure:
+            return done, 0, failure
+        # different times, because the notifications of a day are counted by them
+        _mark(history, now + number / 1e3, [(alert, receiver) for alert, _ in part])
+        _mark(history, _COUNTED, [(alert, receiver) for (alert,) in before])
+        done += len(part)
+    return done, 0, ""
+
+
+def _mark(history: History, sent: float, alerts: Sequence[tuple[str, str]]) -> None:
+    with history.database.transaction():
+        history.database.many(
+            "UPDATE price_deliveries SET sent = ? WHERE alert = ? AND receiver = ?",
+            [(sent, *alert) for alert in alerts],
+        )

@@ -1,0 +1,106 @@
+"""Reads the data of a report on prices: biggest moves with their charts, the market of each product, failing
+and stale targets. Each query uses an index, except the list of products, which reads the targets once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gossamer.uses.prices.failing import Failing, list_failing
+from gossamer.uses.prices.history import History
+from gossamer.uses.prices.offer_rows import DAY_S
+from gossamer.uses.prices.series import (
+    MarketOffer,
+    Move,
+    Point,
+    PriceStatistics,
+    StaleOffer,
+    biggest_moves,
+    fresh_share,
+    read_market,
+    read_series,
+    stale_offers,
+    statistics_of,
+)
+
+STALE_DAYS = 2.0
+MAX_ROWS = 30
+"""The most rows of a table of a report."""
+MAX_CHARTS = 12
+
+
+class PriceChart(NamedTuple):
+    """The series of one offer, for a chart."""
+
+    move: Move
+    """The offer's biggest move in the period."""
+    points: list[Point]
+    statistics: PriceStatistics
+    url: str
+
+
+class PriceReport(NamedTuple):
+    """The data of a report."""
+
+    title: str
+    after: float
+    now: float
+    targets: int
+    fresh: float
+    """The share of the listed targets that a visit found within the last 24 hours, 0 to 1."""
+    moves: list[Move]
+    charts: list[PriceChart]
+    markets: dict[str, list[MarketOffer]]
+    """The offers by product, cheapest first."""
+    failing: list[tuple[Failing, str]]
+    stale: list[StaleOffer]
+
+
+def read_report(history: History, *, now: float, days: float = 30, shop: str = "") -> PriceReport:
+    """Reads a report on the last days. `shop`: only this shop's moves, failing and stale targets, and only
+    products that it offers."""
+    database, after = history.database, now - days * DAY_S
+    moves = biggest_moves(database, after=after, before=now, limit=MAX_ROWS, shop=shop)
+    ((targets,),) = history.query(
+        "SELECT count(*) FROM price_targets WHERE listed = 1" + (" AND shop = ?" if shop else ""),
+        [shop] if shop else [],
+    )
+    stale = stale_offers(database, before=now - STALE_DAYS * DAY_S)
+    return PriceReport(
+        title=f"Prices of {shop}" if shop else "Prices",
+        after=after,
+        now=now,
+        targets=targets,
+        fresh=fresh_share(database, now=now),
+        moves=moves,
+        charts=_read_charts(history, moves, after, now),
+        markets={name: read_market(database, name) for name in list_products(history, shop=shop)},
+        failing=list_failing(database, shop=shop, limit=MAX_ROWS),
+        stale=[one for one in stale if not shop or one.shop == shop][:MAX_ROWS],
+    )
+
+
+def list_products(history: History, *, shop: str = "", limit: int = MAX_ROWS) -> list[str]:
+    """Returns the ids of the products that have several listed targets, most targets first. `shop`: only
+    products that this shop offers."""
+    rows = history.query(
+        "SELECT product FROM price_targets WHERE listed = 1 AND product <> '' GROUP BY product "
+        "HAVING count(*) > 1 AND sum(CASE WHEN shop = ? OR ? = '' THEN 1 ELSE 0 END) > 0 "
+        "ORDER BY count(*) DESC, product LIMIT ?",
+        [shop, shop, limit],
+    )
+    return [product for (product,) in rows]
+
+
+def _read_charts(history: History, moves: Sequence[Move], after: float, now: float) -> list[PriceChart]:
+    charts: dict[tuple[str, str], PriceChart] = {}
+    for move in moves:
+        offer = move.target, move.variant
+        if offer in charts or len(charts) == MAX_CHARTS:
+            continue
+        points = read_series(history.database, *offer, after=after, before=now)
+        known = history.last(*offer)
+        charts[offer] = PriceChart(
+            move, points, statistics_of(points, after, now), known.url if known else ""
+        )
+    return list(charts.values())

@@ -1,0 +1,325 @@
+"""Rules: when a price is worth an alert. Read from a TOML file, and from the `rules` of targets.
+
+A state rule (`below 99.90`) fires when its condition is true, also at the first sight, and again only after
+the condition was false. An edge rule (`falls 5%`) fires for a change.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.errors import ConfigError
+from gossamer.uses.prices.model import Target
+
+FORMS = (
+    "`below 99.90`, `above 99.90`, `below 99.90 EUR`, `unit price below 2.50`, `below minimum`, `lowest of 30 "
+    "days`, `fake discount`, `falls`, `falls 5%`, `falls 2.00`, `rises`, `rises 5%`, `changes`, `back in stock`, "
+    "`out of stock`, `cheapest changes`, `seller changes`, `currency changes`, `gone`, `moved`, `shop breaks`; "
+    "and `... and in stock`"
+)
+MIN_PERCENT, MIN_AMOUNT = Decimal(1), Decimal("0.50")
+"""A rule without a size (`falls`, `changes`) needs a change of at least the larger of the two."""
+HYSTERESIS_PERCENT = Decimal(1)
+"""A state rule is false again when the price is this much beyond the limit."""
+SEVERITIES = ("info", "warn", "page")
+DIGESTS = ("off", "run", "day")
+_NUMBER = r"(?P<number>\d+(?:[.,]\d+)?)"
+_SIZE = rf"(?:\s+{_NUMBER}\s*(?P<percent>%)?(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?)?"
+_LIMIT = rf"\s+{_NUMBER}(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?"
+_FORMS: tuple[tuple[str, str], ...] = (
+    ("below-minimum", r"below\s+minimum"),
+    ("unit-below", rf"unit\s+price\s+below{_LIMIT}"),
+    ("below", rf"below{_LIMIT}"),
+    ("above", rf"above{_LIMIT}"),
+    ("lowest", rf"lowest\s+of\s+{_NUMBER}\s+days"),
+    ("fake-discount", r"fake\s+discount"),
+    ("falls", rf"falls{_SIZE}"),
+    ("rises", rf"rises{_SIZE}"),
+    ("changes", rf"changes{_SIZE}"),
+    ("back-in-stock", r"back\s+in\s+stock"),
+    ("out-of-stock", r"out\s+of\s+stock"),
+    ("cheapest", r"cheapest\s+changes"),
+    ("seller", r"seller\s+changes"),
+    ("currency", r"currency\s+changes"),
+    ("gone", r"gone"),
+    ("moved", r"moved"),
+    ("shop", r"shop\s+breaks"),
+)
+_COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _FORMS)
+STATES = frozenset(("below-minimum", "unit-below", "below", "above", "lowest", "fake-discount"))
+_KEYS = ("when", "shop", "tag", "product", "target", "severity", "hysteresis", "min_change", "enabled")
+_SCOPE = ("shop", "tag", "product", "target")
+
+
+class Margin(NamedTuple):
+    """An amount, or a percentage."""
+
+    number: Decimal
+    is_percent: bool = False
+
+    def of(self, price: Decimal) -> Decimal:
+        """Returns the amount for a price."""
+        return price * self.number / 100 if self.is_percent else self.number
+
+
+class Condition(NamedTuple):
+    """A parsed text such as `below 99.90 EUR and in stock`."""
+
+    kind: str
+    number: Decimal | None = None
+    is_percent: bool = False
+    currency: str = ""
+    in_stock: bool = False
+
+
+class PriceRule(msgspec.Struct, kw_only=True, frozen=True):
+    """A rule. It applies to the targets that match every scope that is not empty."""
+
+    name: str
+    text: str
+    condition: Condition
+    shop: frozenset[str] = frozenset()
+    tag: frozenset[str] = frozenset()
+    product: frozenset[str] = frozenset()
+    target: frozenset[str] = frozenset()
+    severity: str = "warn"
+    hysteresis: Margin = Margin(HYSTERESIS_PERCENT, True)
+    min_change: Margin | None = None
+    """Default: the larger of MIN_PERCENT and MIN_AMOUNT."""
+
+    @property
+    def key(self) -> str:
+        """The name under which the history remembers what fired. It changes with the text."""
+        return self.name if self.name == self.text else f"{self.name} = {self.text}"
+
+    def applies(self, target: Target) -> bool:
+        """Whether the rule applies to a target."""
+        return (
+            (not self.shop or target.shop in self.shop)
+            and (not self.tag or not self.tag.isdisjoint(target.tags))
+            and (not self.product or target.product in self.product)
+            and (not self.target or target.key in self.target)
+        )
+
+    def least_change(self, price: Decimal) -> Decimal:
+        """Returns the smallest change of a price for which an edge rule fires."""
+        condition = self.condition
+        if condition.number is not None:
+            return Margin(condition.number, condition.is_percent).of(price)
+        if self.min_change is not None:
+            return self.min_change.of(price)
+        return max(price * MIN_PERCENT / 100, MIN_AMOUNT)
+
+
+class RuleBook(NamedTuple):
+    """All rules, and how their alerts are sent."""
+
+    rules: tuple[PriceRule, ...] = ()
+    digest: str = "run"
+    """`run`: one notification with all alerts of a run. `day`: one a day. `off`: one for each alert."""
+    max_per_day: int = 50
+    """Notifications per receiver and day. The next one says how many alerts were left out."""
+
+
+class BadRule(ValueError):
+    """A text is not a rule. `column`: the place of the first word that is wrong, from 1."""
+
+    def __init__(self, message: str, column: int = 1) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+def parse_condition(text: str) -> Condition:
+    """Parses the text of a rule. Raises BadRule.
+
+    >>> parse_condition("below 99.90 EUR and in stock")
+    Condition(kind='below', number=Decimal('99.90'), is_percent=False, currency='EUR', in_stock=True)
+    """
+    core, in_stock = re.subn(r"\s+and\s+in\s+stock\s*$", "", text, flags=re.IGNORECASE)
+    start = len(core) - len(core.lstrip())
+    longest = start
+    for kind, pattern in _COMPILED:
+        found = pattern.match(core, start)
+        if not found:
+            continue
+        if core[found.end() :].strip():
+            longest = max(longest, found.end() + len(core[found.end() :]) - len(core[found.end() :].lstrip()))
+            continue
+        given = found.groupdict()
+        number = given.get("number")
+        condition = Condition(
+            kind,
+            Decimal(number.replace(",", ".")) if number else None,
+            bool(given.get("percent")),
+            (given.get("currency") or "").upper(),
+            bool(in_stock),
+        )
+        if condition.is_percent and condition.currency:
+            raise BadRule("a percentage has no currency", found.start("currency") + 1)
+        return condition
+    wrong = core[longest:].split() or ["nothing"]
+    raise BadRule(f"{wrong[0]!r} is not understood: write {FORMS}", longest + 1)
+
+
+def parse_rules(source: str, name: str = "the rules") -> RuleBook:
+    """Parses a TOML file of rules. Raises ConfigError with file, line, column, and what to write."""
+    try:
+        found = tomllib.loads(source)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name}: this is not TOML: {error}") from None
+    for key in found:
+        if key not in ("rules", "digest", "max_per_day"):
+            raise _error(name, source, key, f"{key} is not known: write [rules.NAME], digest or max_per_day")
+    digest, most = found.get("digest", "run"), found.get("max_per_day", 50)
+    if digest not in DIGESTS:
+        raise _error(name, source, "digest", f"digest is one of {', '.join(DIGESTS)}")
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        raise _error(name, source, "max_per_day", "max_per_day is a whole number from 1")
+    tables = found.get("rules", {})
+    if not isinstance(tables, dict):
+        raise _error(name, source, "rules", "write [rules.NAME] above each rule")
+    rules = [_rule(called, table, name, source) for called, table in tables.items()]
+    return RuleBook(tuple(rule for rule in rules if rule is not None), digest, most)
+
+
+def read_rules(path: str) -> RuleBook:
+    """Reads a file of rules. Raises ConfigError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse_rules(file.read(), path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
+
+
+def _rule(called: str, table: Any, name: str, source: str) -> PriceRule | None:
+    def fail(key: str, message: str, column: int = 0) -> ConfigError:
+        return _error(name, source, key, f"rule {called}: {message}", called, column)
+
+    if not isinstance(table, dict):
+        raise fail(called, "write [rules.NAME] above it")
+    for key in table:
+        if key not in _KEYS:
+            raise fail(key, f"{key} is not known: write {', '.join(_KEYS)}")
+    when = table.get("when")
+    if not isinstance(when, str):
+        raise fail("when", f"`when` is missing: write when = with one of {FORMS}")
+    try:
+        condition = parse_condition(when)
+    except BadRule as error:
+        raise fail("when", str(error), error.column) from None
+    severity = table.get("severity", "warn")
+    if severity not in SEVERITIES:
+        raise fail("severity", f"severity is one of {', '.join(SEVERITIES)}")
+    if not isinstance(table.get("enabled", True), bool):
+        raise fail("enabled", "enabled is true or false")
+    for key in _SCOPE:
+        names = table.get(key, "")
+        names = [names] if isinstance(names, str) else names
+        if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
+            raise fail(key, "a scope is a text or a list of texts")
+        table = {**table, key: frozenset(names) - {""}}
+    sizes: dict[str, Margin] = {}
+    for key in ("hysteresis", "min_change"):
+        if key in table:
+            size = _size(table[key])
+            if size is None:
+                raise fail(key, 'write a percentage ("1%") or an amount ("0.50")')
+            sizes[key] = size
+    if not table.get("enabled", True):
+        return None
+    return PriceRule(
+        name=called,
+        text=when.strip(),
+        condition=condition,
+        severity=severity,
+        shop=table["shop"],
+        tag=table["tag"],
+        product=table["product"],
+        target=table["target"],
+        hysteresis=sizes.get("hysteresis", Margin(HYSTERESIS_PERCENT, True)),
+        min_change=sizes.get("min_change"),
+    )
+
+
+def _size(value: Any) -> Margin | None:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", str(value))
+    return Margin(Decimal(found[1]), bool(found[2])) if found else None
+
+
+def _error(name: str, source: str, key: str, message: str, rule: str = "", column: int = 0) -> ConfigError:
+    """Returns an error with the line and the column of a key, or of a place in its value."""
+    lines = source.splitlines()
+    begin = 0
+    if rule:
+        head = re.compile(rf"\s*\[\s*rules\s*\.\s*[\"']?{re.escape(rule)}[\"']?\s*\]")
+        begin = next((number for number, line in enumerate(lines) if head.match(line)), 0)
+    for number, line in enumerate(lines[begin:], begin + 1):
+        if number > begin + 1 and rule and line.lstrip().startswith("["):
+            break
+        found = re.match(rf"(\s*)[\"']?{re.escape(key)}[\"']?\s*=\s*([\"']?)", line)
+        if found:
+            at = found.end() + column if column else len(found[1]) + 1
+            return ConfigError(f"{name}, line {number}, column {at}: {message}")
+    return ConfigError(f"{name}, line {begin + 1}, column 1: {message}")
+
+
+def rules_of_targets(targets: Iterable[Target]) -> tuple[list[PriceRule], list[str]]:
+    """Returns the rules that targets have for themselves, and a line for each text that is not a rule."""
+    rules, bad = [], []
+    for target in targets:
+        for text in target.rules:
+            try:
+                condition = parse_condition(text)
+            except BadRule as error:
+                bad.append(f"target {target.key}, rule {text!r}, column {error.column}: {error}")
+            else:
+                rules.append(
+                    PriceRule(name=text, text=text, condition=condition, target=frozenset((target.key,)))
+                )
+    return rules, bad
+
+
+def never_fires(rule: PriceRule, targets: Sequence[Target]) -> str:
+    """Returns why a rule can never fire for these targets, and what to do. Returns "" if it can."""
+    condition = rule.condition
+    for scope in _SCOPE:
+        names: frozenset[str] = getattr(rule, scope)
+        have = {one for target in targets for one in _values(target, scope)}
+        if names and not names & have:
+            some = ", ".join(sorted(have - {""})[:5]) or "none"
+            return f"no target has the {scope} {', '.join(sorted(names))}; the targets have: {some}"
+    scoped = [target for target in targets if rule.applies(target)]
+    if not scoped:
+        return "no target has all of its scopes together; leave one out"
+    if condition.number is not None and condition.number <= 0 and condition.kind in ("below", "unit-below"):
+        return "no price is below 0; write a higher limit"
+    if condition.kind == "falls" and condition.is_percent and (condition.number or 0) >= 100:
+        return "no price falls by 100% or more; write a smaller percentage"
+    if condition.currency and all(one.currency not in ("", condition.currency) for one in scoped):
+        return f"its targets are expected in other currencies than {condition.currency}"
+    if condition.kind == "below-minimum" and all(one.minimum is None for one in scoped):
+        return "its targets have no minimum; add the column `minimum` to the list of targets"
+    if condition.kind == "out-of-stock" and condition.in_stock:
+        return "nothing is out of stock and in stock at once; leave `and in stock` out"
+    if condition.kind == "cheapest":
+        counts: dict[str, int] = {}
+        for target in scoped:
+            if target.product:
+                counts[target.product] = counts.get(target.product, 0) + 1
+        if max(counts.values(), default=0) < 2:
+            return (
+                "its targets have no product with two offers; give offers of one product the same `product`"
+            )
+    return ""
+
+
+def _values(target: Target, scope: str) -> tuple[str, ...]:
+    if scope == "tag":
+        return target.tags
+    return (target.key if scope == "target" else str(getattr(target, scope)),)

@@ -1,0 +1,101 @@
+"""The tables of the price history. SQLite and PostgreSQL have the same tables, columns and indexes.
+
+| table | one row per | key |
+| --- | --- | --- |
+| `price_targets` | target of the last list | `key` |
+| `price_offers` | target and variant: the last confirmed values | `id`; (`target`, `variant`) is unique |
+| `price_points` | confirmed change of an offer, append-only | (`offer`, `time`) |
+| `price_events` | event | `id` |
+| `price_failing` | target that fails run after run | `target` |
+| `price_shops` | shop: its usual coverage and its state | `shop` |
+| `price_alerts` | rule and target that fired | (`rule`, `target`, `variant`) |
+| `price_deliveries` | notification that a receiver has got | (`alert`, `receiver`) |
+| `price_matches` | decided pair of targets in different shops | (`one`, `other`); `one` < `other` |
+| `price_meta` | value of this database, for example its version | `name` |
+
+Amounts are NUMERIC columns. SQLite holds them exactly up to 15 digits. Times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+VERSION = 1
+"""The version of the schema. A database with a higher version is refused."""
+
+VALUES = (
+    *("state", "price", "regular_price", "currency", "unit_price", "unit", "availability", "seller"),
+    *("shipping", "tax_included", "source", "confidence", "body_hash"),
+)
+"""The columns that `price_offers` and `price_points` have in common."""
+
+_VALUE_COLUMNS = """
+    state TEXT NOT NULL, price NUMERIC, regular_price NUMERIC, currency TEXT, unit_price NUMERIC, unit TEXT,
+    availability TEXT, seller TEXT, shipping NUMERIC, tax_included INTEGER, source TEXT, confidence DOUBLE PRECISION,
+    body_hash TEXT"""
+
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS price_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    # `listed` is 0 for a target that the last list no longer contains. Its history is kept.
+    """CREATE TABLE IF NOT EXISTS price_targets (
+    key TEXT PRIMARY KEY, url TEXT NOT NULL, shop TEXT NOT NULL, product TEXT NOT NULL, variant TEXT NOT NULL,
+    name TEXT NOT NULL, tags TEXT NOT NULL, currency TEXT NOT NULL, minimum NUMERIC, rules TEXT NOT NULL,
+    listed INTEGER NOT NULL DEFAULT 1)""",
+    # `since`: the time of the last point. `held`: JSON of the changes that a second visit must confirm.
+    # `memory`: JSON of prices and sellers that alternated. `missed`: checks in a row without this variant.
+    f"""CREATE TABLE IF NOT EXISTS price_offers (
+    id {{id}} PRIMARY KEY, target TEXT NOT NULL, variant TEXT NOT NULL, shop TEXT NOT NULL, url TEXT NOT NULL,
+    {_VALUE_COLUMNS},
+    name TEXT, sku TEXT, gtin TEXT, mpn TEXT, brand TEXT, candidates TEXT,
+    first_seen DOUBLE PRECISION NOT NULL, last_seen DOUBLE PRECISION NOT NULL,
+    last_checked DOUBLE PRECISION NOT NULL, since DOUBLE PRECISION NOT NULL,
+    missed INTEGER NOT NULL DEFAULT 0, gone INTEGER NOT NULL DEFAULT 0, median NUMERIC, held TEXT, memory TEXT,
+    UNIQUE (target, variant))""",
+    # `was`: the price before in the same currency. `move`: abs(ln(price / was)), so that a rise by half and
+    # the fall that undoes it are equal. `day`: days since the epoch.
+    f"""CREATE TABLE IF NOT EXISTS price_points (
+    offer BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL, day INTEGER NOT NULL,
+    {_VALUE_COLUMNS},
+    was NUMERIC, move DOUBLE PRECISION, PRIMARY KEY (offer, time)) {{without_rowid}}""",
+    # `time`: when the change was first seen. `run`: the run that confirmed it. `alerted` and `sent`: 1 when the
+    # rules have seen the event, and when the outputs have it.
+    """CREATE TABLE IF NOT EXISTS price_events (
+    id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, target TEXT NOT NULL,
+    variant TEXT NOT NULL, shop TEXT NOT NULL, before TEXT, after TEXT, currency TEXT, detail TEXT NOT NULL,
+    run INTEGER NOT NULL, alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
+    # `runs`: the runs in a row in which the target failed. `run`: the last. `run_checks`: its failed visits.
+    # `tried`: JSON list of what came back.
+    """CREATE TABLE IF NOT EXISTS price_failing (
+    target TEXT PRIMARY KEY, shop TEXT NOT NULL, state TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
+    last DOUBLE PRECISION NOT NULL, runs INTEGER NOT NULL, checks INTEGER NOT NULL, run INTEGER NOT NULL,
+    run_checks INTEGER NOT NULL, address TEXT NOT NULL, tried TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS price_shops (
+    shop TEXT PRIMARY KEY, state TEXT NOT NULL, since DOUBLE PRECISION NOT NULL, health TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS price_alerts (
+    rule TEXT NOT NULL, target TEXT NOT NULL, variant TEXT NOT NULL, state TEXT NOT NULL,
+    since DOUBLE PRECISION NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rule, target, variant))""",
+    """CREATE TABLE IF NOT EXISTS price_deliveries (
+    alert TEXT NOT NULL, receiver TEXT NOT NULL, day INTEGER NOT NULL, time DOUBLE PRECISION NOT NULL,
+    sent DOUBLE PRECISION, body TEXT NOT NULL, PRIMARY KEY (alert, receiver))""",
+    # `decision`: `same`, `different` or `later`. `reason`: `gtin`, `mpn` or `review`.
+    """CREATE TABLE IF NOT EXISTS price_matches (
+    one TEXT NOT NULL, other TEXT NOT NULL, decision TEXT NOT NULL, reason TEXT NOT NULL,
+    score DOUBLE PRECISION, time DOUBLE PRECISION NOT NULL, PRIMARY KEY (one, other))""",
+)
+
+INDEXES = (
+    "CREATE INDEX IF NOT EXISTS price_targets_unlisted ON price_targets (key) WHERE listed = 0",
+    "CREATE INDEX IF NOT EXISTS price_targets_product ON price_targets (product)",
+    "CREATE INDEX IF NOT EXISTS price_targets_shop ON price_targets (shop)",
+    "CREATE INDEX IF NOT EXISTS price_offers_shop ON price_offers (shop)",
+    "CREATE INDEX IF NOT EXISTS price_offers_seen ON price_offers (last_seen)",
+    "CREATE INDEX IF NOT EXISTS price_offers_target_seen ON price_offers (target, last_seen)",
+    "CREATE INDEX IF NOT EXISTS price_offers_gtin ON price_offers (gtin) WHERE gtin IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS price_offers_held ON price_offers (id) WHERE held IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS price_points_moves ON price_points (day, move) WHERE move IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS price_events_time ON price_events (time)",
+    "CREATE INDEX IF NOT EXISTS price_events_target ON price_events (target, time)",
+    "CREATE INDEX IF NOT EXISTS price_events_run ON price_events (run)",
+    "CREATE INDEX IF NOT EXISTS price_events_new ON price_events (time) WHERE alerted = 0",
+    "CREATE INDEX IF NOT EXISTS price_events_unsent ON price_events (time) WHERE sent = 0",
+    "CREATE INDEX IF NOT EXISTS price_failing_state ON price_failing (state, runs)",
+    "CREATE INDEX IF NOT EXISTS price_deliveries_open ON price_deliveries (time) WHERE sent IS NULL",
+)

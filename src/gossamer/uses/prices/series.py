@@ -1,0 +1,276 @@
+"""Series and statistics of the price history. Each query uses an index, so that a history of a million changes
+is read as fast as a small one.
+
+A price holds from its point until the next point. Statistics weight prices by this time, and use only the
+points in the currency of the last one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from gossamer.uses.prices import offer_rows
+from gossamer.uses.prices.changes import rounded
+from gossamer.uses.prices.database import Database, amount
+from gossamer.uses.prices.offer_rows import DAY_S, offer_id
+
+PERIOD_DAYS = 30
+"""The period of the lowest price in the European Union (directive 98/6/EC, article 6a)."""
+_POINT = "time, price, regular_price, currency, availability, seller, unit_price, unit, state"
+
+
+class Point(NamedTuple):
+    """The values of an offer from a time on."""
+
+    time: float
+    price: Decimal | None
+    regular_price: Decimal | None
+    currency: str | None
+    availability: str | None
+    seller: str | None
+    unit_price: Decimal | None
+    unit: str | None
+    state: str
+
+
+class PriceStatistics(NamedTuple):
+    """The prices of an offer in a period. All are None if the offer had none."""
+
+    lowest: Decimal | None
+    lowest_since: float | None
+    """When the lowest price began. It may be before the period."""
+    highest: Decimal | None
+    median: Decimal | None
+    band: tuple[Decimal, Decimal] | None
+    """Half of the time, the price was in this band: from the 25th to the 75th percentile."""
+    at_price_s: float
+    """Seconds for which the last price has held."""
+    known_s: float
+    """Seconds of the period for which a price is known."""
+    changes: int
+
+
+class Move(NamedTuple):
+    """A change of price."""
+
+    target: str
+    variant: str
+    shop: str
+    name: str
+    time: float
+    before: Decimal
+    after: Decimal
+    currency: str | None
+
+    @property
+    def percent(self) -> Decimal:
+        """The change in percent of the price before."""
+        return (self.after / self.before - 1) * 100
+
+
+class MarketOffer(NamedTuple):
+    """An offer among the offers of the same product."""
+
+    target: str
+    variant: str
+    shop: str
+    price: Decimal | None
+    currency: str | None
+    availability: str | None
+    last_seen: float
+    rank: int | None
+    """1 for the cheapest in its currency that can be bought. Equal prices have equal ranks."""
+    price_index: Decimal | None
+    """The price in percent of the median of these offers in this currency."""
+
+
+class StaleOffer(NamedTuple):
+    """An offer that no visit has found for long."""
+
+    target: str
+    variant: str
+    shop: str
+    last_seen: float
+    last_checked: float
+
+
+UNAVAILABLE = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
+
+
+def read_series(
+    database: Database, target: str, variant: str = "", *, after: float = 0.0, before: float = 1e18
+) -> list[Point]:
+    """Returns the points of a period, oldest first, with the point that holds at its begin."""
+    offer = offer_id(target, variant)
+    rows = database.rows(
+        f"SELECT {_POINT} FROM price_points WHERE offer = ? AND time < ? AND time >= coalesce((SELECT max(time) "
+        "FROM price_points WHERE offer = ? AND time <= ?), 0) ORDER BY time",
+        [offer, before, offer, after],
+    )
+    return [
+        Point(time, amount(price), amount(regular), currency, stock, seller, amount(unit_price), unit, state)
+        for time, price, regular, currency, stock, seller, unit_price, unit, state in rows
+    ]
+
+
+def statistics_of(points: Sequence[Point], after: float, now: float) -> PriceStatistics:
+    """Returns the statistics of a series in the period from `after` to `now`."""
+    priced = [point for point in points if point.price is not None and point.time < now]
+    if not priced:
+        return PriceStatistics(None, None, None, None, None, 0.0, 0.0, 0)
+    currency = priced[-1].currency
+    spans: list[tuple[Decimal, float, float]] = []
+    for point, end in zip(priced, [*(one.time for one in priced[1:]), now], strict=True):
+        if point.currency == currency and end > after and point.price is not None:
+            spans.append((point.price, point.time, end - max(point.time, after)))
+    lowest = min(spans)
+    at_price, price = priced[-1].time, priced[-1].price
+    for point in reversed(priced):
+        if (point.price, point.currency) != (price, currency):
+            break
+        at_price = point.time
+    return PriceStatistics(
+        lowest=lowest[0],
+        lowest_since=lowest[1],
+        highest=max(spans)[0],
+        median=_weighted(spans, 0.5),
+        band=(_weighted(spans, 0.25), _weighted(spans, 0.75)),
+        at_price_s=now - at_price,
+        known_s=sum(span for _, _, span in spans),
+        changes=sum(before[0] != later[0] for before, later in itertools.pairwise(spans)),
+    )
+
+
+def read_statistics(
+    database: Database, target: str, variant: str = "", *, now: float, days: float = PERIOD_DAYS
+) -> PriceStatistics:
+    """Returns the statistics of an offer in the last days."""
+    after = now - days * DAY_S
+    return statistics_of(read_series(database, target, variant, after=after, before=now), after, now)
+
+
+def lowest_before(points: Sequence[Point], days: float = PERIOD_DAYS) -> Decimal | None:
+    """Returns the lowest price of the days before the last price began. None if no earlier price in this
+    currency is known. This is the price with which an honest shop compares."""
+    priced = [point for point in points if point.price is not None]
+    if not priced:
+        return None
+    last = priced[-1]
+    start = last.time
+    earlier: list[Decimal] = []
+    end = last.time
+    for point in reversed(priced):
+        same = point.price == last.price and point.currency == last.currency
+        if same and not earlier:
+            start = end = point.time
+            continue
+        if end <= start - days * DAY_S or point.currency != last.currency:
+            break
+        if point.price is not None:
+            earlier.append(point.price)
+        end = point.time
+    return min(earlier, default=None)
+
+
+def _weighted(spans: Sequence[tuple[Decimal, float, float]], share: float) -> Decimal:
+    """Returns the price below which an offer was for a share of the time."""
+    ordered = sorted(spans)
+    left = share * sum(span for _, _, span in ordered)
+    for price, _, span in ordered:
+        left -= span
+        if left <= 0:
+            return price
+    return ordered[-1][0]
+
+
+def biggest_moves(
+    database: Database, *, after: float, before: float, limit: int = 50, shop: str = ""
+) -> list[Move]:
+    """Returns the biggest changes of price in a period, biggest first. A rise by half is as big as the fall
+    that undoes it. The index is read day by day, so the time depends on the days and the limit, not on the
+    number of changes."""
+    found: list[tuple[float, int, float]] = []
+    where = "AND EXISTS (SELECT 1 FROM price_offers o WHERE o.id = p.offer AND o.shop = ?) " if shop else ""
+    for day in range(int(after // DAY_S), int(before // DAY_S) + 1):
+        floor = sorted(found, reverse=True)[limit - 1][0] if len(found) >= limit else 0.0
+        found += database.rows(
+            "SELECT p.move, p.offer, p.time FROM price_points p WHERE p.day = ? AND p.move > ? AND p.time >= ? "
+            f"AND p.time < ? {where}ORDER BY p.move DESC LIMIT ?",
+            [day, floor, after, before, *([shop] if shop else []), limit],
+        )
+    moves = []
+    for _, offer, time in sorted(found, key=lambda one: (-one[0], one[1], one[2]))[:limit]:
+        rows = database.rows(
+            "SELECT o.target, o.variant, o.shop, coalesce(o.name, ''), p.was, p.price, p.currency FROM "
+            "price_points p JOIN price_offers o ON o.id = p.offer WHERE p.offer = ? AND p.time = ?",
+            [offer, time],
+        )
+        for target, variant, at, name, was, price, currency in rows:
+            old, new = amount(was), amount(price)
+            if old is not None and new is not None:
+                moves.append(Move(target, variant, at, name, time, old, new, currency))
+    return moves
+
+
+def read_market(database: Database, product: str) -> list[MarketOffer]:
+    """Returns the listed offers of a product, cheapest first. Offers that cannot be bought come last."""
+    offers = offer_rows.read_offers(
+        database,
+        "WHERE target IN (SELECT key FROM price_targets WHERE product = ? AND listed = 1) AND gone = 0",
+        [product],
+    )
+    buyable = [
+        offer
+        for offer in offers
+        if offer.price is not None and offer.state == "priced" and offer.availability not in UNAVAILABLE
+    ]
+    by_currency: dict[str | None, list[Decimal]] = {}
+    for offer in buyable:
+        if offer.price is not None:
+            by_currency.setdefault(offer.currency, []).append(offer.price)
+    found = []
+    for offer in offers:
+        prices = by_currency.get(offer.currency, [])
+        rank = index = None
+        if offer in buyable and offer.price is not None:
+            rank = 1 + sum(price < offer.price for price in prices)
+            index = rounded((100 * offer.price / statistics.median(prices)).quantize(Decimal("0.1")))
+        found.append(
+            MarketOffer(
+                *(offer.target, offer.variant, offer.shop, offer.price, offer.currency, offer.availability),
+                *(offer.last_seen, rank, index),
+            )
+        )
+    return sorted(found, key=lambda one: (one.rank is None, one.currency or "", one.rank or 0, one.target))
+
+
+def stale_offers(database: Database, *, before: float, limit: int = 1000) -> list[StaleOffer]:
+    """Returns the offers of listed targets that no visit has found since a time, oldest first."""
+    rows = database.rows(
+        "SELECT o.target, o.variant, o.shop, o.last_seen, o.last_checked FROM price_offers o JOIN price_targets t "
+        "ON t.key = o.target WHERE o.last_seen < ? AND t.listed = 1 AND o.gone = 0 ORDER BY o.last_seen LIMIT ?",
+        [before, limit],
+    )
+    return [StaleOffer(*row) for row in rows]
+
+
+def fresh_share(database: Database, *, now: float, age_s: float = DAY_S) -> float:
+    """Returns the share of the listed targets that a visit has found within the last seconds. 1 if none is
+    listed."""
+    since = now - age_s
+    ((targets, unlisted, fresh),) = database.rows(
+        "SELECT (SELECT count(*) FROM price_targets), (SELECT count(*) FROM price_targets WHERE listed = 0), "
+        "(SELECT count(*) FROM (SELECT DISTINCT target FROM price_offers WHERE last_seen >= ?) AS fresh)",
+        [since],
+    )
+    ((fresh_unlisted,),) = database.rows(
+        "SELECT count(*) FROM price_targets t WHERE t.listed = 0 AND EXISTS (SELECT 1 FROM price_offers o WHERE "
+        "o.target = t.key AND o.last_seen >= ?)",
+        [since],
+    )
+    listed = targets - unlisted
+    return float(fresh - fresh_unlisted) / float(listed) if listed else 1.0

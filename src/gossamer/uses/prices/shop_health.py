@@ -1,0 +1,164 @@
+"""Whether a shop's pages still say what they said before: pure decisions per shop and run.
+
+A redesigned shop, a shop in maintenance and a shop that blocks look like hundreds of changes. So a run counts
+per shop how many pages lost what they showed, and what took its place. While a shop is broken, its changes are
+dropped, and the run reports one event for the shop. The changes that are real are found after its return,
+because the known values stay as they were.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from gossamer.uses.prices.model import EventKind, Observation, PageState
+
+KEPT_SHARE = 0.6
+"""A shop is broken if the share of its pages that still show their values is below this part of its usual."""
+MIN_PAGES = 3
+"""A shop with fewer known pages is not judged."""
+EARLY_PAGES = 20
+EARLY_SHARE = 0.3
+"""A shop is judged before the end of a run only after this many pages and this share of them."""
+AGREEING_SHARE = 0.8
+"""The part of the pages with a new source that must show the old price. Otherwise the source is wrong."""
+SAME_AMOUNT_PAGES = 10
+DOUBT_SHARE = 0.05
+"""A shop is doubtful if more than this part of its second visits showed the old values again, or if there
+were too few second visits to know."""
+FADING = 0.97
+"""The part of the counts of second visits that a run takes over from earlier runs."""
+WEIGHT = 0.2
+"""The weight of the last run in the usual values."""
+SAMPLE_PAGES = 200
+"""The most pages of a shop that are visited again for ordinary changes. If they agree, the rest counts."""
+SAMPLE_SHARE = 0.99
+MAX_AMOUNTS = 50
+
+
+class ShopHealth(msgspec.Struct, omit_defaults=True):
+    """The counts of one shop in one run, and its usual values."""
+
+    run: int = 0
+    known: int = 0
+    """Visits of pages that showed values before."""
+    lost: int = 0
+    """Those that no longer do."""
+    causes: dict[str, int] = {}
+    """What the lost pages showed instead, by state."""
+    hosts: dict[str, int] = {}
+    """The hosts that moved pages point to."""
+    new_source: int = 0
+    """Priced pages whose price comes from another source than before."""
+    new_source_agrees: int = 0
+    """Those that show the same price as before."""
+    amounts: dict[str, int] = {}
+    """New prices and the number of pages that show them."""
+    agreed: int = 0
+    """New values that the second visit of their page showed again, in this run."""
+    contradicted: int = 0
+    """New values that a later visit did not show."""
+    past_agreed: float = 0.0
+    past_contradicted: float = 0.0
+    usual: float = 1.0
+    """The usual share of pages that keep their values."""
+
+
+class ShopVerdict(NamedTuple):
+    """`state`: `ok`, `redesigned`, `away` or `moved`. `detail`: what was seen, in words."""
+
+    state: str
+    detail: str = ""
+
+
+EVENTS = {
+    "redesigned": EventKind.SHOP_REDESIGNED,
+    "away": EventKind.SHOP_AWAY,
+    "moved": EventKind.MOVED,
+    "ok": EventKind.SHOP_BACK,
+}
+
+
+def begin(health: ShopHealth, run: int) -> ShopHealth:
+    """Returns the health at the begin of a run: only the usual values stay."""
+    if health.run == run:
+        return health
+    return ShopHealth(
+        run=run,
+        usual=health.usual,
+        past_agreed=FADING * (health.past_agreed + health.agreed),
+        past_contradicted=FADING * (health.past_contradicted + health.contradicted),
+    )
+
+
+def is_lost(visit: list[Observation], known_offers: int) -> bool:
+    """Whether a visit shows less than it should: no values, or less than half of the known variants."""
+    shown = sum(
+        seen.state == PageState.PRICED or (seen.state == PageState.NO_PRICE and bool(seen.availability))
+        for seen in visit
+    )
+    return shown == 0 or 2 * shown < known_offers
+
+
+def count_amount(health: ShopHealth, amount: str) -> None:
+    """Counts a page that shows a new price."""
+    if amount in health.amounts or len(health.amounts) < MAX_AMOUNTS:
+        health.amounts[amount] = health.amounts.get(amount, 0) + 1
+
+
+def is_doubtful(health: ShopHealth) -> bool:
+    """Whether second visits of the shop often show the old values again, for example because of A/B prices.
+    A shop of which too little is known is doubtful."""
+    contradicted = health.contradicted + health.past_contradicted
+    visits = health.agreed + health.past_agreed + contradicted
+    return contradicted + 1 > DOUBT_SHARE * (visits + 2)
+
+
+def may_release(health: ShopHealth, pages: int) -> bool:
+    """Whether changes of the shop may be reported before the end of the run. `pages`: its targets."""
+    return health.known >= max(EARLY_PAGES, EARLY_SHARE * pages) and judge(health).state == "ok"
+
+
+def judge(health: ShopHealth) -> ShopVerdict:
+    """Returns the verdict on a shop by the visits of this run so far."""
+    if health.known < MIN_PAGES:
+        return ShopVerdict("ok")
+    kept = 1 - health.lost / health.known
+    if kept < KEPT_SHARE * health.usual:
+        return _broken(health)
+    priced = health.known - health.lost
+    if 2 * health.new_source > priced and health.new_source_agrees < AGREEING_SHARE * health.new_source:
+        return ShopVerdict(
+            "redesigned",
+            f"{health.new_source} of {priced} prices come from another place of the page, and "
+            f"{health.new_source - health.new_source_agrees} of them differ",
+        )
+    amount, pages = max(health.amounts.items(), key=lambda one: one[1], default=("", 0))
+    if pages >= SAME_AMOUNT_PAGES and 2 * pages > priced:
+        return ShopVerdict(
+            "redesigned", f"{pages} of {priced} pages suddenly show the same price, {amount.strip()}"
+        )
+    return ShopVerdict("ok")
+
+
+def _broken(health: ShopHealth) -> ShopVerdict:
+    cause, pages = max(health.causes.items(), key=lambda one: one[1])
+    detail = f"{health.lost} of {health.known} pages lost their values: {pages} are {cause}"
+    if cause == PageState.MOVED:
+        host = max(health.hosts.items(), key=lambda one: one[1], default=("", 0))[0]
+        return ShopVerdict("moved", f"{detail}, most to {host}" if host else detail)
+    layout = (PageState.NO_PRICE, PageState.UNDECIDED, PageState.PRICED, PageState.GONE)
+    return ShopVerdict("redesigned" if cause in layout else "away", detail)
+
+
+def end(health: ShopHealth, verdict: ShopVerdict) -> None:
+    """Learns the usual values from a run."""
+    if verdict.state == "ok" and health.known:
+        health.usual += WEIGHT * (1 - health.lost / health.known - health.usual)
+
+
+def sample_agrees(health: ShopHealth) -> bool:
+    """Whether the sample of second visits speaks for all changes of the shop."""
+    visits = health.agreed + health.contradicted
+    return visits >= SAMPLE_PAGES and health.agreed >= SAMPLE_SHARE * visits

@@ -1,0 +1,155 @@
+"""Reads one page for `gossamer prices try`: all prices that it shows, each with a selector that leads to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import gossamer
+from gossamer import Response  # type: ignore[attr-defined]  # a lazy name
+from gossamer.errors import UsageError
+from gossamer.parsing.prices import price
+from gossamer.uses.prices.model import Observation, Target
+from gossamer.uses.prices.observe import observe_page, read_page
+from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
+from gossamer.uses.prices.targets import shop_of
+
+MAX_SHOWN = 30
+MAX_TEXT_CHARS = 60
+"""The most characters of an element whose text is a price."""
+
+
+class TriedCandidate(msgspec.Struct):
+    """A price of a page."""
+
+    amount: Decimal
+    currency: str | None
+    source: str
+    confidence: float
+    place: str = ""
+    """The path in the structured data."""
+    selector: str = ""
+    """A CSS selector whose first match is this price, or ''."""
+    raw: str = ""
+
+
+class TriedPage(msgspec.Struct):
+    """What `gossamer prices try` shows."""
+
+    url: str
+    domain: str
+    candidates: list[TriedCandidate]
+    observations: list[Observation]
+
+
+def try_page(
+    url: str,
+    *,
+    file: str | None = None,
+    variant: str = "",
+    selectors: str | None = None,
+    selector: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> TriedPage:
+    """Fetches a page, or reads it from a file, and returns its prices. Raises GossamerError."""
+    parsed = gossamer.url.parse(url)
+    if parsed is None or not parsed.startswith(("http://", "https://")):
+        raise UsageError(f"{url[:200]!r} is not an http(s) URL")
+    page = _page(parsed, file, options or {})
+    table = read_selectors(selectors)
+    if selector is not None:
+        table = _with_selector(page, selector)
+    reading = read_page(page, table)
+    found = [
+        TriedCandidate(
+            one.amount,
+            *(one.currency, one.source, one.confidence, one.place),
+            selector=one.place if one.source == "selector" else "",
+            raw=one.raw,
+        )
+        for one in reading.candidates
+    ]
+    for shown in sorted(_shown_prices(page), key=lambda one: len(one.raw)):  # the innermost element first
+        same = [one for one in found if one.amount == shown.amount and not one.selector]
+        if same:
+            same[0].selector, same[0].raw = shown.selector, same[0].raw or shown.raw
+        elif all(one.amount != shown.amount for one in found):
+            found.append(shown)
+    target = Target(key=parsed, url=parsed, variant=variant, shop=shop_of(parsed))
+    seen = observe_page(page, [target], parsed, table)
+    return TriedPage(page.url, shop_of(page.url), found[:MAX_SHOWN], seen)
+
+
+def _page(url: str, file: str | None, options: Mapping[str, Any]) -> Any:
+    if file is None:
+        return gossamer.fetch(url, **options)
+    try:
+        body = Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    pages: list[Any] = []
+    site = gossamer.Site(
+        "default", robots=False, collector=lambda _: Response(body), follow=False, blocks=False
+    )
+
+    @site.page()
+    def keep(page: Any) -> Iterator[dict[str, Any]]:
+        pages.append(page)
+        yield {"at": time.time()}
+
+    list(gossamer.crawl(site, [url], scope="page", delay=0))
+    if not pages:
+        raise UsageError(f"{file} cannot be read as a page")
+    return pages[0]
+
+
+def _with_selector(page: Any, selector: str) -> SelectorTable:
+    from gossamer.uses.prices.selector_table import SelectorLine
+
+    try:
+        found = page.css(selector)
+    except ValueError as error:
+        raise UsageError(f"--selector {selector!r}: {error}") from None
+    if not found:
+        raise UsageError(f"--selector {selector!r} finds nothing on the page")
+    return SelectorTable([SelectorLine(shop_of(page.url), None, "price", selector, None)])
+
+
+def _shown_prices(page: Any) -> Iterator[TriedCandidate]:
+    """Yields the prices that elements of the page show, with a selector for each."""
+    seen: set[tuple[Decimal, str]] = set()
+    for element in page.css("[class], [id], [itemprop], [data-price], td, dd")[:5000]:
+        text = " ".join((element.xpath("string(.)").get() or "").split())
+        if not 0 < len(text) <= MAX_TEXT_CHARS or not any(map(str.isdigit, text)):
+            continue
+        found = price(text)
+        if found is None or found.amount is None or found.currency is None:
+            continue
+        selector = _selector(page, element, text)
+        if selector and (found.amount, selector) not in seen:
+            seen.add((found.amount, selector))
+            yield TriedCandidate(found.amount, found.iso, "class", 0.3, selector=selector, raw=text)
+
+
+def _selector(page: Any, element: Any, text: str) -> str:
+    """Returns a short selector whose first match is the element, or ''."""
+    attributes = element.attrib
+    tries = []
+    if name := attributes.get("id"):
+        tries.append(f"#{name}")
+    if name := attributes.get("itemprop"):
+        tries.append(f"[itemprop={name}]")
+    tries += [f".{name}" for name in (attributes.get("class") or "").split()]
+    for one in tries:
+        try:
+            first = page.css(one)[:1]
+        except ValueError:  # the name needs escapes
+            continue
+        if first and " ".join((first[0].xpath("string(.)").get() or "").split()) == text:
+            return one
+    return ""

@@ -1,0 +1,132 @@
+"""The HTML report on prices, on a history of two shops."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from html.parser import HTMLParser
+
+import pytest
+
+from gossamer.uses.prices.history import History
+from gossamer.uses.prices.model import Observation, PageState, Target
+from gossamer.uses.prices.report import list_products, read_report
+from gossamer.uses.prices.report_html import draw_chart, money, render_report
+
+DAY = 86_400.0
+START = 20_000 * DAY
+NAME = '<script>alert("kettle")</script> & Co'
+
+
+def visit(history: History, day: float, prices: dict[str, str], **stock: str) -> None:
+    """A run, and the second visit that confirms it."""
+    history.begin_run()
+    for confirming in (False, True):
+        history.record(
+            [
+                Observation(
+                    target=key,
+                    time=START + day * DAY + confirming * 60,
+                    state=PageState.PRICED,
+                    url=f"https://{key}.example/kettle",
+                    price=Decimal(price),
+                    currency="EUR",
+                    availability=stock.get(key, "InStock"),
+                    name=NAME,
+                    confirming=confirming,
+                )
+                for key, price in prices.items()
+            ]
+        )
+    history.end_run()
+
+
+@pytest.fixture
+def filled(history: History) -> History:
+    """Two shops with the same kettle. Shop `a` gets cheaper, shop `b` sells out."""
+    history.list_targets(
+        [
+            Target(key=key, url=f"https://{key}.example/kettle", shop=f"{key}.example", product="kettle")
+            for key in ("a", "b")
+        ]
+    )
+    visit(history, 0, {"a": "40.00", "b": "36.00"})
+    visit(history, 5, {"a": "30.00", "b": "36.00"})
+    visit(history, 9, {"a": "30.00", "b": "36.00"}, b="OutOfStock")
+    return history
+
+
+class Outline(HTMLParser):
+    """The tags of a document, and whether each one was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_a_report_has_moves_charts_and_the_market(filled: History) -> None:
+    report = read_report(filled, now=START + 10 * DAY)
+    assert [(one.target, one.before, one.after) for one in report.moves] == [("a", Decimal(40), Decimal(30))]
+    assert [one.target for one in report.markets["kettle"]] == ["a", "b"]
+    assert report.charts[0].url == "https://a.example/kettle"
+    text = render_report(report)
+    assert "▼ -25.0 %" in text
+    assert "★ 30.00 EUR" in text
+    assert "OutOfStock" in text
+    assert "No target fails." in text
+
+
+def test_the_file_is_well_formed_and_loads_nothing(filled: History) -> None:
+    text = render_report(read_report(filled, now=START + 10 * DAY))
+    outline = Outline()
+    outline.feed(text)
+    assert outline.open == []
+    assert not outline.seen & {"script", "link", "img", "iframe", "object"}
+    assert not re.search(r"src=|url\(|@import", text)
+    assert "&lt;script&gt;" in text
+
+
+def test_a_shop_and_a_period_limit_the_report(filled: History) -> None:
+    now = START + 10 * DAY
+    assert read_report(filled, now=now, shop="b.example").moves == []
+    assert read_report(filled, now=now, days=3).moves == []
+    assert list_products(filled, shop="b.example") == ["kettle"]
+    assert list_products(filled, shop="c.example") == []
+
+
+def test_a_target_that_no_visit_finds_is_stale(filled: History) -> None:
+    assert [one.target for one in read_report(filled, now=START + 12 * DAY).stale] == ["a", "b"]
+
+
+def test_a_chart_shows_steps_and_stock(filled: History) -> None:
+    now = START + 10 * DAY
+    (chart,) = read_report(filled, now=now).charts
+    drawn = draw_chart(chart, START, now)
+    assert len(re.findall(r"[ML][\d.]+,[\d.]+H", drawn)) >= 2
+    assert "#2a9d5c" in drawn
+
+
+def test_an_empty_history_makes_a_report(history: History) -> None:
+    text = render_report(read_report(history, now=START))
+    assert "No price changed in this period." in text
+    assert "No product has several targets." in text
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "shown"),
+    [("1234.5", "EUR", "1,234.50 EUR"), ("0.125", None, "0.125"), ("1E+3", "JPY", "1,000.00 JPY")],
+)
+def test_money(amount: str, currency: str | None, shown: str) -> None:
+    assert money(Decimal(amount), currency) == shown

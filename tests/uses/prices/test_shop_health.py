@@ -1,0 +1,79 @@
+"""When a shop is broken, as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gossamer.uses.prices.model import PageState
+from gossamer.uses.prices.shop_health import (
+    ShopHealth,
+    begin,
+    end,
+    is_doubtful,
+    is_lost,
+    judge,
+    may_release,
+    sample_agrees,
+)
+from uses.prices.visits import failed, seen
+
+
+@pytest.mark.parametrize(
+    ("values", "state"),
+    [
+        ({"known": 100, "lost": 10, "causes": {"failed": 10}}, "ok"),
+        ({"known": 100, "lost": 45, "causes": {"blocked": 45}}, "away"),
+        ({"known": 100, "lost": 45, "causes": {"no-price": 30, "empty": 15}}, "redesigned"),
+        ({"known": 100, "lost": 45, "causes": {"moved": 45}, "hosts": {"new.example": 45}}, "moved"),
+        ({"known": 100, "lost": 45, "causes": {"blocked": 45}, "usual": 0.6}, "ok"),
+        ({"known": 2, "lost": 2, "causes": {"blocked": 2}}, "ok"),
+        ({"known": 100, "new_source": 90, "new_source_agrees": 10}, "redesigned"),
+        ({"known": 100, "new_source": 90, "new_source_agrees": 88}, "ok"),
+        ({"known": 100, "amounts": {"EUR 49": 60, "EUR 5": 1}}, "redesigned"),
+        ({"known": 100, "amounts": {"EUR 49": 9}}, "ok"),
+        ({}, "ok"),
+    ],
+)
+def test_verdicts(values: dict[str, Any], state: str) -> None:
+    assert judge(ShopHealth(**values)).state == state
+
+
+def test_a_sold_out_page_is_not_lost() -> None:
+    assert not is_lost([seen()], 1)
+    assert not is_lost([seen(price=None, availability="OutOfStock")], 1)
+    assert is_lost([seen(price=None, availability=None)], 1)
+    assert is_lost([failed(state=PageState.UNDECIDED)], 1)
+    assert is_lost([seen()], 3)
+
+
+def test_a_new_shop_is_doubtful_until_it_kept_its_word() -> None:
+    assert is_doubtful(ShopHealth())
+    assert is_doubtful(ShopHealth(agreed=10))
+    assert not is_doubtful(ShopHealth(agreed=20))
+    assert is_doubtful(ShopHealth(agreed=100, contradicted=10))
+    assert not is_doubtful(ShopHealth(past_agreed=30.0))
+
+
+def test_changes_are_released_early_only_after_many_pages() -> None:
+    assert not may_release(ShopHealth(known=19), 19)
+    assert may_release(ShopHealth(known=20), 50)
+    assert not may_release(ShopHealth(known=20), 100)
+    assert not may_release(ShopHealth(known=30, lost=20, causes={"empty": 20}), 50)
+
+
+def test_a_run_teaches_the_usual_values() -> None:
+    health = ShopHealth(run=1, known=100, lost=50, agreed=10, contradicted=2)
+    end(health, judge(ShopHealth()))
+    assert health.usual == pytest.approx(0.9)
+    later = begin(health, 2)
+    assert (later.known, later.usual) == (0, health.usual)
+    assert later.past_agreed == pytest.approx(9.7)
+    assert begin(later, 2) is later
+
+
+def test_a_sample_speaks_for_a_shop() -> None:
+    assert sample_agrees(ShopHealth(agreed=200))
+    assert not sample_agrees(ShopHealth(agreed=150))
+    assert not sample_agrees(ShopHealth(agreed=195, contradicted=5))
