@@ -146,7 +146,12 @@ def _check(days: int, limit: int) -> None:
 
 
 def _put(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], as_csv: bool, as_json: bool, **layout: Sequence[str]
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    as_csv: bool,
+    as_json: bool,
+    right: Sequence[str] = (),
+    least: Sequence[str] = (),
 ) -> None:
     from gossamer.cli.printing import put_json, put_table
 
@@ -157,7 +162,7 @@ def _put(
         for row in rows:
             put_json(dict(zip(heads, row, strict=True)))
     else:
-        put_table(heads, rows, **layout)
+        put_table(heads, rows, right=right, least=least)
 
 
 def _text(value: Any) -> str:
