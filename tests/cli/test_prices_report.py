@@ -17,6 +17,8 @@ from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Observation, PageState, Target
 
 DAY = 86_400.0
+VISITS = 14
+"""Enough visits to confirm a change in a new shop."""
 
 
 def called(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -42,18 +44,18 @@ def folder(tmp_path: Path) -> Path:
         )
         for age, price in ((8, "40"), (4, "30")):
             history.begin_run()
-            for confirming in (False, True):
+            for number in range(VISITS):
                 history.record(
                     [
                         Observation(
                             target=key,
-                            time=now - age * DAY + confirming,
+                            time=now - age * DAY + number,
                             state=PageState.PRICED,
                             url=f"https://{key}.example/",
                             price=Decimal(price if key == "a" else "36"),
                             currency="EUR",
                             availability="InStock",
-                            confirming=confirming,
+                            confirming=number > 0,
                         )
                         for key in ("a", "b")
                     ]

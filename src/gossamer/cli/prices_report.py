@@ -13,7 +13,7 @@ from gossamer.cli.options import Argument, Json, Option
 from gossamer.cli.prices_rules import HistoryUrl, opened
 from gossamer.errors import UsageError
 
-Days = Annotated[float, Option("--days", metavar="N", help="Only the last N days (default 30).")]
+Days = Annotated[int, Option("--days", metavar="N", help="Only the last N days (default 30).")]
 Shop = Annotated[str | None, Option("--shop", metavar="SHOP", help="Only this shop.")]
 Limit = Annotated[int, Option("--limit", metavar="N", help="At most N rows (default 50).")]
 AsCsv = Annotated[bool, Option("--csv", help="Print CSV.")]
@@ -87,7 +87,7 @@ def market(
 
 
 def stale(
-    days: Annotated[float, Option("--days", metavar="N", help="Not found for N days (default 2).")] = 2,
+    days: Annotated[int, Option("--days", metavar="N", help="Not found for N days (default 2).")] = 2,
     shop: Shop = None,
     history: HistoryUrl = None,
     as_csv: AsCsv = False,
@@ -138,15 +138,20 @@ def report(
     return 0
 
 
-def _check(days: float, limit: int) -> None:
+def _check(days: int, limit: int) -> None:
     if not 0 < days <= 36_500:
-        raise UsageError("--days: a number above 0, at most 36500")
+        raise UsageError("--days: a number from 1 to 36500")
     if limit < 1:
         raise UsageError("--limit: at least 1")
 
 
 def _put(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], as_csv: bool, as_json: bool, **layout: Sequence[str]
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    as_csv: bool,
+    as_json: bool,
+    right: Sequence[str] = (),
+    least: Sequence[str] = (),
 ) -> None:
     from gossamer.cli.printing import put_json, put_table
 
@@ -157,7 +162,7 @@ def _put(
         for row in rows:
             put_json(dict(zip(heads, row, strict=True)))
     else:
-        put_table(heads, rows, **layout)
+        put_table(heads, rows, right=right, least=least)
 
 
 def _text(value: Any) -> str:

@@ -15,25 +15,26 @@ from gossamer.uses.prices.report_html import draw_chart, money, render_report
 
 DAY = 86_400.0
 START = 20_000 * DAY
+VISITS = 14
 NAME = '<script>alert("kettle")</script> & Co'
 
 
 def visit(history: History, day: float, prices: dict[str, str], **stock: str) -> None:
-    """A run, and the second visit that confirms it."""
+    """A run, with enough visits to confirm a change in a new shop."""
     history.begin_run()
-    for confirming in (False, True):
+    for number in range(VISITS):
         history.record(
             [
                 Observation(
                     target=key,
-                    time=START + day * DAY + confirming * 60,
+                    time=START + day * DAY + number * 60,
                     state=PageState.PRICED,
                     url=f"https://{key}.example/kettle",
                     price=Decimal(price),
                     currency="EUR",
                     availability=stock.get(key, "InStock"),
                     name=NAME,
-                    confirming=confirming,
+                    confirming=number > 0,
                 )
                 for key, price in prices.items()
             ]

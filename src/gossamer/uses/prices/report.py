@@ -1,5 +1,5 @@
 """Reads the data of a report on prices: biggest moves with their charts, the market of each product, failing
-and stale targets. Each query uses an index, except the list of products, which reads the targets once."""
+and stale targets. Each query uses an index."""
 
 from __future__ import annotations
 
@@ -61,33 +61,36 @@ def read_report(history: History, *, now: float, days: float = 30, shop: str = "
     products that it offers."""
     database, after = history.database, now - days * DAY_S
     moves = biggest_moves(database, after=after, before=now, limit=MAX_ROWS, shop=shop)
-    ((targets,),) = history.query(
-        "SELECT count(*) FROM price_targets WHERE listed = 1" + (" AND shop = ?" if shop else ""),
-        [shop] if shop else [],
+    own, values = (" AND shop = ?", [shop]) if shop else ("", [])
+    ((targets, unlisted),) = history.query(
+        f"SELECT (SELECT count(*) FROM price_targets WHERE 1 = 1{own}), "
+        f"(SELECT count(*) FROM price_targets WHERE listed = 0{own})",
+        [*values, *values],
     )
+    markets = {name: read_market(database, name) for name in list_products(history, shop=shop)}
     stale = stale_offers(database, before=now - STALE_DAYS * DAY_S)
     return PriceReport(
         title=f"Prices of {shop}" if shop else "Prices",
         after=after,
         now=now,
-        targets=targets,
+        targets=targets - unlisted,
         fresh=fresh_share(database, now=now),
         moves=moves,
         charts=_read_charts(history, moves, after, now),
-        markets={name: read_market(database, name) for name in list_products(history, shop=shop)},
+        markets={name: offers for name, offers in markets.items() if offers},
         failing=list_failing(database, shop=shop, limit=MAX_ROWS),
         stale=[one for one in stale if not shop or one.shop == shop][:MAX_ROWS],
     )
 
 
 def list_products(history: History, *, shop: str = "", limit: int = MAX_ROWS) -> list[str]:
-    """Returns the ids of the products that have several listed targets, most targets first. `shop`: only
+    """Returns the ids of the products that have several targets, most targets first. `shop`: only
     products that this shop offers."""
+    only = "AND product IN (SELECT product FROM price_targets WHERE shop = ?) " if shop else ""
     rows = history.query(
-        "SELECT product FROM price_targets WHERE listed = 1 AND product <> '' GROUP BY product "
-        "HAVING count(*) > 1 AND sum(CASE WHEN shop = ? OR ? = '' THEN 1 ELSE 0 END) > 0 "
+        f"SELECT product FROM price_targets WHERE product <> '' {only}GROUP BY product HAVING count(*) > 1 "
         "ORDER BY count(*) DESC, product LIMIT ?",
-        [shop, shop, limit],
+        [*([shop] if shop else []), limit],
     )
     return [product for (product,) in rows]
 

@@ -1,0 +1,55 @@
+"""Measures the report on prices (`gossamer prices report`) over a history with a million changes.
+
+    python benchmarks/price_report.py [--changes 1000000] [--offers 50000]
+
+The history is that of `price_history.py`. Reading and rendering run 10 times; the table has the median and the
+worst, in ms of wall time, for all shops and for one. The floor is one `SELECT count(*)` over the targets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from price_history import DAY_S, DAYS, fill
+
+from gossamer.uses.prices.history import History
+from gossamer.uses.prices.report import read_report
+from gossamer.uses.prices.report_html import render_report
+
+ROUNDS = 10
+
+
+def measure(name: str, work: Callable[[], object]) -> None:
+    """Prints the median and the worst time of a call."""
+    times = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        work()
+        times.append(1000 * (time.perf_counter() - start))
+    print(f"{name:<34}{statistics.median(times):>10.1f}{max(times):>10.1f}")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--changes", type=int, default=1_000_000)
+    options.add_argument("--offers", type=int, default=50_000)
+    given = options.parse_args()
+    now = float(DAYS * DAY_S)
+    with tempfile.TemporaryDirectory() as folder, History(str(Path(folder) / "prices.db")) as history:
+        fill(history, given.offers, given.changes)
+        print(f"{given.changes:,} changes of {given.offers:,} offers{'median ms':>14}{'worst ms':>10}")
+        measure("floor: count of targets", lambda: history.query("SELECT count(*) FROM price_targets"))
+        measure("read, all shops, 30 days", lambda: read_report(history, now=now))
+        measure("read, one shop, 30 days", lambda: read_report(history, now=now, shop="shop1.example"))
+        report = read_report(history, now=now)
+        measure("render", lambda: render_report(report))
+        print(f"{len(render_report(report)) / 1000:.0f} kB of HTML")
+
+
+if __name__ == "__main__":
+    main()
