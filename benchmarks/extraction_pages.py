@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from extraction import counted_f1, interval
 
@@ -133,7 +134,12 @@ def structured(one: Goods) -> str:
             if one.chance.random() < 0.5
             else ""
         )
-        thing = {"@context": "https://schema.org", "@type": "Product", "name": one.name, "brand": None}
+        thing: dict[str, Any] = {
+            "@context": "https://schema.org",
+            "@type": "Product",
+            "name": one.name,
+            "brand": None,
+        }
         return f'{meta}<script type="application/ld+json">{json.dumps(thing)}</script>'
     if one.data == "no-stock":
         del offer["availability"]
@@ -276,4 +282,5 @@ def main(seed: int, count: int, failures: bool) -> None:
 
 if __name__ == "__main__":
     numbers = [int(one) for one in sys.argv[1:] if one.isdecimal()]
-    main(*(numbers + [1, 200][len(numbers) :])[:2], failures="failures" in sys.argv)
+    seed, count = (numbers + [1, 200][len(numbers) :])[:2]
+    main(seed, count, failures="failures" in sys.argv)

@@ -30,7 +30,7 @@ SITE = """
 import msgspec
 
 from gossamer import Site
-from gossamer.uses.prices.model import Target
+from gossamer.uses.prices.model import PriceTarget
 from gossamer.uses.prices.observe import observe_page
 from gossamer.uses.prices.selector_table import SelectorTable
 
@@ -39,7 +39,7 @@ default, table = Site("bare", follow=False), SelectorTable()
 
 @default.page()
 def product(page):
-    seen = observe_page(page, [Target(key=page.url, url=page.url)], page.url, table)
+    seen = observe_page(page, [PriceTarget(key=page.url, url=page.url)], page.url, table)
     yield {"seen": msgspec.json.encode(seen).decode()}
 """
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from gossamer.uses.prices import failing, offer_rows, series
 from gossamer.uses.prices.changes import Offer
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Event, EventKind, Observation, PageState, Target
+from gossamer.uses.prices.model import Event, EventKind, Observation, OfferState, PriceTarget
 from gossamer.uses.prices.price_alerts import evaluate
 from gossamer.uses.prices.rules import parse_rules
 
@@ -42,7 +42,7 @@ def fill(history: History, offers: int, changes: int) -> None:
     for number in range(offers):
         shop = f"shop{number % SHOPS}.example"
         key = f"https://{shop}/p/{number}"
-        targets.append(Target(key=key, url=key, shop=shop, product=f"product{number // 5}", tags=("a",)))
+        targets.append(PriceTarget(key=key, url=key, shop=shop, product=f"product{number // 5}", tags=("a",)))
         price = Decimal(chance.randint(500, 99_999)) / 100
         made.append(
             Offer(
@@ -145,7 +145,7 @@ def recording(history: History, offers: int) -> str:
         Observation(
             target=one.target,
             time=now,
-            state=PageState.PRICED,
+            state=OfferState.PRICED,
             url=one.url,
             price=one.price,
             currency="EUR",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Observation, PageState, Target
+from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
 
 DAY = 86_400.0
 VISITS = 14
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     with History(str(tmp_path / "prices.db")) as history:
         history.list_targets(
             [
-                Target(key=key, url=f"https://{key}.example/", shop=f"{key}.example", product="kettle")
+                PriceTarget(key=key, url=f"https://{key}.example/", shop=f"{key}.example", product="kettle")
                 for key in ("a", "b")
             ]
         )
@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
                         Observation(
                             target=key,
                             time=now - age * DAY + number,
-                            state=PageState.PRICED,
+                            state=OfferState.PRICED,
                             url=f"https://{key}.example/",
                             price=Decimal(price if key == "a" else "36"),
                             currency="EUR",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Observation, PageState, Target
+from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
 from support.web_receiver import receiving
 
 KEYS = ["a", "b", "c", "d"]
@@ -27,7 +27,7 @@ def called(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def visit(history: History, time: float, **states: PageState) -> None:
+def visit(history: History, time: float, **states: OfferState) -> None:
     """A run in which all targets have a price, except those with a state."""
     history.begin_run()
     history.record(
@@ -35,7 +35,7 @@ def visit(history: History, time: float, **states: PageState) -> None:
             Observation(
                 target=key,
                 time=time,
-                state=states.get(key, PageState.PRICED),
+                state=states.get(key, OfferState.PRICED),
                 url="https://new.example/" if key in states else f"https://shop.example/{key}",
                 price=None if key in states else Decimal("99.90"),
                 currency="EUR",
@@ -52,12 +52,12 @@ def folder(tmp_path: Path) -> Path:
     with History(str(tmp_path / "prices.db")) as history:
         history.list_targets(
             [
-                Target(key=key, url=f"https://shop.example/{key}", shop="shop.example", tags=("t",))
+                PriceTarget(key=key, url=f"https://shop.example/{key}", shop="shop.example", tags=("t",))
                 for key in KEYS
             ]
         )
         visit(history, 1.0)
-        visit(history, 2.0, b=PageState.MOVED)
+        visit(history, 2.0, b=OfferState.MOVED)
     (tmp_path / "rules.toml").write_text(
         '[rules.cheap]\nwhen = "below 100"\n[rules.none]\nwhen = "gone"\ntag = "x"\n'
     )

@@ -12,7 +12,7 @@ from gossamer.cli.prices import Ladder, Rejected, read_list
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.uses.prices.model import Target
+    from gossamer.uses.prices.model import PriceTarget
 
 Sources = Annotated[
     list[str],
@@ -51,7 +51,7 @@ def targets(
         wanted = re.compile(include or "")
     except re.error as error:
         raise UsageError(f"--include {include!r}: {error}") from None
-    found: dict[str, Target] = {}
+    found: dict[str, PriceTarget] = {}
     for source in sources:
         if source.startswith("shop:"):
             many = _discovered(source.partition(":")[2], limit, delay, ladder)
@@ -68,7 +68,7 @@ def targets(
     return 0
 
 
-def _discovered(url: str, limit: int, delay: str | None, ladder: str | None) -> Iterator[Target]:
+def _discovered(url: str, limit: int, delay: str | None, ladder: str | None) -> Iterator[PriceTarget]:
     from gossamer.uses.prices.discovery import discover
 
     options = {"delay": delay, "ladder": ladder.split(",") if ladder else None}

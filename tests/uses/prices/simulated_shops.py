@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from gossamer.uses.prices.model import EventKind, Observation, PageState, Target
+from gossamer.uses.prices.model import EventKind, Observation, OfferState, PriceTarget
 
 DAY_S = 86_400.0
 SHOPS = 40
@@ -35,12 +35,12 @@ class Product:
     currency: str = "EUR"
     availability: str = "InStock"
     seller: str = "Shop"
-    state: PageState = PageState.PRICED
+    state: OfferState = OfferState.PRICED
     url: str = ""
 
     @property
     def left(self) -> bool:
-        return self.state != PageState.PRICED
+        return self.state != OfferState.PRICED
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Shops:
         half = len(noisy) // 2
         return cls(made, script, set(noisy[:half]), set(noisy[half:]), chance)
 
-    def targets(self) -> list[Target]:
-        return [Target(key=one.key, url=one.url, shop=one.shop) for one in self.products.values()]
+    def targets(self) -> list[PriceTarget]:
+        return [PriceTarget(key=one.key, url=one.url, shop=one.shop) for one in self.products.values()]
 
     def begin_day(self, day: int) -> set[Change]:
         """Changes the products as the script says. Returns the changes."""
@@ -106,8 +106,8 @@ class Shops:
         if kind == EventKind.CURRENCY:
             return replace(product, currency="USD")
         if kind == EventKind.GONE:
-            return replace(product, state=PageState.GONE)
-        return replace(product, state=PageState.MOVED, url=f"{product.url}/new")
+            return replace(product, state=OfferState.GONE)
+        return replace(product, state=OfferState.MOVED, url=f"{product.url}/new")
 
     def visit(self, key: str, day: int, time: float, confirming: bool = False) -> Observation:
         """Returns what a visit finds: the truth, with the noise of the shop."""
@@ -119,7 +119,7 @@ class Shops:
             return self._in_trouble(product, plain)
         if day >= TROUBLE_DAY and product.shop == MOVING and not product.left:
             address = product.url.replace(MOVING, "elsewhere")
-            return _with(plain, state=PageState.MOVED, url=address, detail="redirect 301")
+            return _with(plain, state=OfferState.MOVED, url=address, detail="redirect 301")
         if product.left:
             return plain
         price, seller = product.price, product.seller
@@ -131,10 +131,10 @@ class Shops:
         if noise < 0.001:
             price = self.random.choice([Decimal(0), Decimal(9999), product.price / 10])
         elif noise < 0.004:
-            failed = self.random.choice([PageState.FAILED, PageState.BLOCKED, PageState.EMPTY])
+            failed = self.random.choice([OfferState.FAILED, OfferState.BLOCKED, OfferState.EMPTY])
             return _with(plain, state=failed, detail="http-5xx 503")
         elif noise < 0.005:
-            return _with(plain, state=PageState.UNDECIDED)
+            return _with(plain, state=OfferState.UNDECIDED)
         return _with(
             plain,
             price=price,
@@ -148,12 +148,12 @@ class Shops:
 
     def _in_trouble(self, product: Product, plain: Observation) -> Observation:
         if product.shop == BLOCKING:
-            return _with(plain, state=PageState.BLOCKED, detail="http-4xx 403")
+            return _with(plain, state=OfferState.BLOCKED, detail="http-4xx 403")
         if product.shop == MAINTAINED:
-            return _with(plain, state=PageState.EMPTY, detail="no product")
+            return _with(plain, state=OfferState.EMPTY, detail="no product")
         if self.random.random() < 0.7:
-            return _with(plain, state=PageState.NO_PRICE)
-        return _with(plain, state=PageState.PRICED, price=Decimal("49"), currency="EUR", source="class")
+            return _with(plain, state=OfferState.NO_PRICE)
+        return _with(plain, state=OfferState.PRICED, price=Decimal("49"), currency="EUR", source="class")
 
 
 def _with(seen: Observation, **values: object) -> Observation:

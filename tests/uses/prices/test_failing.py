@@ -8,13 +8,13 @@ from typing import Any
 
 from gossamer.uses.prices.failing import failing_csv, list_failing
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Observation, PageState
+from gossamer.uses.prices.model import Observation, OfferState
 from uses.prices.visits import failed, run, seen, target
 
 
 def test_failing_targets_are_counted_over_runs(history: History, clock: Any) -> None:
     history.list_targets([target(key) for key in "abcd"])
-    states = {"a": PageState.GONE, "b": PageState.MOVED, "c": PageState.EMPTY}
+    states = {"a": OfferState.GONE, "b": OfferState.MOVED, "c": OfferState.EMPTY}
 
     def visit(key: str, time: float, confirming: bool) -> list[Observation]:
         if key not in states:
@@ -45,7 +45,9 @@ def test_the_csv_is_a_list_of_targets_with_new_addresses(history: History, clock
         clock,
         ["a", "b"],
         lambda key, time, _: [
-            failed(key, time, PageState.MOVED if key == "a" else PageState.GONE, url="https://new.example/a")
+            failed(
+                key, time, OfferState.MOVED if key == "a" else OfferState.GONE, url="https://new.example/a"
+            )
         ],
     )
     rows = list(
@@ -61,7 +63,7 @@ def test_a_taken_over_address_is_no_event(history: History, clock: Any) -> None:
     history.list_targets([target("a")])
     run(history, clock, ["a"], lambda key, time, _: [seen(key, time)])
     new = "https://new.example/a"
-    run(history, clock, ["a"], lambda key, time, _: [failed(key, time, PageState.MOVED, url=new)])
+    run(history, clock, ["a"], lambda key, time, _: [failed(key, time, OfferState.MOVED, url=new)])
     history.list_targets([target("a", url=new)])
     assert run(history, clock, ["a"], lambda key, time, _: [seen(key, time, url=new)]) == []
     offer = history.last("a")

@@ -12,7 +12,7 @@ import pytest
 
 from gossamer.errors import ConfigError
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Candidate, Event, EventKind, Observation, PageState
+from gossamer.uses.prices.model import Candidate, Event, EventKind, Observation, OfferState
 from uses.prices.visits import failed, run, seen, target
 
 KEYS = [f"k{number:02}" for number in range(30)]
@@ -142,7 +142,7 @@ def test_a_shop_that_kept_its_word_needs_two_visits(history: History, clock: Any
 
 def test_failed_visits_keep_the_last_price(history: History, clock: Any) -> None:
     begin(history, clock)
-    states = [PageState.EMPTY, PageState.BLOCKED, PageState.FAILED, PageState.UNDECIDED]
+    states = [OfferState.EMPTY, OfferState.BLOCKED, OfferState.FAILED, OfferState.UNDECIDED]
 
     def visit(key: str, time: float, confirming: bool) -> list[Observation]:
         if key in KEYS[:4]:
@@ -156,7 +156,9 @@ def test_failed_visits_keep_the_last_price(history: History, clock: Any) -> None
 def test_undecided_keeps_the_candidates_and_no_price(history: History, clock: Any) -> None:
     history.list_targets([target()])
     some = (Candidate(Decimal("1")), Candidate(Decimal("2")))
-    run(history, clock, ["a"], lambda key, time, _: [failed(key, time, PageState.UNDECIDED, candidates=some)])
+    run(
+        history, clock, ["a"], lambda key, time, _: [failed(key, time, OfferState.UNDECIDED, candidates=some)]
+    )
     offer = history.last("a")
     assert offer is not None
     assert offer.price is None
@@ -215,7 +217,7 @@ def test_variants_vanish_after_three_checks_and_come_back(history: History, cloc
 
 def test_gone_moved_and_back(history: History, clock: Any) -> None:
     begin(history, clock)
-    state: dict[str, PageState] = {"k03": PageState.GONE, "k04": PageState.MOVED}
+    state: dict[str, OfferState] = {"k03": OfferState.GONE, "k04": OfferState.MOVED}
 
     def visit(key: str, time: float, confirming: bool) -> list[Observation]:
         if key in state:
@@ -235,15 +237,15 @@ def test_gone_moved_and_back(history: History, clock: Any) -> None:
 @pytest.mark.parametrize(
     ("state", "kind"),
     [
-        (PageState.EMPTY, EventKind.SHOP_AWAY),
-        (PageState.BLOCKED, EventKind.SHOP_AWAY),
-        (PageState.NO_PRICE, EventKind.SHOP_REDESIGNED),
-        (PageState.GONE, EventKind.SHOP_REDESIGNED),
-        (PageState.MOVED, EventKind.MOVED),
+        (OfferState.EMPTY, EventKind.SHOP_AWAY),
+        (OfferState.BLOCKED, EventKind.SHOP_AWAY),
+        (OfferState.NO_PRICE, EventKind.SHOP_REDESIGNED),
+        (OfferState.GONE, EventKind.SHOP_REDESIGNED),
+        (OfferState.MOVED, EventKind.MOVED),
     ],
 )
 def test_a_shop_that_breaks_is_one_event(
-    history: History, clock: Any, state: PageState, kind: EventKind
+    history: History, clock: Any, state: OfferState, kind: EventKind
 ) -> None:
     begin(history, clock)
 

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.client.notifications import Receivers
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Observation, PageState
+from gossamer.uses.prices.model import Observation, OfferState
 from gossamer.uses.prices.price_alerts import Delivered, PriceAlert, deliver, evaluate
 from gossamer.uses.prices.rules import RuleBook, parse_rules
 from support.web_receiver import Receiver, receiving
@@ -140,8 +140,8 @@ def test_unit_price(history: History, clock: Any) -> None:
 def test_gone_and_rules_of_the_target_alone(history: History, clock: Any) -> None:
     watch = Watch(history, clock, RuleBook(), rules=("gone",))
     watch.day()
-    assert watch.day(state=PageState.GONE) == ["a.example: p: gone: priced -> gone"]
-    assert watch.day(state=PageState.GONE) == []
+    assert watch.day(state=OfferState.GONE) == ["a.example: p: gone: priced -> gone"]
+    assert watch.day(state=OfferState.GONE) == []
 
 
 def test_a_shop_that_breaks(history: History, clock: Any) -> None:

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Observation, PageState, Target
+from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
 from gossamer.uses.prices.report import list_products, read_report
 from gossamer.uses.prices.report_html import draw_chart, money, render_report
 
@@ -28,7 +28,7 @@ def visit(history: History, day: float, prices: dict[str, str], **stock: str) ->
                 Observation(
                     target=key,
                     time=START + day * DAY + number * 60,
-                    state=PageState.PRICED,
+                    state=OfferState.PRICED,
                     url=f"https://{key}.example/kettle",
                     price=Decimal(price),
                     currency="EUR",
@@ -47,7 +47,7 @@ def filled(history: History) -> History:
     """Two shops with the same kettle. Shop `a` gets cheaper, shop `b` sells out."""
     history.list_targets(
         [
-            Target(key=key, url=f"https://{key}.example/kettle", shop=f"{key}.example", product="kettle")
+            PriceTarget(key=key, url=f"https://{key}.example/kettle", shop=f"{key}.example", product="kettle")
             for key in ("a", "b")
         ]
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.uses.prices.model import PageState
+from gossamer.uses.prices.model import OfferState
 from gossamer.uses.prices.shop_health import (
     ShopHealth,
     begin,
@@ -44,7 +44,7 @@ def test_a_sold_out_page_is_not_lost() -> None:
     assert not is_lost([seen()], 1)
     assert not is_lost([seen(price=None, availability="OutOfStock")], 1)
     assert is_lost([seen(price=None, availability=None)], 1)
-    assert is_lost([failed(state=PageState.UNDECIDED)], 1)
+    assert is_lost([failed(state=OfferState.UNDECIDED)], 1)
     assert is_lost([seen()], 3)
 
 

@@ -7,20 +7,20 @@ from decimal import Decimal
 from typing import Any
 
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Event, Observation, PageState, Target
+from gossamer.uses.prices.model import Event, Observation, OfferState, PriceTarget
 
 DAY_S = 86_400.0
 Page = dict[str, Any]
 
 
-def target(key: str = "a", **values: Any) -> Target:
-    return Target(**{"key": key, "url": f"https://shop.example/{key}", "shop": "shop.example"} | values)
+def target(key: str = "a", **values: Any) -> PriceTarget:
+    return PriceTarget(**{"key": key, "url": f"https://shop.example/{key}", "shop": "shop.example"} | values)
 
 
 def seen(key: str = "a", time: float = 1.0, price: str | None = "99.90", **values: Any) -> Observation:
     """A visit that finds a price in EUR, in stock."""
     usual: Page = {
-        "state": PageState.PRICED if price else PageState.NO_PRICE,
+        "state": OfferState.PRICED if price else OfferState.NO_PRICE,
         "url": f"https://shop.example/{key}",
         "price": Decimal(price) if price else None,
         "currency": "EUR",
@@ -31,7 +31,7 @@ def seen(key: str = "a", time: float = 1.0, price: str | None = "99.90", **value
 
 
 def failed(
-    key: str = "a", time: float = 1.0, state: PageState = PageState.EMPTY, **values: Any
+    key: str = "a", time: float = 1.0, state: OfferState = OfferState.EMPTY, **values: Any
 ) -> Observation:
     return Observation(
         **{"target": key, "time": time, "state": state, "url": f"https://shop.example/{key}"} | values

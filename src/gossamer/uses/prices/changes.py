@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gossamer.uses.prices.model import Event, EventKind, Observation, PageState
+from gossamer.uses.prices.model import Event, EventKind, Observation, OfferState
 
 AGREEING_VISITS = 2
 """The visits that must show a new value before it is a change."""
@@ -40,7 +40,7 @@ PLACEHOLDERS = frozenset(
 SUSPECT = ("zero", "placeholder", "currency", "ten-times", "baseline")
 """The reasons for which a price is suspect. `baseline`: it is ten times the only price that was seen before. If
 it is confirmed, the first price was wrong: it is replaced, and that is no event."""
-FOUND = (PageState.PRICED, PageState.NO_PRICE)
+FOUND = (OfferState.PRICED, OfferState.NO_PRICE)
 
 
 class HeldChange(msgspec.Struct, omit_defaults=True):
@@ -64,7 +64,7 @@ class Offer(msgspec.Struct, kw_only=True):
     variant: str = ""
     shop: str = ""
     url: str = ""
-    state: str = PageState.PRICED
+    state: str = OfferState.PRICED
     """The state of the page. A blocked, empty or failed visit does not change it."""
     price: Decimal | None = None
     regular_price: Decimal | None = None
@@ -137,11 +137,11 @@ def rounded(amount: Decimal | None) -> Decimal | None:
 def seen_fields(offer: Offer, seen: Observation) -> dict[str, str]:
     """Returns the fields that an observation shows, as text. A field that it does not show is left out."""
     fields: dict[str, str] = {}
-    if seen.state in (PageState.GONE, PageState.MOVED):
-        fields["page"] = f"{seen.state} {seen.url if seen.state == PageState.MOVED else ''}".strip()
+    if seen.state in (OfferState.GONE, OfferState.MOVED):
+        fields["page"] = f"{seen.state} {seen.url if seen.state == OfferState.MOVED else ''}".strip()
     elif seen.state in FOUND:
         fields["page"] = ""
-    if seen.state not in (*FOUND, PageState.MOVED):
+    if seen.state not in (*FOUND, OfferState.MOVED):
         return fields
     price = rounded(seen.price)
     if price is not None:
@@ -169,9 +169,9 @@ def known_field(offer: Offer, field: str) -> str | None:
     if field == "regular_price":
         return amount_text(offer.regular_price) or ""
     if field == "page":
-        if offer.state == PageState.MOVED:
+        if offer.state == OfferState.MOVED:
             return f"moved {offer.url}"
-        return "gone" if offer.state == PageState.GONE else ""
+        return "gone" if offer.state == OfferState.GONE else ""
     if field == "variant":
         return "gone" if offer.gone else ""
     found: str | None = getattr(offer, field)
@@ -232,7 +232,7 @@ def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Obse
         setattr(offer, field, value)
     elif field == "regular_price" and offer.price is None:
         offer.regular_price = Decimal(value) if value else None
-    elif field == "page" and not value and offer.state == PageState.MOVED and seen.url == offer.url:
+    elif field == "page" and not value and offer.state == OfferState.MOVED and seen.url == offer.url:
         offer.state = str(seen.state)
     else:
         return False
@@ -258,7 +258,7 @@ def _hold(offer: Offer, field: str, value: str, seen: Observation, expected: str
     if field == "variant":
         reason = "back"
     if field == "page":
-        reason = seen.state if seen.state in (PageState.GONE, PageState.MOVED) else "back"
+        reason = seen.state if seen.state in (OfferState.GONE, OfferState.MOVED) else "back"
     at = offer.memory.get(field, {}).get(value)
     if at is not None and seen.time - at < MEMORY_S:
         reason, needed = "alternates" if reason == "changed" else reason, ALTERNATING_VISITS
@@ -368,10 +368,10 @@ def _release_seller(offer: Offer, held: HeldChange) -> list[Event]:
 def _release_page(offer: Offer, held: HeldChange) -> list[Event]:
     before = offer.state
     state, _, address = held.value.partition(" ")
-    if state == PageState.MOVED:
+    if state == OfferState.MOVED:
         old, offer.url, offer.state = offer.url, address, state
         return [_event(offer, EventKind.MOVED, held.since, old, address)]
-    offer.state = state or str(PageState.PRICED if offer.price is not None else PageState.NO_PRICE)
+    offer.state = state or str(OfferState.PRICED if offer.price is not None else OfferState.NO_PRICE)
     if state:
         return [_event(offer, EventKind.GONE, held.since, before, state)]
     return [_event(offer, EventKind.BACK, held.since, before, offer.state)]

@@ -7,12 +7,12 @@ from typing import Any
 
 import gossamer
 from gossamer.errors import UsageError
-from gossamer.uses.prices.model import Target
+from gossamer.uses.prices.model import PriceTarget
 from gossamer.uses.prices.page_offers import read_product
 from gossamer.uses.prices.targets import currencies, shop_of
 
 
-def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) -> Iterator[Target]:
+def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) -> Iterator[PriceTarget]:
     """Crawls a shop and yields a target for each product page. A product page has a price,
     and an offer in structured data, an SKU or an availability. Raises GossamerError."""
     start = gossamer.url.parse(url)
@@ -32,7 +32,7 @@ def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) 
         if address in seen or gossamer.url.host(address) != gossamer.url.host(page.url):
             continue
         seen.add(address)
-        yield Target(
+        yield PriceTarget(
             key=address,
             url=address,
             shop=shop_of(address),

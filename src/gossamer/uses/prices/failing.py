@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer.uses.prices.database import Database
-from gossamer.uses.prices.model import Observation, PageState
+from gossamer.uses.prices.model import Observation, OfferState
 
 MAX_TRIED = 10
 UNCLEAR_RUNS = 3
@@ -31,7 +31,7 @@ class Failing(NamedTuple):
     target: str
     shop: str
     state: str
-    """What the last visit found. See `PageState`."""
+    """What the last visit found. See `OfferState`."""
     since: float
     """The first of the failed visits in a row."""
     last: float
@@ -51,15 +51,15 @@ class Failing(NamedTuple):
 
 def fails(seen: Observation) -> bool:
     """Whether an observation says that its target fails."""
-    if seen.state == PageState.NO_PRICE:
+    if seen.state == OfferState.NO_PRICE:
         return not seen.availability
-    return seen.state != PageState.PRICED
+    return seen.state != OfferState.PRICED
 
 
 def after_visit(known: Failing | None, seen: Observation, shop: str, run: int) -> Failing:
     """Returns the entry of a target after one more failed visit."""
     found = f"{seen.state}: {seen.detail}" if seen.detail else str(seen.state)
-    address = seen.url if seen.state == PageState.MOVED else ""
+    address = seen.url if seen.state == OfferState.MOVED else ""
     if known is None:
         times = seen.time, seen.time
         return Failing(seen.target, shop, str(seen.state), *times, 1, 1, run, 1, address, (found,))
@@ -85,7 +85,13 @@ def read_failing(database: Database, targets: Iterable[str]) -> dict[str, Failin
 def list_unclear(database: Database, run: int) -> list[tuple[Failing, str]]:
     """Returns the targets whose only visit of a run failed in a way that may pass, each with its URL. Targets
     that have failed for longer are left out."""
-    states = (PageState.BLOCKED, PageState.FAILED, PageState.EMPTY, PageState.UNDECIDED, PageState.NO_PRICE)
+    states = (
+        OfferState.BLOCKED,
+        OfferState.FAILED,
+        OfferState.EMPTY,
+        OfferState.UNDECIDED,
+        OfferState.NO_PRICE,
+    )
     rows = database.rows(
         f"SELECT {_OF_FAILING}, t.url FROM price_failing f JOIN price_targets t ON t.key = f.target "
         "WHERE f.run = ? AND f.run_checks = 1 AND f.runs <= ? AND t.listed = 1 AND f.state IN (?, ?, ?, ?, ?) "

@@ -28,7 +28,7 @@ import msgspec
 from gossamer.uses.prices import changes, failing, offer_rows, shop_health
 from gossamer.uses.prices.changes import Offer
 from gossamer.uses.prices.database import Database, amount
-from gossamer.uses.prices.model import Event, EventKind, Observation, Target
+from gossamer.uses.prices.model import Event, EventKind, Observation, PriceTarget
 from gossamer.uses.prices.recorder import (
     Batch,
     ShopState,
@@ -57,7 +57,7 @@ class Held(NamedTuple):
     after: str
     reason: str
     """`changed`, `zero`, `placeholder`, `ten-times`, `baseline`, `currency`, `alternates`, `gone`, `moved` or `back`.
-    For `visit`: the `PageState`."""
+    For `visit`: the `OfferState`."""
     since: float
     seen: int
     """The visits that have shown the value."""
@@ -88,7 +88,7 @@ class History:
         """Closes the connection."""
         self.database.close()
 
-    def list_targets(self, targets: Iterable[Target]) -> None:
+    def list_targets(self, targets: Iterable[PriceTarget]) -> None:
         """Stores the list of a run. Targets that it lacks are no longer listed; their history stays."""
         rows = [
             (
@@ -106,11 +106,11 @@ class History:
                 rows,
             )
 
-    def targets(self) -> list[Target]:
+    def targets(self) -> list[PriceTarget]:
         """Returns the listed targets."""
         rows = self.database.rows(f"SELECT {_LISTED} FROM price_targets WHERE listed = 1 ORDER BY key")
         return [
-            Target(
+            PriceTarget(
                 **dict(zip(_TARGET[:6], row[:6], strict=True)),
                 tags=tuple(msgspec.json.decode(row[6])),
                 currency=row[7],

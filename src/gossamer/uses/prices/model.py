@@ -12,7 +12,7 @@ from enum import StrEnum
 import msgspec
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PriceTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A product page that is watched."""
 
     key: str
@@ -34,7 +34,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Rules for this target alone, as written (`below 99.90`)."""
 
 
-class PageState(StrEnum):
+class OfferState(StrEnum):
     """What a visit of a target found."""
 
     PRICED = "priced"
@@ -73,7 +73,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     variant: str = ""
     """The variant's SKU, GTIN or MPN, otherwise its option values. Empty for the main offer."""
     time: float
-    state: PageState
+    state: OfferState
     url: str = ""
     """The URL that was read. For `moved`: the new address."""
     price: Decimal | None = None

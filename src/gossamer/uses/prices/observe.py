@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gossamer.parsing.prices import price
-from gossamer.uses.prices.model import Candidate, Observation, PageState, Target
+from gossamer.uses.prices.model import Candidate, Observation, OfferState, PriceTarget
 from gossamer.uses.prices.page_offers import (
     PageOffer,
     PageProduct,
@@ -132,7 +132,7 @@ def _digits(block: Any) -> str:
 
 def observe_page(
     page: PageView,
-    targets: Sequence[Target],
+    targets: Sequence[PriceTarget],
     requested: str,
     selectors: SelectorTable,
     *,
@@ -147,15 +147,15 @@ def observe_page(
         reading.product.name or reading.product.offers or reading.product.variants or reading.chosen
     )
     if other_page(requested, page.url):
-        state = PageState.MOVED if has_product else PageState.GONE
+        state = OfferState.MOVED if has_product else OfferState.GONE
         detail = f"{requested} redirects to {page.url}"
-        if state == PageState.GONE:
+        if state == OfferState.GONE:
             detail += ", which is not a product page"
         return [Observation(target=one.key, state=state, detail=detail, **shared) for one in targets]
     if not has_product and reading.main["availability"] is None:
         detail = f"HTTP {page.status}, without a product: {(page.title or 'no title')[:100]}"
         return [
-            Observation(target=one.key, state=PageState.EMPTY, detail=detail, **shared) for one in targets
+            Observation(target=one.key, state=OfferState.EMPTY, detail=detail, **shared) for one in targets
         ]
     found: list[Observation] = []
     for target in targets:
@@ -173,12 +173,12 @@ def other_page(requested: str, found: str) -> bool:
     )
 
 
-def _observations(target: Target, reading: PageReading, shared: dict[str, Any]) -> list[Observation]:
+def _observations(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) -> list[Observation]:
     if target.variant:
         offer = find_variant(reading.product.variants, target.variant)
         if offer is None:
             detail = f"the page has no variant {target.variant}"
-            return [Observation(target=target.key, state=PageState.NO_PRICE, detail=detail, **shared)]
+            return [Observation(target=target.key, state=OfferState.NO_PRICE, detail=detail, **shared)]
         one = _of_variant(target, offer, reading, shared)
         return [msgspec.structs.replace(one, variant="")]
     found = [_of_main(target, reading, shared)]
@@ -203,7 +203,7 @@ def find_variant(variants: Iterable[PageOffer], wanted: str) -> PageOffer | None
     return None
 
 
-def _of_main(target: Target, reading: PageReading, shared: dict[str, Any]) -> Observation:
+def _of_main(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) -> Observation:
     main, product, chosen = reading.main, reading.product, reading.chosen
     best = _decided(target, reading)
     offer = next((one for one in product.offers if best is not None and one.amount == best.amount), None)
@@ -212,9 +212,9 @@ def _of_main(target: Target, reading: PageReading, shared: dict[str, Any]) -> Ob
     currency = currency or (best.currency if best else None) or offer.currency or main["currency"]
     availability = availability_of(chosen["availability"][0]) if "availability" in chosen else None
     availability = availability or main["availability"] or offer.availability
-    state, detail = PageState.PRICED, ""
+    state, detail = OfferState.PRICED, ""
     if best is None:
-        state = PageState.UNDECIDED if reading.candidates else PageState.NO_PRICE
+        state = OfferState.UNDECIDED if reading.candidates else OfferState.NO_PRICE
         detail = _why_undecided(reading.candidates) if reading.candidates else "the page shows no price"
     regular = reading.regular if best and reading.regular and reading.regular > best.amount else None
     return Observation(
@@ -254,7 +254,7 @@ def _field(reading: PageReading, name: str) -> str | None:
     return own if value is None else value
 
 
-def _decided(target: Target, reading: PageReading) -> Candidate | None:
+def _decided(target: PriceTarget, reading: PageReading) -> Candidate | None:
     """Returns the price of the main offer, or None if there is none or if nothing decides between several.
 
     The table of selectors decides. Otherwise the generic extractor's price counts, except if the page only
@@ -282,13 +282,13 @@ def _decided(target: Target, reading: PageReading) -> Candidate | None:
 
 
 def _of_variant(
-    target: Target, offer: PageOffer, reading: PageReading, shared: dict[str, Any]
+    target: PriceTarget, offer: PageOffer, reading: PageReading, shared: dict[str, Any]
 ) -> Observation:
     currency = offer.currency or reading.main["currency"]
     return Observation(
         target=target.key,
         variant=offer.key(),
-        state=PageState.NO_PRICE if offer.amount is None else PageState.PRICED,
+        state=OfferState.NO_PRICE if offer.amount is None else OfferState.PRICED,
         price=offer.amount,
         regular_price=offer.regular,
         currency=currency,
@@ -308,16 +308,16 @@ def _of_variant(
 
 
 def observe_failure(
-    failure: Any, targets: Sequence[Target], *, confirming: bool = False
+    failure: Any, targets: Sequence[PriceTarget], *, confirming: bool = False
 ) -> list[Observation]:
     """Returns the observations of a URL that failed for good. `failure`: the argument of `@site.failed`."""
     status, reason = failure.status, failure.reason
     if status in (404, 410):
-        state = PageState.GONE
+        state = OfferState.GONE
     elif reason == "blocked":
-        state = PageState.BLOCKED
+        state = OfferState.BLOCKED
     else:
-        state = PageState.FAILED
+        state = OfferState.FAILED
     said = [reason, str(status) if status is not None and str(status) not in failure.detail else ""]
     said.append("" if failure.detail == reason else failure.detail)
     detail = " ".join(filter(None, said))[:300]

@@ -20,7 +20,7 @@ from gossamer.client.notifications import Notification, Receivers
 from gossamer.uses.prices import offer_rows, series
 from gossamer.uses.prices.changes import Offer, amount_text
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Event, EventKind, Target
+from gossamer.uses.prices.model import Event, EventKind, PriceTarget
 from gossamer.uses.prices.rules import STATES, PriceRule, RuleBook, rules_of_targets
 
 DAY_S = offer_rows.DAY_S
@@ -108,7 +108,7 @@ class Evaluation:
     def _any_rules(self) -> bool:
         return bool(self._general or self._own)
 
-    def _rules(self, target: Target) -> list[PriceRule]:
+    def _rules(self, target: PriceTarget) -> list[PriceRule]:
         return [rule for rule in self._general if rule.applies(target)] + self._own.get(target.key, [])
 
     def _write(self) -> None:
@@ -131,7 +131,9 @@ class Evaluation:
         fired = _Fired(rule.key, target, variant, "firing", self._now, value)
         self._changed[rule.key, target, variant] = fired
 
-    def _edge(self, rule: PriceRule, target: Target, number: str, event: Event, offer: Offer | None) -> None:
+    def _edge(
+        self, rule: PriceRule, target: PriceTarget, number: str, event: Event, offer: Offer | None
+    ) -> None:
         kind = rule.condition.kind
         if rule.condition.in_stock and (offer is None or offer.availability in series.UNAVAILABLE):
             return
@@ -147,7 +149,7 @@ class Evaluation:
         elif _EVENT_KINDS.get(event.kind) == kind:
             self._fire(rule, target, event.variant, number, f"{kind}: {event.before} -> {event.after}", event)
 
-    def _price_edge(self, rule: PriceRule, target: Target, number: str, event: Event) -> None:
+    def _price_edge(self, rule: PriceRule, target: PriceTarget, number: str, event: Event) -> None:
         """Small steps add up: the change is measured from the best price since the last alert."""
         condition = rule.condition
         if condition.currency and condition.currency != event.currency:
@@ -171,7 +173,7 @@ class Evaluation:
             percent = (after / base - 1) * 100 if base else Decimal(0)
             self._fire(rule, target, event.variant, number, f"{text} ({percent:+.1f}%)", event, float(after))
 
-    def _state(self, rule: PriceRule, target: Target, offer: Offer) -> None:
+    def _state(self, rule: PriceRule, target: PriceTarget, offer: Offer) -> None:
         condition = rule.condition
         price = offer.unit_price if condition.kind == "unit-below" else offer.price
         if price is None or (condition.currency and condition.currency != offer.currency):
@@ -188,7 +190,7 @@ class Evaluation:
             self._changed[rule.key, target.key, offer.variant] = None
 
     def _holds(
-        self, rule: PriceRule, target: Target, offer: Offer, price: Decimal, fired: bool
+        self, rule: PriceRule, target: PriceTarget, offer: Offer, price: Decimal, fired: bool
     ) -> tuple[bool, str]:
         """Whether a state rule holds. For one that has fired, the limit is further by its hysteresis."""
         condition, shown = rule.condition, f"{amount_text(price)} {offer.currency or ''}".strip()
@@ -251,13 +253,13 @@ class Evaluation:
             if rule.condition.kind != "shop" or event.kind == EventKind.SHOP_BACK:
                 continue
             if not rule.shop or event.shop in rule.shop:
-                target = Target(key="", url="", shop=event.shop)
+                target = PriceTarget(key="", url="", shop=event.shop)
                 self._fire(rule, target, "", number, f"{event.after}: {event.detail}", event)
 
     def _fire(
         self,
         rule: PriceRule,
-        target: Target,
+        target: PriceTarget,
         variant: str,
         cause: str,
         text: str,

@@ -17,7 +17,7 @@ from gossamer.uses.prices import changes, failing, offer_rows, shop_health
 from gossamer.uses.prices.changes import Offer
 from gossamer.uses.prices.database import Database, amount
 from gossamer.uses.prices.failing import Failing
-from gossamer.uses.prices.model import Event, Observation, PageState
+from gossamer.uses.prices.model import Event, Observation, OfferState
 from gossamer.uses.prices.shop_health import ShopHealth
 
 MEDIAN_POINTS = 100
@@ -142,13 +142,13 @@ class Batch:
             self._count_health(self._shops[shop].health, visit, known)
         shown: set[str] = set()
         for seen in visit:
-            if seen.state in changes.FOUND or (seen.state == PageState.MOVED and seen.price is not None):
+            if seen.state in changes.FOUND or (seen.state == OfferState.MOVED and seen.price is not None):
                 shown.add(seen.variant)
                 self._found(target, seen)
-            elif seen.state == PageState.UNDECIDED:
+            elif seen.state == OfferState.UNDECIDED:
                 offer = self._offer(target, seen)
                 offer.candidates = msgspec.json.encode(seen.candidates).decode()
-            elif seen.state in (PageState.GONE, PageState.MOVED) and known:
+            elif seen.state in (OfferState.GONE, OfferState.MOVED) and known:
                 changes.compare(min(known, key=lambda offer: offer.variant), seen)
         for offer in offers.values():
             offer.last_checked = visit[0].time
@@ -173,7 +173,7 @@ class Batch:
             health.lost += 1
             cause = str(visit[0].state)
             health.causes[cause] = health.causes.get(cause, 0) + 1
-            if visit[0].state == PageState.MOVED:
+            if visit[0].state == OfferState.MOVED:
                 host = urlsplit(visit[0].url).hostname or ""
                 health.hosts[host] = health.hosts.get(host, 0) + 1
             return
@@ -194,7 +194,7 @@ class Batch:
         watched = self._watched[target]
         offer = self._offer(target, seen)
         offer.shop = watched.shop
-        if offer.state != PageState.MOVED:
+        if offer.state != OfferState.MOVED:
             offer.url = watched.url or seen.url
         health = self._shops[watched.shop].health
         if not offer.since and not (offer.held and changes.suspicion(offer, seen, watched.currency)):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer.errors import ConfigError
-from gossamer.uses.prices.model import Target
+from gossamer.uses.prices.model import PriceTarget
 
 FORMS = (
     "`below 99.90`, `above 99.90`, `below 99.90 EUR`, `unit price below 2.50`, `below minimum`, `lowest of 30 "
@@ -98,7 +98,7 @@ class PriceRule(msgspec.Struct, kw_only=True, frozen=True):
         """The name under which the history remembers what fired. It changes with the text."""
         return self.name if self.name == self.text else f"{self.name} = {self.text}"
 
-    def applies(self, target: Target) -> bool:
+    def applies(self, target: PriceTarget) -> bool:
         """Whether the rule applies to a target."""
         return (
             (not self.shop or target.shop in self.shop)
@@ -269,7 +269,7 @@ def _error(name: str, source: str, key: str, message: str, rule: str = "", colum
     return ConfigError(f"{name}, line {begin + 1}, column 1: {message}")
 
 
-def rules_of_targets(targets: Iterable[Target]) -> tuple[list[PriceRule], list[str]]:
+def rules_of_targets(targets: Iterable[PriceTarget]) -> tuple[list[PriceRule], list[str]]:
     """Returns the rules that targets have for themselves, and a line for each text that is not a rule."""
     rules, bad = [], []
     for target in targets:
@@ -285,7 +285,7 @@ def rules_of_targets(targets: Iterable[Target]) -> tuple[list[PriceRule], list[s
     return rules, bad
 
 
-def never_fires(rule: PriceRule, targets: Sequence[Target]) -> str:
+def never_fires(rule: PriceRule, targets: Sequence[PriceTarget]) -> str:
     """Returns why a rule can never fire for these targets, and what to do. Returns "" if it can."""
     condition = rule.condition
     for scope in _SCOPE:
@@ -319,7 +319,7 @@ def never_fires(rule: PriceRule, targets: Sequence[Target]) -> str:
     return ""
 
 
-def _values(target: Target, scope: str) -> tuple[str, ...]:
+def _values(target: PriceTarget, scope: str) -> tuple[str, ...]:
     if scope == "tag":
         return target.tags
     return (target.key if scope == "target" else str(getattr(target, scope)),)

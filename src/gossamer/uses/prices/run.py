@@ -14,7 +14,7 @@ import msgspec
 import gossamer
 from gossamer.errors import CrawlFailed, NothingFound
 from gossamer.uses.prices.history import CONFIRMING_ROUNDS, History
-from gossamer.uses.prices.model import Event, Target
+from gossamer.uses.prices.model import Event, PriceTarget
 from gossamer.uses.prices.page_memory import PageMemory
 from gossamer.uses.prices.selector_table import read_selectors
 from gossamer.uses.prices.watch import PriceWatch
@@ -63,7 +63,7 @@ class PriceRunSummary(msgspec.Struct, kw_only=True):
 
 
 def run(
-    targets: Sequence[Target],
+    targets: Sequence[PriceTarget],
     options: RunOptions,
     tell: Callable[[str], None],
     on_events: Callable[[Sequence[Event]], None],
@@ -102,10 +102,10 @@ def run(
         return _summary(history, memory, watch, pages, number, state, began, events)
 
 
-def by_page(targets: Iterable[Target]) -> dict[str, list[Target]]:
+def by_page(targets: Iterable[PriceTarget]) -> dict[str, list[PriceTarget]]:
     """Returns the targets of each URL. Targets whose URLs are the same page share one URL."""
     urls: dict[str, str] = {}
-    pages: dict[str, list[Target]] = defaultdict(list)
+    pages: dict[str, list[PriceTarget]] = defaultdict(list)
     for target in targets:
         url = urls.setdefault(gossamer.url.canonical(target.url) or target.url, target.url)
         pages[url].append(target)
@@ -156,7 +156,7 @@ def _note_unvisited(watch: PriceWatch, memory: PageMemory, urls: Iterable[str], 
 def _confirm(
     history: History,
     memory: PageMemory,
-    pages: Mapping[str, Sequence[Target]],
+    pages: Mapping[str, Sequence[PriceTarget]],
     first: PriceWatch,
     options: RunOptions,
     end: float | None,
@@ -183,7 +183,7 @@ def _summary(
     history: History,
     memory: PageMemory,
     watch: PriceWatch,
-    pages: Mapping[str, Sequence[Target]],
+    pages: Mapping[str, Sequence[PriceTarget]],
     number: int,
     state: str,
     began: float,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gossamer.uses.prices.model import EventKind, Observation, PageState
+from gossamer.uses.prices.model import EventKind, Observation, OfferState
 
 KEPT_SHARE = 0.6
 """A shop is broken if the share of its pages that still show their values is below this part of its usual."""
@@ -95,7 +95,7 @@ def begin(health: ShopHealth, run: int) -> ShopHealth:
 def is_lost(visit: list[Observation], known_offers: int) -> bool:
     """Whether a visit shows less than it should: no values, or less than half of the known variants."""
     shown = sum(
-        seen.state == PageState.PRICED or (seen.state == PageState.NO_PRICE and bool(seen.availability))
+        seen.state == OfferState.PRICED or (seen.state == OfferState.NO_PRICE and bool(seen.availability))
         for seen in visit
     )
     return shown == 0 or 2 * shown < known_offers
@@ -145,10 +145,10 @@ def judge(health: ShopHealth) -> ShopVerdict:
 def _broken(health: ShopHealth) -> ShopVerdict:
     cause, pages = max(health.causes.items(), key=lambda one: one[1])
     detail = f"{health.lost} of {health.known} pages lost their values: {pages} are {cause}"
-    if cause == PageState.MOVED:
+    if cause == OfferState.MOVED:
         host = max(health.hosts.items(), key=lambda one: one[1], default=("", 0))[0]
         return ShopVerdict("moved", f"{detail}, most to {host}" if host else detail)
-    layout = (PageState.NO_PRICE, PageState.UNDECIDED, PageState.PRICED, PageState.GONE)
+    layout = (OfferState.NO_PRICE, OfferState.UNDECIDED, OfferState.PRICED, OfferState.GONE)
     return ShopVerdict("redesigned" if cause in layout else "away", detail)
 
 

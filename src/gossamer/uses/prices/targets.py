@@ -21,11 +21,11 @@ import msgspec
 import gossamer
 from gossamer.errors import ConfigError, UsageError
 from gossamer.parsing.sitemaps import entries
-from gossamer.uses.prices.model import Target
+from gossamer.uses.prices.model import PriceTarget
 
 MAX_SITEMAPS = 1000
 """The most sitemaps that an index may lead to."""
-FIELDS = Target.__struct_fields__
+FIELDS = PriceTarget.__struct_fields__
 OTHER_NAMES = {
     "id": "key",
     "link": "url",
@@ -56,7 +56,7 @@ class RejectedLine(msgspec.Struct, frozen=True):
 class TargetList(msgspec.Struct, frozen=True):
     """The targets of all sources, in their order."""
 
-    targets: list[Target]
+    targets: list[PriceTarget]
     rejected: list[RejectedLine]
     notes: list[str]
     """Remarks for the user, one line each: for example, two targets with one page."""
@@ -65,7 +65,7 @@ class TargetList(msgspec.Struct, frozen=True):
 def read_targets(sources: Iterable[str], options: Mapping[str, Any] | None = None) -> TargetList:
     """Reads sources: paths, `sitemap:URL`, `sql:DATABASE QUERY`, and URLs. `options`: the options of
     `gossamer.fetch` for sitemaps. Raises UsageError for a source that cannot be read at all."""
-    targets: dict[str, Target] = {}
+    targets: dict[str, PriceTarget] = {}
     rejected: list[RejectedLine] = []
     repeated: list[str] = []
     for source in sources:
@@ -87,7 +87,7 @@ def read_targets(sources: Iterable[str], options: Mapping[str, Any] | None = Non
     return TargetList(list(targets.values()), rejected, notes + shared_pages(targets.values()))
 
 
-def shared_pages(targets: Iterable[Target]) -> list[str]:
+def shared_pages(targets: Iterable[PriceTarget]) -> list[str]:
     """Returns a note if several targets have the same page and variant."""
     pages: dict[tuple[str, str], list[str]] = defaultdict(list)
     for target in targets:
@@ -106,7 +106,7 @@ def write_rejected(path: Path, rejected: Iterable[RejectedLine]) -> None:
     path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in rejected))
 
 
-def write_targets(path: Path, targets: Iterable[Target]) -> None:
+def write_targets(path: Path, targets: Iterable[PriceTarget]) -> None:
     """Writes targets as CSV."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -273,7 +273,7 @@ def _column(name: str) -> str:
     return OTHER_NAMES.get(plain, plain)
 
 
-def _target(columns: Mapping[str, Any]) -> Target | str:
+def _target(columns: Mapping[str, Any]) -> PriceTarget | str:
     """Returns the target of a line, or the reason why the line has none."""
     found: dict[str, Any] = {}
     for name, value in columns.items():
@@ -293,7 +293,7 @@ def _target(columns: Mapping[str, Any]) -> Target | str:
     except ValueError as error:
         return str(error)
     variant = texts.get("variant", "")
-    return Target(
+    return PriceTarget(
         key=_text(found.get("key", "")) or (f"{url} {variant}" if variant else url),
         url=url,
         shop=texts.get("shop") or shop_of(url),
@@ -351,7 +351,7 @@ class HostPages(NamedTuple):
     pages: int
 
 
-def pages_of_hosts(targets: Iterable[Target]) -> list[HostPages]:
+def pages_of_hosts(targets: Iterable[PriceTarget]) -> list[HostPages]:
     """Returns the number of different pages a host, the largest first."""
     pages: dict[str, set[str]] = defaultdict(set)
     for target in targets:

@@ -14,7 +14,7 @@ import gossamer
 from gossamer import Response  # type: ignore[attr-defined]  # a lazy name
 from gossamer.errors import UsageError
 from gossamer.parsing.prices import price
-from gossamer.uses.prices.model import Observation, Target
+from gossamer.uses.prices.model import Observation, PriceTarget
 from gossamer.uses.prices.observe import observe_page, read_page
 from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
 from gossamer.uses.prices.targets import shop_of
@@ -80,7 +80,7 @@ def try_page(
             same[0].selector, same[0].raw = shown.selector, same[0].raw or shown.raw
         elif all(one.amount != shown.amount for one in found):
             found.append(shown)
-    target = Target(key=parsed, url=parsed, variant=variant, shop=shop_of(parsed))
+    target = PriceTarget(key=parsed, url=parsed, variant=variant, shop=shop_of(parsed))
     seen = observe_page(page, [target], parsed, table)
     return TriedPage(page.url, shop_of(page.url), found[:MAX_SHOWN], seen)
 

@@ -13,7 +13,7 @@ import msgspec
 
 from gossamer import Site
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Observation, PageState, Target
+from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
 from gossamer.uses.prices.observe import observe_failure, observe_page
 from gossamer.uses.prices.page_memory import KnownProductPage, PageMemory
 from gossamer.uses.prices.selector_table import SelectorTable
@@ -35,7 +35,7 @@ class PriceWatch:
 
     def __init__(
         self,
-        targets: Mapping[str, Sequence[Target]],
+        targets: Mapping[str, Sequence[PriceTarget]],
         history: History,
         memory: PageMemory,
         selectors: SelectorTable,
@@ -94,7 +94,7 @@ class PriceWatch:
             seen = observe_page(
                 page, self.targets[requested], requested, self.selectors, confirming=self.confirming
             )
-            is_same = seen[0].state not in (PageState.MOVED, PageState.GONE) and page.url == requested
+            is_same = seen[0].state not in (OfferState.MOVED, OfferState.GONE) and page.url == requested
             yield {
                 "page": requested,
                 "etag": page.headers.get("etag", "") if is_same else "",
@@ -144,7 +144,7 @@ class PriceWatch:
         seen = [
             Observation(
                 target=one.key,
-                state=PageState.FAILED,
+                state=OfferState.FAILED,
                 time=now,
                 url=url,
                 detail=detail,
