@@ -14,7 +14,7 @@ from gossamer.uses.prices.rules import RuleBook, never_fires, read_rules, rules_
 MAX_SHOWN = 20
 
 
-class Reported(NamedTuple):
+class ReportedChanges(NamedTuple):
     """What was reported after a run."""
 
     alerts: tuple[PriceAlert, ...]
@@ -37,7 +37,7 @@ def report_changes(
     folder: str,
     options: Mapping[str, Any],
     tell: Callable[[str], None],
-) -> Reported:
+) -> ReportedChanges:
     """Evaluates the rules of a file and of the targets for what runs have found since the last call, sends the
     alerts to the receivers of the setting `alerts`, and sends the events to outputs (`-o`). Calling it again
     sends nothing twice.
@@ -56,7 +56,7 @@ def report_changes(
     for failure in delivered.failures:
         tell(f"{failure}; its alerts are sent next time")
     sent = events_to(history, outputs, folder)
-    return Reported(tuple(alerts), delivered.sent, delivered.suppressed, delivered.failures, sent)
+    return ReportedChanges(tuple(alerts), delivered.sent, delivered.suppressed, delivered.failures, sent)
 
 
 def remarks(history: History, book: RuleBook) -> list[str]:
