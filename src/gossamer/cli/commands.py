@@ -92,7 +92,10 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         },
     ),
     "prices": (
-        "Watch the prices of product pages: targets, plan, run, alert, rules, failing, shops, moves, market, stale, report, try.",
+        (
+            "Watch the prices of product pages: targets, plan, run, alert, rules, failing, shops, match, review, moves, "
+            "market, stale, report, try."
+        ),
         {
             "targets": "prices_targets:targets",
             "plan": "prices:plan",
@@ -101,6 +104,8 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
             "rules": "prices_rules:rules",
             "failing": "prices_rules:failing",
             "shops": "prices_rules:shops",
+            "match": "prices_match:match",
+            "review": "prices_match:review",
             "moves": "prices_report:moves",
             "market": "prices_report:market",
             "stale": "prices_report:stale",

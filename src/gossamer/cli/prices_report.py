@@ -45,13 +45,13 @@ def moves(
         for one in found
     ]
     heads = ("name", "target", "variant", "shop", "time", "before", "after", "currency", "percent")
-    _put(heads, rows, as_csv, as_json, right=("before", "after", "percent"), least=("variant", "target"))
+    put_rows(heads, rows, as_csv, as_json, right=("before", "after", "percent"), least=("variant", "target"))
     return 0
 
 
 def market(
     product: Annotated[
-        str | None, Argument(metavar="[PRODUCT]", help="The product's id in the list.")
+        str | None, Argument(metavar="[PRODUCT]", help="The product's id in the list, or a target's key.")
     ] = None,
     limit: Limit = 50,
     history: HistoryUrl = None,
@@ -82,7 +82,7 @@ def market(
                 for one in offers
             ]
     heads = ("product", "shop", "target", "rank", "price", "currency", "index", "availability")
-    _put(heads, rows, as_csv, as_json, right=("rank", "price", "index"), least=("target",))
+    put_rows(heads, rows, as_csv, as_json, right=("rank", "price", "index"), least=("target",))
     return 0
 
 
@@ -104,7 +104,9 @@ def stale(
         for one in found
         if not shop or one.shop == shop
     ]
-    _put(("target", "variant", "shop", "last found", "last visit"), rows, as_csv, as_json, least=("variant",))
+    put_rows(
+        ("target", "variant", "shop", "last found", "last visit"), rows, as_csv, as_json, least=("variant",)
+    )
     return 0
 
 
@@ -145,7 +147,7 @@ def _check(days: int, limit: int) -> None:
         raise UsageError("--limit: at least 1")
 
 
-def _put(
+def put_rows(
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],
     as_csv: bool,
@@ -153,6 +155,7 @@ def _put(
     right: Sequence[str] = (),
     least: Sequence[str] = (),
 ) -> None:
+    """Prints rows as a table, as CSV, or as one JSON object per row."""
     from gossamer.cli.printing import put_json, put_table
 
     if as_csv:

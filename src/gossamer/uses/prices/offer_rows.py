@@ -87,9 +87,9 @@ def read_offers(database: Database, where: str = "", values: Sequence[Any] = ())
     return [offer_of(row) for row in database.rows(f"SELECT {_LISTED} FROM price_offers {where}", values)]
 
 
-def read_offers_of(database: Database, targets: Sequence[str]) -> list[Offer]:
-    """Returns the offers of targets."""
-    found = database.rows_in(f"SELECT {_LISTED} FROM price_offers WHERE target IN (?)", targets)
+def read_offers_of(database: Database, targets: Sequence[str], size: int = 500) -> list[Offer]:
+    """Returns the offers of targets. `size`: the number of targets in one query."""
+    found = database.rows_in(f"SELECT {_LISTED} FROM price_offers WHERE target IN (?)", targets, size)
     return [offer_of(row) for row in found]
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gossamer.uses.prices.failing import Failing, list_failing
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.offer_rows import DAY_S
+from gossamer.uses.prices.product_groups import list_groups
 from gossamer.uses.prices.series import (
     MarketOffer,
     Move,
@@ -84,15 +85,9 @@ def read_report(history: History, *, now: float, days: float = 30, shop: str = "
 
 
 def list_products(history: History, *, shop: str = "", limit: int = MAX_ROWS) -> list[str]:
-    """Returns the ids of the products that have several targets, most targets first. `shop`: only
-    products that this shop offers."""
-    only = "AND product IN (SELECT product FROM price_targets WHERE shop = ?) " if shop else ""
-    rows = history.query(
-        f"SELECT product FROM price_targets WHERE product <> '' {only}GROUP BY product HAVING count(*) > 1 "
-        "ORDER BY count(*) DESC, product LIMIT ?",
-        [*([shop] if shop else []), limit],
-    )
-    return [product for (product,) in rows]
+    """Returns the products that have several targets, most targets first: their ids, or the key of a target for a
+    matched product without an id. `shop`: only products that this shop offers."""
+    return list_groups(history.database, shop=shop, limit=limit)
 
 
 def _read_charts(history: History, moves: Sequence[Move], after: float, now: float) -> list[PriceChart]:

@@ -10,7 +10,7 @@
 | `price_shops` | shop: its usual coverage and its state | `shop` |
 | `price_alerts` | rule and target that fired | (`rule`, `target`, `variant`) |
 | `price_deliveries` | notification that a receiver has got | (`alert`, `receiver`) |
-| `price_matches` | decided pair of targets in different shops | (`one`, `other`); `one` < `other` |
+| `price_matches` | pair of targets in different shops: the same product or not | (`one`, `other`); `one` < `other` |
 | `price_meta` | value of this database, for example its version | `name` |
 
 Amounts are NUMERIC columns. SQLite holds them exactly up to 15 digits. Times are seconds since the epoch.
@@ -75,7 +75,8 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS price_deliveries (
     alert TEXT NOT NULL, receiver TEXT NOT NULL, day INTEGER NOT NULL, time DOUBLE PRECISION NOT NULL,
     sent DOUBLE PRECISION, body TEXT NOT NULL, PRIMARY KEY (alert, receiver))""",
-    # `decision`: `same`, `different` or `later`. `reason`: `gtin`, `mpn` or `review`.
+    # `decision`: `same`, `different`, `later`, or `open` for a pair that a person has not seen. `reason`: `gtin` or
+    # `mpn` (equal identifiers), `score` (names alike), or `review` (a person decided).
     """CREATE TABLE IF NOT EXISTS price_matches (
     one TEXT NOT NULL, other TEXT NOT NULL, decision TEXT NOT NULL, reason TEXT NOT NULL,
     score DOUBLE PRECISION, time DOUBLE PRECISION NOT NULL, PRIMARY KEY (one, other))""",
@@ -97,5 +98,7 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS price_events_new ON price_events (time) WHERE alerted = 0",
     "CREATE INDEX IF NOT EXISTS price_events_unsent ON price_events (time) WHERE sent = 0",
     "CREATE INDEX IF NOT EXISTS price_failing_state ON price_failing (state, runs)",
+    "CREATE INDEX IF NOT EXISTS price_matches_other ON price_matches (other, decision)",
+    "CREATE INDEX IF NOT EXISTS price_matches_decision ON price_matches (decision, score)",
     "CREATE INDEX IF NOT EXISTS price_deliveries_open ON price_deliveries (time) WHERE sent IS NULL",
 )

@@ -17,6 +17,7 @@ from gossamer.uses.prices import offer_rows
 from gossamer.uses.prices.changes import rounded
 from gossamer.uses.prices.database import Database, amount
 from gossamer.uses.prices.offer_rows import DAY_S, offer_id
+from gossamer.uses.prices.product_groups import read_group
 
 PERIOD_DAYS = 30
 """The period of the lowest price in the European Union (directive 98/6/EC, article 6a)."""
@@ -217,11 +218,12 @@ def biggest_moves(
 
 
 def read_market(database: Database, product: str) -> list[MarketOffer]:
-    """Returns the listed offers of a product, cheapest first. Offers that cannot be bought come last."""
-    offers = offer_rows.read_offers(
-        database,
-        "WHERE target IN (SELECT key FROM price_targets WHERE product = ? AND listed = 1) AND gone = 0",
-        [product],
+    """Returns the listed offers of a product, cheapest first. Offers that cannot be bought come last. `product`: a
+    product id of the list, or the key of one of the targets that were matched."""
+    keys = read_group(database, product)
+    offers = sorted(
+        (offer for offer in offer_rows.read_offers_of(database, keys, size=20) if not offer.gone),
+        key=lambda one: (one.target, one.variant),
     )
     buyable = [
         offer

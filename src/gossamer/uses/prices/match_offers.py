@@ -1,0 +1,286 @@
+"""Matches the offers of a price history across shops. Equal GTINs, and equal brands with equal model numbers, match
+automatically. Pairs with similar names wait in `price_matches` until a person decides (`gossamer prices review`).
+
+Each run computes automatic and open pairs anew. Decisions of people stay.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from gossamer.uses.prices import matching
+from gossamer.uses.prices.database import Database, amount
+from gossamer.uses.prices.history import History
+from gossamer.uses.prices.matching import Prepared, Product, Vocabulary
+from gossamer.uses.prices.product_groups import Groups, group_targets
+
+MIN_SCORE = 0.1
+"""Pairs with a lower score are not proposed."""
+MAX_PER_TARGET = 3
+"""The most pairs of a target that are proposed in one run."""
+_RARE_WORDS = 3
+_MAX_SHARED = 100
+"""A word of more targets is not used to find candidates."""
+_CANDIDATES = 5
+_DECISIONS = ("same", "different", "later")
+
+
+class MatchSummary(NamedTuple):
+    """What a run of `match_offers` found."""
+
+    offers: int
+    gtin: int
+    """Pairs that were matched by their GTIN."""
+    mpn: int
+    """Pairs that were matched by brand and model number."""
+    open: int
+    """Pairs that wait for a person."""
+    decided: int
+    """Pairs that a person has decided."""
+
+
+class OpenPair(NamedTuple):
+    """A pair of targets that waits for a person, with what is known of both."""
+
+    one: str
+    other: str
+    reason: str
+    """`score`; or `gtin` or `mpn`: these are equal, but something else contradicts."""
+    score: float
+    conflict: str
+    shops: tuple[str, str]
+    names: tuple[str, str]
+    urls: tuple[str, str]
+    prices: tuple[Decimal | None, Decimal | None]
+    currencies: tuple[str, str]
+
+
+class _Offers(NamedTuple):
+    """The main offers of all listed targets."""
+
+    products: dict[str, Product]
+    shops: dict[str, str]
+    groups: Groups
+    """The groups by product ids and by what people decided."""
+    decided: set[tuple[str, str]]
+    different: set[tuple[str, str]]
+
+
+def match_offers(history: History, now: float, tell: Callable[[str], None] | None = None) -> MatchSummary:
+    """Matches all offers of the listed targets. `tell` is called with lines about the progress."""
+    database = history.database
+    offers = _read(database)
+    found: dict[tuple[str, str], str] = {}
+    doubtful: dict[tuple[str, str], str] = {}
+    for reason, key_of in (("gtin", _gtin_key), ("mpn", matching.normal_mpn)):
+        by_key: dict[str, list[str]] = defaultdict(list)
+        for target, product in offers.products.items():
+            if key := key_of(product):
+                by_key[key].append(target)
+        for members in by_key.values():
+            certain, unsure = _certain(sorted(members), offers)
+            found |= {pair: reason for pair in certain if pair not in found}
+            doubtful |= {pair: reason for pair in unsure if pair not in doubtful}
+    for pair in found:
+        offers.groups.join(*pair)
+    if tell:
+        tell(f"{len(offers.products):,} offers: {len(found):,} pairs have equal identifiers; comparing names")
+    queue = _queue(offers, doubtful)
+    rows: list[tuple[Any, ...]] = [(*pair, "same", reason, None, now) for pair, reason in found.items()]
+    rows += [(*pair, "open", reason, score, now) for pair, (reason, score) in queue.items()]
+    with database.transaction():
+        database.execute("DELETE FROM price_matches WHERE reason <> 'review'")
+        database.many(
+            "INSERT INTO price_matches (one, other, decision, reason, score, time) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (one, other) DO NOTHING",
+            rows,
+        )
+        counts = {
+            (decision, reason): count
+            for decision, reason, count in database.rows(
+                "SELECT decision, reason, count(*) FROM price_matches GROUP BY decision, reason"
+            )
+        }
+    return MatchSummary(
+        offers=len(offers.products),
+        gtin=counts.get(("same", "gtin"), 0),
+        mpn=counts.get(("same", "mpn"), 0),
+        open=sum(count for (decision, _), count in counts.items() if decision == "open"),
+        decided=sum(count for (_, reason), count in counts.items() if reason == "review"),
+    )
+
+
+def _gtin_key(product: Product) -> str:
+    return matching.normal_gtin(product.gtin)
+
+
+def _read(database: Database) -> _Offers:
+    products, shops, ids = {}, {}, []
+    rows = database.rows(
+        "SELECT t.key, t.shop, t.product, coalesce(o.name, t.name), o.brand, o.mpn, o.gtin, o.price, o.currency FROM "
+        "price_targets t JOIN price_offers o ON o.target = t.key AND o.variant = '' WHERE t.listed = 1 AND o.gone = 0 "
+        "ORDER BY t.key"
+    )
+    for key, shop, product, name, brand, mpn, gtin, price, currency in rows:
+        products[key] = Product(
+            *(name or "", brand or "", mpn or "", gtin or ""),
+            price=float(price) if price is not None else None,
+            currency=currency or "",
+        )
+        shops[key] = shop
+        ids.append((key, product))
+    decided = database.rows("SELECT one, other, decision FROM price_matches WHERE reason = 'review'")
+    return _Offers(
+        products=products,
+        shops=shops,
+        groups=group_targets(ids, [row[:2] for row in decided if row[2] == "same"]),
+        decided={(one, other) for one, other, _ in decided},
+        different={(one, other) for one, other, decision in decided if decision == "different"},
+    )
+
+
+def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Returns the pairs that match and the doubtful pairs, of targets with an equal identifier. `members` is sorted.
+
+    Targets that contradict most others are doubtful. So are all targets of a shop that uses the identifier more than
+    once. The other targets are joined with the first one.
+    """
+    uses = Counter(offers.shops[key] for key in members)
+    conflicts = {
+        (one, other)
+        for one, other in itertools.combinations(members, 2)
+        if (one, other) in offers.different or matching.conflict(offers.products[one], offers.products[other])
+    }
+    kept = [key for key in members if uses[offers.shops[key]] == 1]
+    while counts := Counter(key for pair in conflicts if set(pair) <= set(kept) for key in pair):
+        most = max(counts.values())
+        kept = [key for key in kept if counts[key] < most]
+    doubtful = [key for key in members if key not in kept]
+    near = kept[:1] or members
+    unsure = [
+        (min(one, other), max(one, other))
+        for one in doubtful
+        for other in near
+        if offers.shops[one] != offers.shops[other]
+    ]
+    return [(kept[0], key) for key in kept[1:]], sorted(set(unsure))
+
+
+def _queue(offers: _Offers, doubtful: dict[tuple[str, str], str]) -> dict[tuple[str, str], tuple[str, float]]:
+    """Returns the pairs for a person with their reasons and scores. A pair of groups is proposed once, and not if a
+    person has decided any of its pairs."""
+    groups = offers.groups
+    seen = {_ordered(groups.find(one), groups.find(other)) for one, other in offers.decided}
+    vocabulary = Vocabulary(product.name for product in offers.products.values())
+    prepared = {key: matching.prepare(product, vocabulary) for key, product in offers.products.items()}
+    scored = [
+        (matching.score(prepared[one], prepared[other]), one, other, reason)
+        for (one, other), reason in doubtful.items()
+    ]
+    for one, other in _candidates(prepared, offers):
+        if not matching.conflict(offers.products[one], offers.products[other]):
+            score = matching.score(prepared[one], prepared[other])
+            if score >= MIN_SCORE:
+                scored.append((score, one, other, "score"))
+    queue: dict[tuple[str, str], tuple[str, float]] = {}
+    uses: Counter[str] = Counter()
+    for score, one, other, reason in sorted(scored, key=lambda row: (row[3] == "score", -row[0], row[1:3])):
+        pair = _ordered(groups.find(one), groups.find(other))
+        full = reason == "score" and max(uses[one], uses[other]) >= MAX_PER_TARGET
+        if pair[0] == pair[1] or pair in seen or full:
+            continue
+        seen.add(pair)
+        uses.update((one, other))
+        queue[one, other] = reason, round(score, 4)
+    return queue
+
+
+def _candidates(prepared: dict[str, Prepared], offers: _Offers) -> Iterable[tuple[str, str]]:
+    """Returns the pairs of different shops and groups that share the rarest words."""
+    holders: dict[str, list[str]] = defaultdict(list)
+    for key, one in prepared.items():
+        for word in one.weights.keys() | one.models:
+            holders[word].append(key)
+    pairs: set[tuple[str, str]] = set()
+    for key, one in prepared.items():
+        words = sorted(
+            (word for word in one.weights.keys() | one.models if 1 < len(holders[word]) <= _MAX_SHARED),
+            key=lambda word: (len(holders[word]), word),
+        )
+        near: dict[str, float] = defaultdict(float)
+        for word in words[:_RARE_WORDS]:
+            for other in holders[word]:
+                if offers.shops[other] != offers.shops[key]:
+                    near[other] += 1 / len(holders[word])
+        best = sorted(near.items(), key=lambda item: (-item[1], item[0]))
+        apart = (other for other, _ in best if offers.groups.find(other) != offers.groups.find(key))
+        pairs.update(_ordered(key, other) for other in itertools.islice(apart, _CANDIDATES))
+    return sorted(pairs)
+
+
+def _ordered(one: str, other: str) -> tuple[str, str]:
+    return (one, other) if one < other else (other, one)
+
+
+def list_open(history: History, *, later: bool = False, limit: int = 1_000_000) -> list[OpenPair]:
+    """Returns the pairs that wait for a person, best first. `later`: the pairs that a person has skipped, instead."""
+    database = history.database
+    rows = database.rows(
+        "SELECT one, other, reason, score FROM price_matches WHERE decision = ? ORDER BY score DESC, one, other LIMIT ?",
+        ["later" if later else "open", limit],
+    )
+    facts: dict[str, tuple[Any, ...]] = {
+        row[0]: row
+        for row in database.rows_in(
+            "SELECT t.key, t.shop, coalesce(o.name, t.name), t.url, o.brand, o.mpn, o.gtin, o.price, o.currency FROM "
+            "price_targets t JOIN price_offers o ON o.target = t.key AND o.variant = '' WHERE t.key IN (?)",
+            [key for row in rows for key in row[:2]],
+        )
+    }
+    pairs = []
+    for one, other, reason, score in rows:
+        if one not in facts or other not in facts:
+            continue
+        left, right = facts[one], facts[other]
+        products = [Product(row[2] or "", row[4] or "", row[5] or "", row[6] or "") for row in (left, right)]
+        pairs.append(
+            OpenPair(
+                *(one, other, reason, score or 0.0, matching.conflict(*products)),
+                shops=(left[1], right[1]),
+                names=(left[2] or "", right[2] or ""),
+                urls=(left[3], right[3]),
+                prices=(amount(left[7]), amount(right[7])),
+                currencies=(left[8] or "", right[8] or ""),
+            )
+        )
+    return pairs
+
+
+def decide(history: History, decisions: Iterable[tuple[str, str, str]], now: float) -> None:
+    """Stores decisions of a person: (one, other, `same`, `different` or `later`). Raises ValueError for another
+    decision."""
+    rows = []
+    for one, other, decision in decisions:
+        if decision not in _DECISIONS:
+            raise ValueError(f"{decision}: not one of {', '.join(_DECISIONS)}")
+        rows.append((*_ordered(one, other), decision, now))
+    with history.database.transaction():
+        history.database.many(
+            "INSERT INTO price_matches (one, other, decision, reason, time) VALUES (?, ?, ?, 'review', ?) "
+            "ON CONFLICT (one, other) DO UPDATE SET decision = excluded.decision, reason = 'review', "
+            "time = excluded.time",
+            rows,
+        )
+
+
+def reopen(history: History, pair: OpenPair) -> None:
+    """Takes a decision back, so that the pair waits again."""
+    with history.database.transaction():
+        history.database.execute(
+            "UPDATE price_matches SET decision = 'open', reason = ? WHERE one = ? AND other = ?",
+            [pair.reason if pair.reason != "review" else "score", pair.one, pair.other],
+        )

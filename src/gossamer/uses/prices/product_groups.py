@@ -1,0 +1,112 @@
+"""Groups the targets that offer the same product: targets with the same product id in the list, and targets that
+were matched (`price_matches`). A group is named by its first product id, otherwise by its first key."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from gossamer.uses.prices.database import Database
+
+
+class Groups:
+    """Sets of keys that are merged step by step (union-find)."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}
+
+    def find(self, key: str) -> str:
+        """Returns the key that stands for the set of a key."""
+        root = key
+        while (parent := self._parents.get(root, root)) != root:
+            root = parent
+        while (parent := self._parents.get(key, key)) != root:
+            self._parents[key], key = root, parent
+        return root
+
+    def join(self, one: str, other: str) -> None:
+        """Merges the sets of two keys."""
+        one, other = self.find(one), self.find(other)
+        if one != other:
+            self._parents[max(one, other)] = min(one, other)
+
+
+def read_group(database: Database, product: str) -> list[str]:
+    """Returns the listed targets of a product. `product`: a product id, or the key of any of its targets."""
+    rows = database.rows("SELECT key FROM price_targets WHERE product = ? AND listed = 1", [product])
+    waiting = [key for (key,) in rows] if product else []
+    if not waiting:
+        waiting = [key for (key,) in database.rows("SELECT key FROM price_targets WHERE key = ?", [product])]
+    if not database.rows("SELECT 1 FROM price_matches WHERE decision = 'same' LIMIT 1"):
+        return sorted(waiting) if len(waiting) > 1 or rows else _siblings(database, waiting)
+    found = set(waiting)
+    while waiting:
+        key = waiting.pop()
+        near = database.rows(
+            "SELECT other FROM price_matches WHERE one = ? AND decision = 'same' UNION "
+            "SELECT one FROM price_matches WHERE other = ? AND decision = 'same'",
+            [key, key],
+        )
+        for other in (*(name for (name,) in near), *_siblings(database, [key])):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+    return [
+        key
+        for key, listed in database.rows_in(
+            "SELECT key, listed FROM price_targets WHERE key IN (?) ORDER BY key", found, size=20
+        )
+        if listed
+    ]
+
+
+def _siblings(database: Database, keys: Iterable[str]) -> list[str]:
+    """Returns the listed targets with the product ids of these targets, and the targets themselves."""
+    found = list(keys)
+    for key in list(found):
+        found += [
+            other
+            for (other,) in database.rows(
+                "SELECT key FROM price_targets WHERE product <> '' AND listed = 1 AND product = "
+                "(SELECT product FROM price_targets WHERE key = ?) AND key <> ?",
+                [key, key],
+            )
+        ]
+    return sorted(found)
+
+
+def list_groups(database: Database, *, shop: str = "", limit: int) -> list[str]:
+    """Returns the names of the groups of several listed targets, largest first. `shop`: only groups with a target of
+    this shop."""
+    pairs = database.rows("SELECT one, other FROM price_matches WHERE decision = 'same'")
+    if not pairs:
+        only = "AND product IN (SELECT product FROM price_targets WHERE shop = ?) " if shop else ""
+        rows = database.rows(
+            f"SELECT product FROM price_targets WHERE product <> '' {only}GROUP BY product HAVING count(*) > 1 "
+            "ORDER BY count(*) DESC, product LIMIT ?",
+            [*([shop] if shop else []), limit],
+        )
+        return [product for (product,) in rows]
+    targets = database.rows("SELECT key, product, shop FROM price_targets WHERE listed = 1")
+    groups = group_targets([(key, product) for key, product, _ in targets], pairs)
+    members: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for target in targets:
+        members[groups.find(target[0])].append(target)
+    several = [
+        (-len(group), min((product for _, product, _ in group if product), default=min(group)[0]))
+        for group in members.values()
+        if len(group) > 1 and (not shop or any(at == shop for _, _, at in group))
+    ]
+    return [name for _, name in sorted(several)[:limit]]
+
+
+def group_targets(targets: Iterable[tuple[str, str]], pairs: Iterable[tuple[str, str]]) -> Groups:
+    """Returns the groups of targets (key, product id) after matched pairs are joined."""
+    groups = Groups()
+    first: dict[str, str] = {}
+    for key, product in targets:
+        if product:
+            groups.join(key, first.setdefault(product, key))
+    for one, other in pairs:
+        groups.join(one, other)
+    return groups
