@@ -7,7 +7,7 @@ file has pairs of seven public sets: Abt-Buy, Walmart-Amazon, Amazon-Google, and
 shoes of WDC.
 
 `--train` needs scikit-learn. It trains boosted trees on `train`, chooses the threshold by 5-fold cross-validation on
-`train`, and writes `src/gossamer/data/product_matching.json`. Without it, only gossamer is needed.
+`train`, and writes `src/gossamer/uses/prices/product_matching.json`. Without it, only gossamer is needed.
 
 The last line is that of `gossamer prices match` on the products of `valid`, as offers of two shops for each set.
 
@@ -29,7 +29,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gossamer.data import FOLDER
 from gossamer.uses.prices.changes import Offer
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.match_offers import match_offers
@@ -155,7 +154,7 @@ def train(pairs: Sequence[Pair]) -> None:
     }
     text = json.dumps(stored, indent=1)
     lines = ",\n".join(json.dumps(nodes_of(one[0].tree_), separators=(",", ":")) for one in trees.estimators_)
-    (FOLDER / MODEL).write_text(text.replace("null", f"[\n{lines}\n]") + "\n", encoding="utf-8")
+    MODEL.write_text(text.replace("null", f"[\n{lines}\n]") + "\n", encoding="utf-8")
 
 
 def nodes_of(tree: Any) -> list[list[float]]:

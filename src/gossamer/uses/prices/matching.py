@@ -1,7 +1,7 @@
 """Decides whether two products of different shops are the same, from their identifiers or from their names.
 
 Equal identifiers are certain, so they match without a person. Everything else gets a score, and a person decides.
-The score is that of boosted trees. Their coefficients are data (`data/product_matching.json`), made by
+The score is that of boosted trees. Their coefficients are data (`product_matching.json`), made by
 `benchmarks/price_matching.py`.
 """
 
@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
-from gossamer.data import FOLDER
-
-MODEL = "product_matching.json"
+MODEL = Path(__file__).with_name("product_matching.json")
+"""The coefficients of the score."""
 _GTIN_LENGTHS = (8, 12, 13, 14)
 _INTERNAL = ("02", "04", "2", "980", "981", "982", "983", "984", "99")
 """The prefixes of GTIN-13 that a shop assigns itself, and those of refunds and coupons."""
@@ -351,7 +351,7 @@ def _quantity(left: Prepared, right: Prepared) -> float:
     return float(sum(-1 if left.quantities[unit].isdisjoint(right.quantities[unit]) else 1 for unit in units))
 
 
-class Model(NamedTuple):
+class MatchModel(NamedTuple):
     """Boosted trees. A tree is a list of nodes `[feature, threshold, left, right]`, or `[value]` for a leaf."""
 
     base: float
@@ -371,12 +371,12 @@ class Model(NamedTuple):
 
 
 @cache
-def load_model() -> Model:
+def load_model() -> MatchModel:
     """Returns the model of the data file."""
-    stored = json.loads((FOLDER / MODEL).read_text("utf-8"))
+    stored = json.loads(MODEL.read_text("utf-8"))
     if tuple(stored["features"]) != FEATURES:
-        raise ValueError(f"{MODEL} has other features than this code")
-    return Model(stored["base"], stored["trees"], stored["threshold"])
+        raise ValueError(f"{MODEL.name} has other features than this code")
+    return MatchModel(stored["base"], stored["trees"], stored["threshold"])
 
 
 def score(left: Prepared, right: Prepared) -> float:
