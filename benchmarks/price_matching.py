@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from gossamer.uses.prices.changes import Offer
