@@ -120,6 +120,14 @@ def test_an_identifier_used_twice_in_a_shop_is_doubtful(history: History) -> Non
     assert {(pair.one, pair.other) for pair in list_open(history)} == {("a1", "b1"), ("a2", "b1")}
 
 
+def test_an_identifier_of_a_whole_shop_means_nothing(history: History) -> None:
+    same = [offer(f"a{number}", f"Thing {number}", gtin=PENS) for number in range(400)]
+    fill(history, *same, offer("b1", "Pens", gtin=PENS), offer("c1", "Stifte", gtin=PENS))
+    match_offers(history, 1.0)
+    assert stored(history) == [("b1", "c1", "gtin")]
+    assert list_open(history) == []
+
+
 def test_model_numbers_do_not_join_two_gtins(history: History) -> None:
     fill(
         history,

@@ -22,6 +22,8 @@ MIN_SCORE = 0.1
 """Pairs with a lower score are not proposed."""
 MAX_PER_TARGET = 3
 """The most pairs of a target that are proposed in one run."""
+MAX_USES_IN_SHOP = 5
+"""An identifier that a shop uses for more targets identifies nothing there. These targets are compared by name."""
 _RARE_WORDS = 3
 _MAX_SHARED = 100
 """A word of more targets is not used to find candidates."""
@@ -147,20 +149,20 @@ def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, s
     """Returns the pairs that match and the doubtful pairs, of targets with an equal identifier. `members` is sorted.
 
     Targets that contradict most others are doubtful. So are all targets of a shop that uses the identifier more than
-    once. The other targets are joined with the first one.
+    once, unless it uses it so often that it means nothing. The other targets are joined with the first one.
     """
     uses = Counter(offers.shops[key] for key in members)
+    kept = [key for key in members if uses[offers.shops[key]] == 1]
     conflicts = {
         (one, other)
-        for one, other in itertools.combinations(members, 2)
+        for one, other in itertools.combinations(kept, 2)
         if (one, other) in offers.different or matching.conflict(offers.products[one], offers.products[other])
     }
-    kept = [key for key in members if uses[offers.shops[key]] == 1]
     while counts := Counter(key for pair in conflicts if set(pair) <= set(kept) for key in pair):
         most = max(counts.values())
         kept = [key for key in kept if counts[key] < most]
-    doubtful = [key for key in members if key not in kept]
-    near = kept[:1] or members
+    doubtful = [key for key in members if key not in kept and uses[offers.shops[key]] <= MAX_USES_IN_SHOP]
+    near = kept[:1] or doubtful
     unsure = [
         (min(one, other), max(one, other))
         for one in doubtful
