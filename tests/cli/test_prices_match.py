@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
             offer("b1", "Sony silver cybershot camera dscw170"),
             offer("a2", "Pens", gtin=PENS),
             offer("b2", "Stifte", gtin=PENS),
-            offer("a3", "Nikon Coolpix S210 compact camera plum"),
+            offer("a3", "Nikon Coolpix S210 compact camera plum\x1b[2J"),
             offer("b3", "Nikon Coolpix S210 plum"),
         )
     return tmp_path
@@ -115,6 +115,7 @@ def test_keys_decide_undo_and_quit(folder: Path) -> None:
     os.close(leader)
     os.close(follower)
     assert "2 decided, 0 left" in told
+    assert "\x1b" not in told
     with History(str(folder / "prices.db")) as history:
         rows = history.database.rows("SELECT one, decision FROM price_matches WHERE reason = 'review'")
         assert sorted(rows) == sorted([(first.one, "different"), (second.one, "later")])

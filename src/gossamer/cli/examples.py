@@ -47,6 +47,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer prices failing --state moved --csv > targets-new.csv",
     ),
     "prices shops": ("gossamer prices shops", "gossamer prices shops --accept shop.example"),
+    "prices match": ("gossamer prices match", "gossamer prices match --history prices.db --json"),
+    "prices review": (
+        "gossamer prices review",
+        "gossamer prices review --csv --limit 1000 > pairs.csv",
+        "gossamer prices review --accept pairs.csv",
+    ),
     "prices moves": ("gossamer prices moves --days 7", "gossamer prices moves --shop shop.example --csv"),
     "prices market": ("gossamer prices market", "gossamer prices market kettle-1 --json"),
     "prices stale": ("gossamer prices stale", "gossamer prices stale --days 7 --csv"),

@@ -125,13 +125,17 @@ def ask(
 
 
 def _shown(pair: OpenPair, at: int, count: int) -> str:
+    from gossamer.cli.printing import clean_line
+
     note = f", same {pair.reason}" if pair.reason in ("gtin", "mpn") else ""
     note += f", different {pair.conflict}" if pair.conflict else ""
     lines = [f"{at + 1:,} of {count:,}   score {pair.score:.2f}{note}"]
     for shop, name, url, price, currency in zip(
         pair.shops, pair.names, pair.urls, pair.prices, pair.currencies, strict=True
     ):
-        lines.append(f"  {name or '(no name)'}   {_price(price, currency)}\n    {shop}   {url}")
+        lines.append(
+            f"  {clean_line(name or '(no name)')}   {_price(price, currency)}\n    {shop}   {clean_line(url)}"
+        )
     return "\n".join(lines)
 
 
