@@ -75,6 +75,8 @@ class ClaimPoller:
         self.short = True
         """Whether the last round returned fewer claims than wanted. Then free slots of hosts are worth a
         call."""
+        self.capped = False
+        """Whether the caps allowed fewer claims than wanted in the last round."""
 
     def touch(self, bucket: int) -> None:
         """Marks a bucket as changed, because its hosts may now be due at another time."""
@@ -104,6 +106,7 @@ class ClaimPoller:
         if self.next_at > time.monotonic() or self._frontier.patience.away:
             return []
         free = want if self._caps is None else await self._caps.take(want)
+        self.capped = free < want
         if not free:
             self._capped_until = time.monotonic() + CAPPED_RETRY_S
             return []
