@@ -33,9 +33,11 @@ def current_level(limiter: Limiter, poller: ClaimPoller) -> ConcurrencyLevel:
     visits = round(limiter.visits * share)
     if scarce or limiter.visits < limiter.level:
         return ConcurrencyLevel(visits, scarce or limiter.bound)
+    if poller.capped:
+        return ConcurrencyLevel(visits, "rate")
     if poller.short:
         return ConcurrencyLevel(visits, "hosts" if poller.waiting else "latency")
-    return ConcurrencyLevel(visits, "rate" if poller.capped else limiter.bound)
+    return ConcurrencyLevel(visits, limiter.bound)
 
 
 class LevelLog:
