@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.model.summary import Summary
     from gossamer.observability.current import Current
+    from gossamer.observability.process_levels import ProcessLevel
     from gossamer.state.worker_lanes import HeapLine
     from gossamer.store.store import Store
 
@@ -225,6 +226,14 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
         heads = ("host", "state", "waiting", "in flight", "delay", "next in")
         put_table(heads, rows, right=heads[2:6], least=("in flight", "next in"))
     _put_lanes(lanes, now)
+    _put_levels(levels)
+    return 0
+
+
+def _put_levels(levels: Sequence[ProcessLevel]) -> None:
+    """Prints how many pages each process gets at once, and what limits them."""
+    from gossamer.cli.printing import format_duration, put_table
+
     if levels:
         print()
         put_table(
@@ -241,7 +250,6 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
             right=("pages at once",),
             least=("last sign",),
         )
-    return 0
 
 
 def _put_lanes(lanes: Sequence[HeapLine], now: Current) -> None:
