@@ -55,6 +55,7 @@ def folder(tmp_path: Path) -> Path:
                             price=Decimal(price if key == "a" else "36"),
                             currency="EUR",
                             availability="InStock",
+                            name='=HYPERLINK("https://x.example")',
                             confirming=number > 0,
                         )
                         for key in ("a", "b")
@@ -67,6 +68,7 @@ def folder(tmp_path: Path) -> Path:
 def test_moves_are_shown_as_table_csv_and_json(folder: Path) -> None:
     assert "-25.0" in called(folder, "moves").stdout
     (row,) = csv.DictReader(io.StringIO(called(folder, "moves", "--csv").stdout))
+    assert row["name"] == '\'=HYPERLINK("https://x.example")', "a spreadsheet does not run it"
     assert (row["target"], row["before"], row["after"], row["percent"]) == ("a", "40", "30", "-25.0")
     assert json.loads(called(folder, "moves", "--json").stdout)["shop"] == "a.example"
     assert called(folder, "moves", "--days", "1", "--json").stdout == ""

@@ -156,8 +156,11 @@ def _put(
     from gossamer.cli.printing import put_json, put_table
 
     if as_csv:
+        from gossamer.sinks.csv import guarded_field
+
         out = csv.writer(sys.stdout, lineterminator="\n")
-        out.writerows([heads, *rows])
+        out.writerow(heads)
+        out.writerows([guarded_field(one) for one in row] for row in rows)  # names come from pages
     elif as_json:
         for row in rows:
             put_json(dict(zip(heads, row, strict=True)))

@@ -7,7 +7,6 @@ import inspect
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ import msgspec
 import xxhash
 
 from gossamer.config.redaction import mask
+from gossamer.config.stdout_redirect import stdout_to_stderr
 from gossamer.errors import ConfigError
 from gossamer.items.pydantic_models import Fault
 from gossamer.items.validation import Schema
@@ -218,7 +218,7 @@ def open_steps(steps: Sequence[Step], context: StepContext) -> None:
     opened: list[Step] = []
     for step in steps:
         try:
-            with redirect_stdout(sys.stderr):
+            with stdout_to_stderr:
                 getattr(step, "open", bool)(*((context,) if hasattr(step, "open") else ()))
         except Exception as error:
             close_steps(opened, context.site)
@@ -235,7 +235,7 @@ def close_steps(steps: Sequence[Step], site: str) -> None:
     """Calls `close()` on each step that has this method, in reverse order. Errors are printed."""
     for step in reversed(steps):
         try:
-            with redirect_stdout(sys.stderr):
+            with stdout_to_stderr:
                 getattr(step, "close", bool)()
         except Exception as error:  # noqa: BLE001 - the user's code; the other steps are closed too
             line = f"site {site}: step {name_of(step)}: close: {type(error).__name__}: {exception_message(error)}"
@@ -247,7 +247,7 @@ def run_steps(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
     stored. Only the KeyboardInterrupt of a real Ctrl-C is raised again."""
     for step in steps:
         try:
-            with redirect_stdout(sys.stderr):  # stdout is reserved for data
+            with stdout_to_stderr:  # stdout is reserved for data
                 made = step(item, page)
         except Unwanted as reason:
             return StepOutcome(item, exception_message(reason) or name_of(step))

@@ -18,6 +18,7 @@ import msgspec
 
 from gossamer.config import plugins
 from gossamer.config.redaction import mask
+from gossamer.config.stdout_redirect import stdout_to_stderr
 from gossamer.errors import ConfigError, GossamerError, SinkAway, SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.sink_url import PYTHON, SINKS, SITE, SinkUrl
@@ -93,7 +94,7 @@ class OwnSink:
         """Converts exceptions of the user's method. A lost connection or a timeout becomes SinkAway, which is
         retried. Any other exception becomes SinkError."""
         try:
-            with contextlib.redirect_stdout(sys.stderr):
+            with stdout_to_stderr:
                 yield
         except GossamerError:
             raise

@@ -3,16 +3,15 @@ it."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
 from functools import partial
 
 import msgspec
 
 from gossamer import url as urls
 from gossamer.config import value_parsers
+from gossamer.config.stdout_redirect import stdout_to_stderr
 from gossamer.model.item import exception_message, is_ctrl_c
 from gossamer.model.page import Failure
 from gossamer.model.request import Request
@@ -56,7 +55,7 @@ def _prepare(sites: Sequence[LoadedSite], request: Request, headers: Mapping[str
     shown = {name.lower(): value for name, value in headers.items()}
     out = OutgoingRequest(request.url, request.method, shown, request.body, request)
     try:
-        with redirect_stdout(sys.stderr):  # stdout is reserved for data
+        with stdout_to_stderr:  # stdout is reserved for data
             call(out)
         return _changed(request, headers, out)
     except BaseException as error:

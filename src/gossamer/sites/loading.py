@@ -10,7 +10,6 @@ import sys
 import traceback
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import redirect_stdout
 from copy import copy
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from gossamer import url as urls
 from gossamer.config import value_parsers
+from gossamer.config.stdout_redirect import stdout_to_stderr
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.model.item import Item, is_ctrl_c
 from gossamer.model.site import Site
@@ -279,7 +279,7 @@ def _import(path: Path, source: bytes, version: str) -> Any:
     sys.modules[name] = module
     sys.path.append(folder)  # last, so that a site that is named like a package does not shadow the package
     try:
-        with redirect_stdout(sys.stderr):  # stdout is reserved for data
+        with stdout_to_stderr:  # stdout is reserved for data
             loader.exec_module(module)
     except GossamerError as error:
         del sys.modules[name]

@@ -3,16 +3,15 @@ as values."""
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer.config.redaction import mask
+from gossamer.config.stdout_redirect import stdout_to_stderr
 from gossamer.items.steps import Stop
 from gossamer.model.item import exception_message, is_ctrl_c, is_item
 from gossamer.model.request import Request
@@ -82,7 +81,7 @@ def call_function(
     name = call.__name__ if function is None else function.name
     parsed, yielded = PageResult(function=name, item=None if function is None else function.item), None
     try:
-        with redirect_stdout(sys.stderr):  # stdout is reserved for data
+        with stdout_to_stderr:  # stdout is reserved for data
             yielded = call(argument)
             _sort(yielded if yielded is not None else (), view, parsed)
     except Stop as stop:
@@ -106,7 +105,7 @@ def gather_follow(
     """Returns the requests that a `follow=` function yields, and the error or None."""
     parsed = PageResult()
     try:
-        with redirect_stdout(sys.stderr):
+        with stdout_to_stderr:
             _sort(follow(view), view, parsed)
         if parsed.items:
             raise TypeError("follow= gives links and requests, no items")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import sys
 import time
 from collections.abc import Callable, Collection, Generator
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.blocks import Block, needs_rendering
 from gossamer.blocks.site_rules import MAX_SEARCHED_BYTES, seen_by
+from gossamer.config.stdout_redirect import stdout_to_stderr
 from gossamer.errors import ConfigError, GossamerError
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.item import exception_message, is_ctrl_c
@@ -431,7 +431,7 @@ def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
 def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
     """Calls the user's code. Does not catch StopIteration. Raises ConfigError for any other exception."""
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # stdout is for data
+        with stdout_to_stderr:  # stdout is for data
             return call(*args)
     except (StopIteration, GossamerError):
         raise

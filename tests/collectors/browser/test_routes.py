@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 
 from collectors.browser.conftest import Stage
 from gossamer.cli.commands import run
+from support.processes import until
 
 DOCSIFY = Path(__file__).parents[3] / ".sites" / "docsify" / "package" / "dist" / "docsify.min.js"
 SCRIPT = {"content-type": "text/javascript"}
@@ -137,6 +142,46 @@ def test_a_crawl_of_routes_is_resumed(app: Stage, capsys: pytest.CaptureFixture[
     assert run(["crawl", app.url("/"), *words, "--refresh"]) == 0
     told, _ = summary(capsys)
     assert told["unchanged"] + told["changed"] == len(PAGES)
+
+
+def test_a_killed_crawl_of_routes_has_each_once(app: Stage) -> None:
+    """SIGKILL after each page; the same command finishes the crawl."""
+    out = Path("killed.jsonl")
+    words = ["--name", "killed", "--quiet", "--json", "--ladder", "plain,browser", "--text", "-o", str(out)]
+    words += [
+        "--allow-private",
+        "127.0.0.0/8",
+        "--delay",
+        "0.3",
+        "--retries",
+        "0.1s,0.2s,0.3s",
+        "--fragments",
+        "routes",
+    ]
+    command = [sys.executable, "-m", "gossamer", "crawl", app.url("/"), *words]
+
+    def count() -> int:
+        return out.read_bytes().count(b"\n") if out.exists() else 0
+
+    kills = 0
+    for wanted in range(1, len(PAGES)):
+        crawling = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+        until(lambda wanted=wanted, one=crawling: count() >= wanted or one.poll() is not None, 60)
+        if crawling.poll() is None:
+            os.killpg(crawling.pid, signal.SIGKILL)
+            kills += 1
+        crawling.wait()
+    ended = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    told = json.loads(ended.stdout)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert kills >= 2
+    assert sorted(one["url"].removeprefix(app.url("/")) for one in rows) == sorted(
+        f"#/{path}" if path else "" for path in PAGES
+    )
+    assert all(
+        f"Words of {one['url'].partition('#/')[2]}." in one["text"] for one in rows if "#" in one["url"]
+    )
+    assert (told["state"], told["pages"], told["redirected"]) == ("finished", 6, 1)
 
 
 @pytest.mark.skipif(not DOCSIFY.exists(), reason="needs docsify (./test gets it)")

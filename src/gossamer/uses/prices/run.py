@@ -3,7 +3,6 @@ finds into the price history."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -123,7 +122,6 @@ def _visit(watch: PriceWatch, seeds: list[dict[str, Any]], options: RunOptions, 
         given["time_limit"] = rest
     if options.spread is not None and not watch.confirming:
         given["rate"] = max(len(seeds) / options.spread, 0.001)
-    stdout = sys.stdout
     with watch as attempt_rows:
         try:
             result = gossamer.run(
@@ -137,9 +135,6 @@ def _visit(watch: PriceWatch, seeds: list[dict[str, Any]], options: RunOptions, 
             )
         except (CrawlFailed, NothingFound) as error:  # every page failed, which is recorded
             return getattr(error.summary, "state", "finished")
-        finally:
-            # sinks and page functions redirect it, in several threads at once, so it may stay redirected
-            sys.stdout = stdout
     return result.state
 
 
