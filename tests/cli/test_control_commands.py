@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gossamer import url as urls
@@ -18,6 +19,8 @@ from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Settle
+from gossamer.politeness.scores import WorkerScore
+from gossamer.state.scores import Scores
 from gossamer.store import keys
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import BUCKETS_SERVER, Store, connect
@@ -117,6 +120,29 @@ def test_status_lists_crawls_and_adds_up(desk: Desk) -> None:
     ] + sum(found["skipped"].values())
     assert {host["host"] for host in found["slowest_hosts"]} == {A, B}
     assert "12 URLs on 2 hosts" in desk("status", "one")[1]
+
+
+def test_status_shows_how_many_pages_each_process_gets_at_once(desk: Desk) -> None:
+    async def work(store: Store) -> None:
+        await fill(store, "one")
+        scores = Scores(store, "one")
+        now = await scores.now()
+        old = {"name": "w@b.2", "at": now}  # a record of an earlier version
+        await scores.tell("w@b.2", json.dumps(old).encode())
+        for name, age in (("w@a.1", 0.0), ("w@dead.3", 60.0)):
+            record = WorkerScore(name, at=now - age, concurrency=81, limit="latency")
+            await scores.tell(name, msgspec.json.encode(record))
+
+    desk.do(work)
+    found = desk.json("status", "one")["workers"]
+    assert {name: (one["concurrency"], one["limit"]) for name, one in found.items()} == {
+        "w@a.1": (81, "latency"),
+        "w@b.2": (None, None),
+    }
+    shown = desk("status", "one")[1]
+    assert re.search(r"w@a\.1 +81 +latency: visits wait for responses", shown)
+    assert re.search(r"w@b\.2 +unknown +unknown: it runs an earlier version", shown)
+    assert "w@dead" not in shown
 
 
 def test_a_crawl_whose_process_died_is_not_shown_as_running(desk: Desk) -> None:

@@ -47,6 +47,10 @@ def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path
         shown = json.loads(elsewhere(fleet, "status", "c", "--json"))["now"]["lanes"]
         assert [(one["lanes"], one["region"]) for one in shown] == [("http", "eu")]
         assert shown[0]["pages_per_second"]["1m"] > 0
+        processes = json.loads(elsewhere(fleet, "status", "c", "--json"))["workers"]
+        assert {name.partition("@")[0] for name in processes} == {"w", "v"}
+        assert {one["concurrency"] for one in processes.values()} == {4}
+        assert {one["limit"] for one in processes.values()} <= {"hosts", "latency", "fixed", "processor"}
         first.kill()
         gone = until("the worker is missed", lambda: "worker_gone" in second.said(), 60)
         summary = fleet.ended("c")

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import httpx
+import msgspec
 import pytest
 
 from gossamer import url as urls
@@ -22,7 +23,9 @@ from gossamer.model.visit import Commit, Settle
 from gossamer.observability.exporter import MetricsServer
 from gossamer.observability.metrics import METRICS, text_of
 from gossamer.observability.snapshot import Observer
+from gossamer.politeness.scores import WorkerScore
 from gossamer.state.metric_domains import MAX_DOMAINS, MetricDomains
+from gossamer.state.scores import Scores
 from gossamer.state.workers import WorkerRecord, WorkerRecords
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store, connect
@@ -142,6 +145,25 @@ def test_dead_letters_and_expired_leases_are_counted(run: Any) -> None:
     assert found["gossamer_leases_expired_total"] == 1
     assert found["gossamer_urls_added_total"] == 2
     assert found['gossamer_crawl_pending{crawl="c"}'] == 1
+
+
+def test_each_process_has_its_level_and_its_limit_is_counted(run: Any) -> None:
+    async def work(store: Store) -> dict[str, float]:
+        await a_crawl(store)
+        scores = Scores(store, "c")
+        now = await scores.now()
+        await scores.tell("old.1", f'{{"name": "old.1", "at": {now}}}'.encode())  # of an earlier version
+        for name, level in (("w.1", 64), ("w.2", 200)):
+            record = WorkerScore(name, at=now, concurrency=level, limit="processor")
+            await scores.tell(name, msgspec.json.encode(record))
+        return samples(text_of(await Observer(store).look()))
+
+    found = run(work)
+    assert {name: n for name, n in found.items() if "concurrency" in name} == {
+        'gossamer_concurrency_level{crawl="c",process="w.1"}': 64,
+        'gossamer_concurrency_level{crawl="c",process="w.2"}': 200,
+        'gossamer_concurrency_limit_processes{crawl="c",limit="processor"}': 2,
+    }
 
 
 def test_names_are_those_of_prometheus() -> None:

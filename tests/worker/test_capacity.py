@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
+from gossamer.errors import OWN_LIMITS
 from gossamer.worker.capacity import GIVE_UP_S, HOLD_S, STALE_S, TUNE_S, Limiter, SoleCrawlAllowance
 
 
@@ -88,10 +91,15 @@ class Machine(Clock):
         self.used += seconds * self.share
 
 
-def tuned(most: int = 1000) -> tuple[Limiter, Machine]:
+def tuned(most: int = 1000, most_by: str = "maximum") -> tuple[Limiter, Machine]:
     machine = Machine()
     limiter = Limiter(
-        most, least=64, clock=machine, busy_seconds=lambda: machine.used, roomy=lambda: machine.roomy
+        most,
+        least=64,
+        most_by=most_by,
+        clock=machine,
+        busy_seconds=lambda: machine.used,
+        roomy=lambda: machine.roomy,
     )
     return limiter, machine
 
@@ -163,3 +171,38 @@ def test_a_fixed_number_stays() -> None:
 def test_few_open_files_are_the_least_and_the_most() -> None:
     limiter, machine = tuned(20)
     assert needs(limiter, machine) == 20
+
+
+def test_it_names_what_keeps_the_level() -> None:
+    limiter, machine = tuned(most_by="descriptors")
+    assert limiter.bound == "latency"
+    needs(limiter, machine, 3)
+    assert limiter.bound == "latency"
+    machine.share = 0.85
+    needs(limiter, machine, 2)
+    assert limiter.bound == "processor"
+    machine.share, machine.roomy = 0.1, False
+    needs(limiter, machine, 2)
+    assert limiter.bound == "memory"
+    machine.roomy = True
+    needs(limiter, machine)
+    assert limiter.bound == "descriptors"
+
+
+def test_it_names_a_shortage_until_the_level_may_rise_above_it() -> None:
+    limiter, machine = tuned()
+    needs(limiter, machine)
+    limiter.short(OWN_LIMITS[errno.EADDRNOTAVAIL])
+    assert (limiter.visits, limiter.bound) == (500, "ports")
+    for _ in range(60):
+        machine.passes(2.0)
+        limiter.record_success()
+    needs(limiter, machine)
+    assert (limiter.visits, limiter.bound) == (1000, "maximum")
+
+
+def test_a_fixed_number_is_named_as_such() -> None:
+    limiter, _, _ = made(8)
+    assert limiter.bound == "fixed"
+    limiter.short(OWN_LIMITS[errno.ENOMEM])
+    assert limiter.bound == "memory"

@@ -203,3 +203,16 @@ async def test_a_crawl_of_one_level_asks_as_before(wide: Store) -> None:
     before = wide.used
     assert len(await asked(asking, 16)) == 16
     assert wide.used - before == BUCKETS
+
+
+async def test_it_tells_a_cap_from_hosts_that_wait(wide: Store) -> None:
+    one = frontier(wide)
+    await add(one, "http", HOSTS)
+    await Rates(wide).set("http", 1)
+    poller = ClaimPoller(one, BUCKETS, Caps(wide, ("http",)))
+    await asked(poller)
+    assert poller.capped
+    await Rates(wide).set("http", None)
+    free = ClaimPoller(one, BUCKETS, Caps(wide, ("http",)))
+    await asked(free)
+    assert (free.capped, free.short) == (False, True)

@@ -66,6 +66,7 @@ from gossamer.store.store_check import wait_until_ready
 from gossamer.worker.capacity import ClaimAllowance, Limiter
 from gossamer.worker.climbing import Climbing
 from gossamer.worker.committer import Committer, gather_limits
+from gossamer.worker.concurrency_level import LevelLog
 from gossamer.worker.conditional_get import site_versions
 from gossamer.worker.fetching import Fetching
 from gossamer.worker.loop import Worker
@@ -136,6 +137,7 @@ def limiter_of(concurrency: int | str) -> Limiter:
         lambda line: print(f"gossamer: {line}", file=sys.stderr),
         least=least,
         begins=few if fit < least else "",
+        most_by="descriptors" if fit < most else "fixed" if least == most else "maximum",
     )
 
 
@@ -536,7 +538,8 @@ class CrawlWorker:
             limiter=self.limiter,
             paused=self._paused,
         )
-        keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < self.limiter.visits))
+        level = LevelLog(self.setup.crawl, self.name, worker.level)
+        keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < self.limiter.visits, level))
         try:
             async with (
                 run_spiller(self.store, self.setup.crawl, self.cold, self.hot),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.model.summary import Summary
     from gossamer.observability.current import Current
+    from gossamer.observability.process_levels import ProcessLevel
     from gossamer.state.worker_lanes import HeapLine
     from gossamer.store.store import Store
 
@@ -44,6 +45,14 @@ HEADS = (
     "pages/s",
     "last page",
 )
+LIMITS = {
+    "hosts": "hosts: none may be requested now",
+    "latency": "latency: visits wait for responses",
+    "rate": "rate: gossamer rate allows no more requests",
+    "fixed": "fixed: --concurrency allows no more",
+    "descriptors": "descriptors: raise ulimit -n for more",
+}
+"""Explains limits of the visits at once (`worker.concurrency_level`)."""
 LEAST = ("redirected", "hosts", "skipped", "failed", "dead", "last page")
 """Columns that are left out on a narrow terminal, the least important one first."""
 
@@ -170,12 +179,14 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     from gossamer.cli.summaries import advice, summary_rows
     from gossamer.frontier.summary import expected_lost
     from gossamer.observability.current import current_figures
+    from gossamer.observability.process_levels import process_levels
     from gossamer.state.worker_lanes import heaps_of_crawl
     from gossamer.state.workers import Refusals
 
     summary = await read_summary(census, settings, name)
     hosts = await census.hosts(name, 10)
-    workers, lost = await census.workers(name), round(await expected_lost(census.store, name), 3)
+    levels = await process_levels(census.store, [name], await census.now())
+    lost = round(await expected_lost(census.store, name), 3)
     lanes, cut = await heaps_of_crawl(census.store, name), await broken_off(census, name)
     refused, now = await Refusals(census.store).of(name), await current_figures(census, summary)
     record = await census.crawls.need(name)
@@ -188,7 +199,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
                 **cut,
                 "now": now.plain(),
                 "slowest_hosts": slowest,
-                "workers": workers,
+                "workers": {one.process: one.plain() for one in levels},
                 "refusals": refused,
                 "expected_lost": lost,
                 "weight": record.weight,
@@ -215,10 +226,30 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
         heads = ("host", "state", "waiting", "in flight", "delay", "next in")
         put_table(heads, rows, right=heads[2:6], least=("in flight", "next in"))
     _put_lanes(lanes, now)
-    if workers:
-        print()
-        put_table(("worker", "last sign"), [(worker, sign) for worker, sign in sorted(workers.items())])
+    _put_levels(levels)
     return 0
+
+
+def _put_levels(levels: Sequence[ProcessLevel]) -> None:
+    """Prints how many pages each process gets at once, and what limits them."""
+    from gossamer.cli.printing import format_duration, put_table
+
+    if levels:
+        print()
+        put_table(
+            ("process", "pages at once", "limited by", "last sign"),
+            [
+                (
+                    one.process,
+                    "unknown" if one.visits is None else one.visits,
+                    LIMITS.get(one.limit or "", one.limit or "unknown: it runs an earlier version"),
+                    f"{format_duration(int(one.age))} ago",
+                )
+                for one in levels
+            ],
+            right=("pages at once",),
+            least=("last sign",),
+        )
 
 
 def _put_lanes(lanes: Sequence[HeapLine], now: Current) -> None:

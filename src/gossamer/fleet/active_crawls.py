@@ -68,6 +68,7 @@ class ActiveCrawls:
         self.load = ProcessLoad(
             lambda: self.limiter.visits + self.limiter.visits // 4, me.settings.recycle_memory
         )
+        self.limiter.load = self.load.share
         self._store, self._halt = store, halt
         self._fair = FairShares(self.load.claims)
         self._tasks, self._ending, self._versions = (

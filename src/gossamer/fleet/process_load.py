@@ -37,6 +37,15 @@ class ProcessLoad:
         self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
         self._used, self._free = resident_memory(), free_memory_share()
 
+    def share(self) -> tuple[float, str]:
+        """Returns the share of the maximum that the process may hold now, and the scarce resource: `memory`,
+        `processor`, or '' if none is scarce."""
+        by_memory, now = (
+            allowed_claims(100, used=self._used, limit=self.limit, free=self._free, pace=pace) / 100
+            for pace in (1.0, self.pace)
+        )
+        return now, "processor" if now < by_memory else "memory" if now < 1 else ""
+
     def claims(self) -> int:
         """Returns the number of claims that the process may hold now."""
         return allowed_claims(self.most(), used=self._used, limit=self.limit, free=self._free, pace=self.pace)

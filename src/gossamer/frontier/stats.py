@@ -4,7 +4,6 @@ pages, never KEYS."""
 from __future__ import annotations
 
 import heapq
-import json
 import operator
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -255,14 +254,6 @@ class CrawlStatistics:
         for bucket in range(self.store.buckets):
             pipe.zcard(f"{keys.tag(bucket)}{name}:l")
         return sum(await self.store.guard(pipe.execute()))
-
-    async def workers(self, name: str) -> dict[str, Any]:
-        """Returns the last heartbeat of each worker."""
-        found: dict[str, Any] = {}
-        for bucket in range(self.store.buckets):
-            raw = await self.store.guard(self.store.client.hgetall(f"{keys.tag(bucket)}{name}:w"))
-            found |= {k.decode(): json.loads(v) for k, v in raw.items()}
-        return found
 
     async def now(self) -> float:
         """Returns the store's time in seconds since the epoch."""

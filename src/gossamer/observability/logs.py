@@ -42,6 +42,7 @@ EVENTS: Final[dict[str, int]] = {
     "store_back": logging.WARNING,
     "budget_spent": logging.WARNING,
     "crawl_state": logging.INFO,
+    "concurrency": logging.DEBUG,
     "alert_firing": logging.ERROR,
     "alert_resolved": logging.INFO,
     "alert_failed": logging.ERROR,

@@ -8,6 +8,7 @@ items have series of their own.
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -113,6 +114,12 @@ def _fresh_pages(found: Snapshot) -> Iterator[Sample]:
             yield "", (one.name, "never_changed"), fresh.never_changed
             yield "", (one.name, "always_changed"), fresh.always_changed
             yield "", (one.name, "too_old"), fresh.over_age
+
+
+def _limits(found: Snapshot) -> Iterator[Sample]:
+    counts = Counter((one.crawl, one.limit) for one in found.levels if one.limit is not None)
+    for (crawl, limit), n in sorted(counts.items()):
+        yield "", (crawl, limit), n
 
 
 def _coverage(found: Snapshot) -> Iterator[Sample]:
@@ -421,6 +428,24 @@ METRICS: tuple[Metric, ...] = (
         "Time for which the first ready host has waited for a worker.",
         ("lane", "region"),
         lambda found: (("", (one.lane, one.region), one.oldest) for one in found.lanes),
+    ),
+    Metric(
+        "gossamer_concurrency_level",
+        "gauge",
+        "Visits that a process may run at once now, over all of its crawls.",
+        ("crawl", "process"),
+        lambda found: (
+            ("", (one.crawl, one.process), one.visits)
+            for one in found.levels[:MAX_WORKERS]
+            if one.visits is not None
+        ),
+    ),
+    Metric(
+        "gossamer_concurrency_limit_processes",
+        "gauge",
+        "Processes that work on the crawl, by what limits their visits at once.",
+        ("crawl", "limit"),
+        _limits,
     ),
     Metric("gossamer_workers", "gauge", "Workers of the fleet.", ("lane", "region", "state"), _worker_count),
     Metric(

@@ -16,6 +16,7 @@ from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
 from gossamer.frontier.quality import GoodRuns
 from gossamer.frontier.recent_rates import RecentRates, rates_of
 from gossamer.model.quality import Quality, of_counts
+from gossamer.observability.process_levels import ProcessLevel, process_levels
 from gossamer.proxies.proxy_health import ProxyHealth
 from gossamer.recrawl.freshness import Freshness, read_freshness
 from gossamer.state.schedules import Schedules, Unread
@@ -116,6 +117,8 @@ class Snapshot(msgspec.Struct):
     """Credits of each unlocker that were spent or reserved today (UTC)."""
     credits_daily: int | None = None
     """The maximum number of credits per day, or None if this process does not have that setting."""
+    levels: list[ProcessLevel] = []
+    """The processes that work on the crawls under way, with their numbers of visits at once."""
     took: float = 0.0
     """How many seconds it took to read the snapshot."""
     by_name: dict[str, list[tuple[tuple[str, ...], int]]] | None = None
@@ -158,6 +161,9 @@ class Observer:
             proxies=await self._proxies(now),
             credits=await self._credits(now),
             credits_daily=self._credits_daily,
+            levels=await process_levels(
+                self._store, [one.name for one in crawls if one.state in UNDER_WAY], now
+            ),
             took=time.monotonic() - began,
         )
 

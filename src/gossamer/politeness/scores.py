@@ -92,6 +92,10 @@ class WorkerScore(msgspec.Struct):
     hard: MovingMeans = msgspec.field(default_factory=MovingMeans)
     good_at: float = 0.0
     """When a visit of the worker last succeeded."""
+    concurrency: int = 0
+    """How many visits the worker's process may run at once, or 0 in records of earlier versions."""
+    limit: str = ""
+    """What limits these visits (`worker.concurrency_level`), or '' in records of earlier versions."""
     format: int = FORMAT
 
 

@@ -34,6 +34,14 @@ class Scores:
         """Returns the records of the workers of all crawls."""
         return list((await store.guard(cast(Any, store.client.hgetall(KEY)))).values())
 
+    @staticmethod
+    async def by_crawl(store: Store) -> dict[str, list[bytes]]:
+        """Returns the records of the workers of each crawl, including dead ones."""
+        found: dict[str, list[bytes]] = {}
+        for field, raw in (await store.guard(cast(Any, store.client.hgetall(KEY)))).items():
+            found.setdefault(field.decode("utf-8", "replace").partition("\t")[0], []).append(raw)
+        return found
+
     async def drop(self, name: str) -> None:
         """Deletes the record of a worker that has ended."""
         await self._do(self._store.client.hdel(KEY, f"{self._crawl}\t{name}"))

@@ -84,7 +84,6 @@ same slot.
 | `{b:000}CRAWL:turn` | string | the worker whose turn it is to claim under limits, if there are many buckets | multi_bucket | 5 s |
 | `{b:N}CRAWL:rp` | hash | recent periods of 10 s: number modulo 64 -> `NUMBER,PAGES,REQUESTS`; `at` ms of the last page | settle | the crawl |
 | `{b:N}CRAWL:rl` | hash | the same, by the lanes and the region of the worker: `LANES\|REGION\|NUMBER modulo 64` -> `NUMBER,PAGES`; workers of lane `http` without a region are left out | settle | the crawl |
-| `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |
 | `{b:000}@schedules` | set | names of all schedules | edit_schedule | forever |
 | `{b:000}@schedule:NAME` | hash | `spec` (JSON), `rev` number of the last change, `mark` ms up to which due times were handled, and the counts `runs failed skipped missed` | edit_schedule due_runs scheduled_run | until removed |
 | `{b:000}@open:NAME` | hash | `DUE-MS:PART` -> run (JSON) that has not ended | due_runs scheduled_run | until the run ends |
@@ -232,7 +231,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of such a crawl would
 look like those of hosts."""
 
-_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfi])"
+_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfi])"
 _CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = late_pattern(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"

@@ -3,11 +3,13 @@ process that runs several crawls, and on the fleet's rate caps."""
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable
 from typing import Protocol
 
 from gossamer.config.resources import memory_roomy, thread_busy_seconds
+from gossamer.errors import OWN_LIMITS
 
 CUT_S, GROW_S, HOLD_S = 0.5, 2.0, 60.0
 """CUT_S: seconds between two reductions of the limit. GROW_S: seconds without a shortage before the limit
@@ -22,6 +24,15 @@ GIVE_UP_S = 15.0
 """Seconds after which the worker exits if not even one visit at a time succeeds."""
 REPEAT_S = 600.0
 """Minimum seconds between two log messages about the same shortage."""
+RESOURCES = {
+    OWN_LIMITS[errno.EMFILE]: "descriptors",
+    OWN_LIMITS[errno.ENFILE]: "descriptors",
+    OWN_LIMITS[errno.ENOMEM]: "memory",
+    OWN_LIMITS[errno.ENOBUFS]: "memory",
+    OWN_LIMITS[errno.EAGAIN]: "threads",
+    OWN_LIMITS[errno.EADDRNOTAVAIL]: "ports",
+}
+"""Maps the names of scarce resources in messages to those in the worker's record."""
 
 
 class Limiter:
@@ -33,8 +44,8 @@ class Limiter:
     immediately. Without a shortage it rises by an eighth every two seconds, up to `level`.
 
     `log(line)` is called for each kind of shortage, at most once in ten minutes. `begins` is the line that
-    `begin` logs. `busy_seconds` returns for how many seconds this thread was busy. `roomy` returns whether
-    memory allows more visits.
+    `begin` logs. `most_by` is what sets `most`: `fixed`, `descriptors` or `maximum`. `busy_seconds` returns
+    for how many seconds this thread was busy. `roomy` returns whether memory allows more visits.
     """
 
     def __init__(
@@ -44,6 +55,7 @@ class Limiter:
         *,
         least: int | None = None,
         begins: str = "",
+        most_by: str = "fixed",
         clock: Callable[[], float] = time.monotonic,
         busy_seconds: Callable[[], float] = thread_busy_seconds,
         roomy: Callable[[], bool] = memory_roomy,
@@ -55,7 +67,12 @@ class Limiter:
         self.over = ""
         """The resource that was too scarce even for one visit at a time, or ''. If it is set, the worker
         exits."""
+        self.load: Callable[[], tuple[float, str]] = lambda: (1.0, "")
+        """Returns the share of the visits that the load of the process allows, and the scarce resource, or ''
+        if there is none."""
         self._log, self._clock, self._begins = log, clock, begins
+        self._most_by, self._scarce = most_by, ""
+        self._held_by = most_by if self._least == most else "latency"
         self._cut_at = self._grown_at = self._hit_at = -REPEAT_S
         self._told: dict[str, float] = {}
         self._since: float | None = None
@@ -70,6 +87,11 @@ class Limiter:
     def is_calm(self) -> bool:
         """Returns whether there was no recent shortage."""
         return self.visits >= self.level and self._since is None
+
+    @property
+    def bound(self) -> str:
+        """Returns what keeps the limit at its value if all visits are in use (`worker.concurrency_level`)."""
+        return self._scarce if self.visits < self.level else self._held_by
 
     def need_more(self) -> None:
         """Records that hosts are due and all visits are in use. Raises the level if the process has time and
@@ -86,14 +108,22 @@ class Limiter:
         share = (busy - before[1]) / (now - before[0])
         if share > FULL_SHARE:
             self.level = self.visits = max(self._least, self.level - self.level // 8)
-        elif share < FREE_SHARE and self.level < min(self.most, self._ceiling) and self._roomy():
-            self.level = self.visits = min(self.most, self._ceiling, self.level + self.level // 4 + 1)
+        most = min(self.most, self._ceiling)
+        if share >= FREE_SHARE:
+            self._held_by = "processor"
+        elif self.level >= most:
+            self._held_by = self._most_by if most == self.most else self._scarce
+        elif not self._roomy():
+            self._held_by = "memory"
+        else:
+            self._held_by = "latency"
+            self.level = self.visits = min(most, self.level + self.level // 4 + 1)
 
     def short(self, what: str, measured: bool = False) -> None:
         """Records a shortage of the resource `what` and lowers the limit. `measured`: whether a measurement
         predicted the shortage, so that no visit has failed yet."""
         now = self._clock()
-        self._grown_at = now
+        self._grown_at, self._scarce = now, RESOURCES.get(what, what)
         if now - self._cut_at >= CUT_S:
             if self.visits > 1 or self._ceiling > 1:
                 self._ceiling, self._hit_at = max(1, self.visits * 3 // 4), now

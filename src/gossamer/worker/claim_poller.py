@@ -75,6 +75,8 @@ class ClaimPoller:
         self.short = True
         """Whether the last round returned fewer claims than wanted. Then free slots of hosts are worth a
         call."""
+        self.capped = False
+        """Whether the caps, not the hosts, limited the claims of the last round."""
 
     def touch(self, bucket: int) -> None:
         """Marks a bucket as changed, because its hosts may now be due at another time."""
@@ -105,11 +107,14 @@ class ClaimPoller:
             return []
         free = want if self._caps is None else await self._caps.take(want)
         if not free:
+            self.capped = True
             self._capped_until = time.monotonic() + CAPPED_RETRY_S
             return []
         got = await self._claims(free)
+        unused = free - sum(len(one.claims) for one in got)
+        self.capped = free < want and unused <= 0
         if self._caps is not None:
-            await self._caps.back(free - sum(len(one.claims) for one in got))
+            await self._caps.back(unused)
         return got
 
     async def _claims(self, want: int) -> list[Claimed]:

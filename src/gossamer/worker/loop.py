@@ -14,6 +14,7 @@ import errno
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol, TypeVar
 
 from gossamer.config.resources import memory_short
@@ -24,6 +25,7 @@ from gossamer.model.visit import Claim, Settle, Visit
 from gossamer.worker.capacity import ClaimAllowance, FleetCaps, Limiter, SoleCrawlAllowance
 from gossamer.worker.claim_poller import TICK_S, ClaimPoller
 from gossamer.worker.committer import Committer
+from gossamer.worker.concurrency_level import current_level
 from gossamer.worker.landed_visits import LandedVisits
 from gossamer.worker.lease_keeper import LeaseKeeper
 from gossamer.worker.worker_score import ScoreKeeper
@@ -127,6 +129,8 @@ class Worker:
         # bytes are counted at the commit, so with a byte limit the hosts wait for it
         self._frees_early = committer.company.seconds > 0
         self._asking = ClaimPoller(frontier, buckets, caps, self._landed)
+        self.level = partial(current_level, self.limiter, self._asking)
+        """Returns how many visits may run at once now, and what limits them."""
         self._ledger = ledger
         self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, self._landed, ledger)
 

@@ -121,10 +121,12 @@ class ScoreKeeper:
         self._streak.clear()
         self._tell("this worker is back: a visit succeeded")
 
-    async def keep(self, room: Callable[[], bool]) -> None:
+    async def keep(self, room: Callable[[], bool], level: Callable[[], tuple[int, str]]) -> None:
         """Exchanges scores with the other workers until cancelled. `room` returns whether this worker could
-        take on more work."""
+        take on more work. `level` returns how many visits its process may run at once, and what limits
+        them."""
         while True:
+            self.mine.concurrency, self.mine.limit = level()
             with contextlib.suppress(GossamerError):  # after an outage, the next exchange catches up
                 await self.look(room())
             await asyncio.sleep(self._turn)

@@ -1,0 +1,61 @@
+"""How many visits a worker's process runs at once, and what limits them.
+
+| limit | meaning |
+| --- | --- |
+| hosts | fewer visits than allowed run, because hosts wait for their delay or none is left |
+| latency | visits wait for responses: no other host can be requested now, or the level still rises |
+| rate | a cap of the fleet (`gossamer rate`) allows no more requests now |
+| memory, processor, descriptors, threads, ports | the process or its machine is short of it |
+| fixed | `concurrency` is a number, and all of these visits are in use |
+| maximum | all visits are in use, and `auto` allows no more |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gossamer.observability.logs import log_event
+from gossamer.worker.capacity import Limiter
+from gossamer.worker.claim_poller import ClaimPoller
+
+
+class ConcurrencyLevel(NamedTuple):
+    """The number of visits that a process may run at once now, and what limits them (see the module)."""
+
+    visits: int
+    limit: str
+
+
+def current_level(limiter: Limiter, poller: ClaimPoller) -> ConcurrencyLevel:
+    """Returns the level of a process, and what limits the visits of the crawl that `poller` claims for."""
+    share, scarce = limiter.load()
+    visits = round(limiter.visits * share)
+    if scarce or limiter.visits < limiter.level:
+        return ConcurrencyLevel(visits, scarce or limiter.bound)
+    if poller.capped:
+        return ConcurrencyLevel(visits, "rate")
+    if poller.short:
+        return ConcurrencyLevel(visits, "hosts" if poller.waiting else "latency")
+    return ConcurrencyLevel(visits, limiter.bound)
+
+
+class LevelLog:
+    """Returns the level of a worker, and logs it whenever it has changed. `read` returns the level."""
+
+    def __init__(self, crawl: str, worker: str, read: Callable[[], ConcurrencyLevel]) -> None:
+        self._crawl, self._worker, self._read = crawl, worker, read
+        self._logged: ConcurrencyLevel | None = None
+
+    def __call__(self) -> ConcurrencyLevel:
+        """Returns the level."""
+        now = self._read()
+        if now != self._logged:
+            self._logged = now
+            log_event(
+                "concurrency",
+                crawl=self._crawl,
+                worker=self._worker,
+                text=f"{now.visits} pages at once, limited by {now.limit}",
+            )
+        return now
