@@ -36,6 +36,24 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer weight archive 1 --store valkey://store:6379",
         "gossamer weight news --precedence 1 --store valkey://store:6379",
     ),
+    "prices targets": (
+        "gossamer prices targets shop:https://shop.example/ --limit 5000 -o targets.csv",
+        "gossamer prices targets sitemap:https://shop.example/sitemap.xml --include /product/",
+    ),
+    "prices plan": (
+        "gossamer prices plan targets.csv --within 3h",
+        "gossamer prices plan targets.csv --delay 2 --json",
+    ),
+    "prices run": (
+        "gossamer prices run targets.csv",
+        "gossamer prices run targets.csv --within 5h --partly -q",
+        "gossamer prices run targets.csv --history postgresql://db/prices --delay 2-8",
+    ),
+    "prices try": (
+        "gossamer prices try https://shop.example/p/42",
+        "gossamer prices try https://shop.example/p/42 --write 2",
+        "gossamer prices try https://shop.example/p/42 --selector '.buybox .amount' --save",
+    ),
     "prices alert": (
         "gossamer prices alert",
         "gossamer prices alert --rules rules.toml -o changes.jsonl",
