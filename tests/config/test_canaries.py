@@ -44,6 +44,7 @@ WORDS = {
     "worker": "w",
     "rule": "GossamerStalled",
     "folder": "files",
+    "sources": f"shop:http://joe:{QUOTED}@127.0.0.1:1/",
     "words": f"http://joe:{QUOTED}@127.0.0.1:1/",
 }
 

@@ -117,6 +117,7 @@ def report(
     days: Days = 30,
     shop: Shop = None,
     history: HistoryUrl = None,
+    as_json: Json = False,
 ) -> int:
     """Write a report as one HTML file: biggest moves with charts, the market, failing and stale targets.
 
@@ -134,9 +135,13 @@ def report(
         Path(output).write_text(render_report(found), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"-o {output}: {error.strerror}") from error
-    print(
-        f"{output}: {len(found.moves):,} moves, {len(found.markets):,} products, {len(found.charts):,} charts"
-    )
+    moves, products, charts = len(found.moves), len(found.markets), len(found.charts)
+    if as_json:
+        from gossamer.cli.printing import put_json
+
+        put_json({"file": output, "moves": moves, "products": products, "charts": charts})
+    else:
+        print(f"{output}: {moves:,} moves, {products:,} products, {charts:,} charts")
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Argument, Option
+from gossamer.cli.options import Argument, Json, Option
 from gossamer.cli.prices import Ladder, Rejected, read_list
 from gossamer.errors import UsageError
 
@@ -42,9 +42,10 @@ def targets(
     delay: Delay = None,
     ladder: Ladder = None,
     rejected: Rejected = None,
+    as_json: Json = False,
 ) -> int:
     """Make a list of targets from a shop, a sitemap, a query or another list."""
-    from gossamer.cli.printing import remark
+    from gossamer.cli.printing import put_json, remark
     from gossamer.uses.prices.targets import write_targets
 
     try:
@@ -64,6 +65,8 @@ def targets(
         raise UsageError(f"no product page was found in {', '.join(sources)[:200]}")
     path = Path(output or "targets.csv")
     write_targets(path, found.values())
+    if as_json:
+        put_json({"file": str(path), "targets": len(found)})
     remark(f"{len(found):,} targets are in {path}: add columns such as product, tags, rules as you need them")
     return 0
 
