@@ -118,3 +118,17 @@ def test_no_history_says_what_to_do(tmp_path: Path) -> None:
     found = called(tmp_path, "failing")
     assert found.returncode == 2
     assert "gossamer prices run TARGETS" in found.stderr
+
+
+def test_wrong_rules_of_targets_are_told_before_a_run(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("url,key,rules\nhttps://a.example/,k,bellow 3\n")
+    done = called(tmp_path, "plan", "t.csv")
+    assert done.returncode == 0
+    assert "target k, rule 'bellow 3', column 1" in done.stderr
+    assert "1 page of 1 host" in done.stdout
+
+
+def test_a_missing_file_of_rules_is_told(tmp_path: Path) -> None:
+    done = called(tmp_path, "rules")
+    assert done.returncode == 4
+    assert "rules.toml: there is no such file" in done.stderr

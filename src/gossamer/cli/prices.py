@@ -106,6 +106,7 @@ def delays(text: str) -> tuple[float, float]:
 def read_list(sources: list[str], rejected: str | None) -> TargetList:
     """Reads targets. Reports bad lines and remarks on stderr. Raises UsageError if there is no target."""
     from gossamer.cli.printing import remark
+    from gossamer.uses.prices.rules import rules_of_targets
     from gossamer.uses.prices.targets import read_targets, write_rejected
 
     found = read_targets(sources)
@@ -119,6 +120,11 @@ def read_list(sources: list[str], rejected: str | None) -> TargetList:
         remark(
             f"{len(found.rejected):,} bad lines are kept in {path}; the other {len(found.targets):,} are used"
         )
+    bad = rules_of_targets(found.targets)[1]
+    for note in bad[:MAX_SHOWN]:
+        remark(note)
+    if bad:
+        remark(f"{len(bad):,} rules of targets are wrong and do not apply; the targets are watched")
     if not found.targets:
         raise UsageError(f"{', '.join(sources)[:200]}: there is no target in it")
     return found
@@ -205,7 +211,8 @@ def summary_of_plan(made: RunPlan) -> str:
     low, high = made.delay
     delay = f"{low:g} s" if low == high else f"{low:g} to {high:g} s"
     line = (
-        f"{made.pages:,} pages of {len(made.hosts):,} hosts with {delay} between visits of a host: "
+        f"{made.pages:,} page{'s' * (made.pages != 1)} of {len(made.hosts):,} host{'s' * (len(made.hosts) != 1)} "
+        f"with {delay} between visits of a host: "
         f"{told_hours(made.hours)}, bound by {made.bound_by}"
     )
     if made.window_hours is None:

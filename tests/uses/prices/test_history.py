@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from gossamer.errors import ConfigError
+from gossamer.errors import ConfigError, DiskFull
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Candidate, Event, EventKind, Observation, OfferState
+from gossamer.uses.prices.model import Candidate, Event, EventKind, Observation, OfferState, PriceTarget
 from uses.prices.visits import failed, run, seen, target
 
 KEYS = [f"k{number:02}" for number in range(30)]
@@ -338,3 +338,12 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path.write_text("key,url\n" * 1000)
     with pytest.raises(ConfigError, match=r"prices\.db cannot be used"):
         History(str(path))
+
+
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    with History(str(tmp_path / "prices.db")) as history:
+        history.query("PRAGMA max_page_count = 1")  # SQLite's own limit gives the error of a full disk
+        with pytest.raises(DiskFull, match="free space"):
+            history.list_targets(
+                PriceTarget(key=str(n), url=f"https://a.example/{n}", name="x" * 500) for n in range(2000)
+            )

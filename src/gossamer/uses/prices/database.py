@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from gossamer.errors import ConfigError, GossamerError
+from gossamer.client.extras import install_command
+from gossamer.errors import ConfigError, DiskFull, GossamerError
 from gossamer.uses.prices.schema import INDEXES, TABLES, VERSION
 
 WAIT_S = 60.0
@@ -63,7 +64,7 @@ class Database:
             import psycopg
         except ImportError:
             raise ConfigError(
-                "a price history in PostgreSQL needs psycopg: pip install 'gossamer[postgres]'"
+                f"a price history in PostgreSQL needs another package: {install_command('postgres')}"
             ) from None
         self._errors = psycopg.Error
         return psycopg.connect(
@@ -156,6 +157,11 @@ class Database:
         try:
             yield
         except self._errors as error:
+            code = getattr(error, "sqlite_errorcode", 0)
+            if code & 0xFF == sqlite3.SQLITE_FULL:
+                raise DiskFull(
+                    f"{self.name}: the disk is full: free space, and run the same command again"
+                ) from None
             raise kind(f"{self.name} cannot be used: {' '.join(str(error).split())[:300]}") from None
 
 

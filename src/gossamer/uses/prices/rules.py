@@ -193,6 +193,10 @@ def read_rules(path: str) -> RuleBook:
     try:
         with open(path, encoding="utf-8") as file:
             return parse_rules(file.read(), path)
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path}: there is no such file; rules for single targets are in the column `rules` of their list"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 import gossamer
+from gossamer.client.extras import install_command
 from gossamer.errors import ConfigError, UsageError
 from gossamer.parsing.sitemaps import entries
 from gossamer.uses.prices.model import PriceTarget
@@ -198,9 +199,7 @@ def _of_excel(path: Path) -> Iterator[Place]:
     try:
         import openpyxl
     except ImportError:
-        raise ConfigError(
-            "an Excel list needs openpyxl: pip install 'gossamer[excel]', or save the list as CSV"
-        ) from None
+        raise ConfigError(f"an Excel list needs another package: {install_command('excel')}") from None
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except Exception as error:
@@ -232,14 +231,20 @@ def _of_query(text: str) -> Iterator[Place]:
             import psycopg
         except ImportError:
             raise ConfigError(
-                "a query to PostgreSQL needs psycopg: pip install 'gossamer[postgres]'"
+                f"a query to PostgreSQL needs another package: {install_command('postgres')}"
             ) from None
-        base, failures = psycopg.connect(database), psycopg.Error
+        try:
+            base, failures = psycopg.connect(database, connect_timeout=10), psycopg.Error
+        except psycopg.Error as error:
+            raise ConfigError(
+                f"the database of the query cannot be reached: {' '.join(str(error).split())[:300]}"
+            ) from None
+        base.read_only = True
     else:
         raise UsageError("the database of a query is sqlite:FILE or postgresql://...")
     try:
         rows = base.execute(query)
-        names = [column[0] for column in rows.description]
+        names = [column[0] for column in rows.description or ()]
         if not any(_column(name) == "url" for name in names):
             raise UsageError(f"the query returns no column url; its columns are {', '.join(names)}")
         for number, values in enumerate(rows, 1):
