@@ -103,6 +103,8 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     with served(example) as one, served(books) as other:
         example["/sitemap.xml"] = f"<urlset><url><loc>http://{one}/b</loc></url></urlset>".encode()
         (tmp_path / "urls.txt").write_text(f"http://{one}/\nhttp://{one}/a\n")
+        book = next(path for path, body in books.items() if b"price_color" in body and "/catalogue/" in path)
+        (tmp_path / "targets.csv").write_text(f"url,rules\nhttp://{other}{book},below 1000\n")
         reader = Reader(tmp_path, one, other)
         (tmp_path / "books.py").write_text(reader.moved(own_site()))
         yield reader
@@ -138,6 +140,8 @@ def test_the_commands_of_the_readme(reader: Reader) -> None:
         found = sorted(title for (title,) in database.execute("SELECT title FROM book"))
     database.close()
     assert found == titles(BOOKS)
+    assert "below 1000" in next(out for line, out in said.items() if "prices alert" in line)
+    assert "<h1>Prices" in (reader.folder / "prices.html").read_text()
 
 
 def test_the_python_of_the_readme(reader: Reader) -> None:

@@ -129,7 +129,7 @@ def test_a_bad_file_names_line_and_column_and_what_to_write(source: str, message
 
 
 def test_a_missing_file(tmp_path: object) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="there is no such file"):
         read_rules(f"{tmp_path}/none.toml")
 
 
