@@ -14,13 +14,15 @@ MAX_OPENINGS = 100
 
 class StoreEvents:
     """Compares the store's state with its state at the last check, and logs the changes. The first check logs
-    no changes of crawls and workers, because the earlier state is unknown."""
+    nothing about a crawl or a worker whose earlier state is unknown. The states of a fleet's crawls that were
+    logged last are kept in the store: if the process that logs them is killed, the next one logs what changed
+    in between."""
 
     def __init__(self, store: Store, crawl: str | None = None) -> None:
         """`crawl`: the only crawl whose changes of state are logged. None: those of all crawls are logged."""
         self._store, self._crawl = store, crawl
         self._crawls, self._workers = Crawls(store), WorkerRecords(store)
-        self._states: dict[str, tuple[str, str]] | None = None
+        self._states: dict[str, str] | None = None
         self._living: set[str] | None = None
 
     async def look(self) -> None:
@@ -33,17 +35,35 @@ class StoreEvents:
     async def _look_at_crawls(self) -> None:
         names = [self._crawl] if self._crawl is not None else await self._crawls.names()
         pipe = self._store.client.pipeline(transaction=False)
+        pipe.hgetall(keys.LOGGED_STATES)
         for name in names:
             pipe.hmget(keys.record(name), ["state", "reason"])
-        found = await self._store.guard(pipe.execute()) if names else []
+        logged, *found = await self._store.guard(pipe.execute())
         states = {
-            name: ((state or b"").decode(), (reason or b"").decode("utf-8", "replace"))
+            name: f"{(state or b'').decode()}\t{(reason or b'').decode('utf-8', 'replace')}"
             for name, (state, reason) in zip(names, found, strict=True)
         }
-        for name, (state, reason) in states.items() if self._states is not None else ():
-            if state and self._states is not None and self._states.get(name) != (state, reason):
-                log_event("crawl_state", crawl=name, state=state, text=reason)
+        before, first = self._states or {}, self._states is None
+        if self._crawl is None:
+            before = {name.decode(): text.decode("utf-8", "replace") for name, text in logged.items()}
         self._states = states
+        changed = {name: text for name, text in states.items() if before.get(name) != text}
+        for name, text in changed.items():
+            state, _, reason = text.partition("\t")
+            if state and (name in before or not first):
+                log_event("crawl_state", crawl=name, state=state, text=reason)
+        if self._crawl is None:
+            await self._note(changed, before.keys() - states.keys())
+
+    async def _note(self, changed: dict[str, str], removed: set[str]) -> None:
+        """Notes in the store what was logged, so that another process can go on from there."""
+        pipe = self._store.client.pipeline(transaction=False)
+        for name, text in changed.items():
+            pipe.hset(keys.LOGGED_STATES, name, text)
+        if removed:
+            pipe.hdel(keys.LOGGED_STATES, *removed)
+        if changed or removed:
+            await self._store.guard(pipe.execute())
 
     async def _look_at_workers(self) -> None:
         living = {one.name: one for one in await self._workers.living()}

@@ -7,7 +7,7 @@
 -- are domains in good standing that link to the host. A single link may be spam, so a host with one voucher
 -- (a single) has 5 pages plus a thousandth of the crawl's fetched pages. Beyond that, all singles share 25
 -- pages plus a hundredth of these pages. All hosts without a voucher (strangers) share 5 pages plus a
--- hundredth, because each of them also costs a robots.txt request. A negative cap gives every host -cap
+-- two-hundredth, because each of them also costs a robots.txt request. A negative cap gives every host -cap
 -- pages. Returns this number, and the name of the crawl's count to which the pages are charged.
 local elsewhere = {0, 0, 0} -- pages, strangers and singles of the other buckets (multi_bucket.py)
 local pools = {strangers = 0, singles = 0} -- pages that this call took from the shares
@@ -22,7 +22,7 @@ local function room(host, voucher, cap)
   local c = call('HMGET', C .. 'n', 'pages', 'strangers', 'singles')
   for j = 1, 3 do c[j] = num(c[j], 0) + elsewhere[j] end
   local pages, used = c[1], num(v[1], 0)
-  if n == 0 then return 5 + math.floor(pages / 100) - c[2], 'strangers' end
+  if n == 0 then return 5 + math.floor(pages / 200) - c[2], 'strangers' end
   local own, shared = 5 + math.floor(pages / 1000) - used, 25 + math.floor(pages / 100) - c[3]
   return math.min(math.max(own, 0) + math.max(shared, 0), math.ceil(cap * 0.02) - used), 'singles'
 end
