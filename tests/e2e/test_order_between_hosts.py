@@ -75,8 +75,5 @@ def test_urgent_urls_are_fetched_first(web: Web, tmp_path: Path, where: str) -> 
             store = stack.enter_context(cluster()).url
         found = run(web, tmp_path, store)
     assert len(found) == HOSTS * PAGES
-    least = (
-        160 if where == "embedded" else 130
-    )  # without the order 100; a busy machine sees other buckets late
-    assert sum(found[:200]) >= least, "7 of 8 are 175; claims ahead and the last hosts' delays cost some"
+    assert sum(found[:200]) >= 170, "7 of 8 are 175; the last hosts' delays cost some; without the order 100"
     assert sum(found) == HOSTS * PAGES // 2

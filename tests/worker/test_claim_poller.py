@@ -141,6 +141,17 @@ async def test_urgent_hosts_of_one_bucket_come_before_ordinary_ones_of_all(sprea
     assert len(found) > 60, "what room is left goes to the others"
 
 
+async def test_a_few_urgent_hosts_in_each_of_many_buckets_come_first(spread: Store) -> None:
+    """A small round asks few buckets at once, and then the others of the highest rank."""
+    one = frontier(spread, "http")
+    web = Wide(one, BUCKETS)
+    for bucket in range(BUCKETS - 1):
+        await web.add(bucket, 5, 1)
+    await web.add(BUCKETS - 1, 0, 20)
+    found = priorities(await asked(ClaimPoller(one, BUCKETS), 4))
+    assert (len(found), found.count(5)) == (4, BUCKETS - 1)
+
+
 async def test_levels_of_all_buckets_come_in_their_order(spread: Store) -> None:
     one = frontier(spread, "http")
     web = Wide(one, BUCKETS)

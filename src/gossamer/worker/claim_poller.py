@@ -124,15 +124,23 @@ class ClaimPoller:
             return []
         landed = self._landed.take(want) if self.short else {}
         got: list[Claimed] = []
-        below, left, asked = math.inf, want, False
+        upto, left, asked, called = math.inf, want, set[int](), False
         for turn in range(MAX_RANKS_PER_ROUND):
-            asks, orders, below = self._asks(
-                left, below, () if turn else landed, first=not turn, last=turn == MAX_RANKS_PER_ROUND - 1
+            before = upto
+            asks, orders, upto = self._asks(
+                left,
+                upto,
+                () if turn else landed,
+                asked,
+                first=not turn,
+                last=turn == MAX_RANKS_PER_ROUND - 1,
             )
             if not asks or self._frontier.patience.away:
                 break
             found = await self._frontier.everywhere.claim(asks, orders, {} if turn else landed)
-            now, asked = time.monotonic(), True
+            now = time.monotonic()
+            called = True
+            asked = {bucket for bucket, _ in asks} | (asked if upto == before else set())
             for bucket, _ in asks:  # a bucket that did not answer is polled again in the next round
                 self._due.pop(bucket, None)
             for one in found:
@@ -144,7 +152,7 @@ class ClaimPoller:
                 self._due.setdefault(0, now + TICK_S)
             if left <= 0 or self._buckets == 1:
                 break
-        if asked:
+        if called:
             self.short = left > 0
         return got
 
@@ -185,28 +193,40 @@ class ClaimPoller:
             self._due[bucket], self._ranks[bucket] = now + one.wait, one.rank
 
     def _asks(
-        self, want: int, below: float, landed: Collection[int], *, first: bool, last: bool
+        self,
+        want: int,
+        upto: float,
+        landed: Collection[int],
+        asked: Collection[int],
+        *,
+        first: bool,
+        last: bool,
     ) -> tuple[list[tuple[int, int]], dict[int, ClaimOrder], float]:
         """Returns the buckets to ask with the number of claims to request from each, the order of their
         hosts, and the rank that was asked for.
 
-        The buckets to ask are those of `landed`, and the due buckets of the highest rank below `below`. If
-        `last` is set, they are the due buckets of all ranks below it. `first`: whether every 8th claim goes
-        to the bucket whose host has been due longest.
+        The buckets to ask are those of `landed`, and the due buckets of the highest rank up to `upto`,
+        without those that were `asked` for rank `upto`. If `last` is set, they are the due buckets of all
+        ranks up to it, those of the highest ranks first. `first`: whether every 8th claim goes to the bucket
+        whose host has been due longest.
         """
         now = time.monotonic()
         due = [
             bucket
             for bucket, at in self._due.items()
-            if at <= now and self._rank(bucket) < below and bucket not in landed
+            if at <= now
+            and (self._rank(bucket) < upto or (self._rank(bucket) == upto and bucket not in asked))
+            and bucket not in landed
         ]
         if self._buckets == 1:
-            return ([(0, want)], {0: ClaimOrder(self._turns)}, below) if due or landed else ([], {}, below)
+            return ([(0, want)], {0: ClaimOrder(self._turns)}, upto) if due or landed else ([], {}, upto)
         share = max(1, want // (len(landed) + len(due))) if landed else 0
         asks, orders = [(bucket, share) for bucket in landed], dict[int, ClaimOrder]()
         want -= share * len(landed)
+        if not first and all(self._rank(bucket) == upto for bucket in due):
+            due = []  # the next round asks them, and no less urgent host is before them
         if not due or want <= 0:
-            return asks, orders, below
+            return asks, orders, upto
         top = max(map(self._rank, due))
         late = list[int]()
         if first and any(self._rank(bucket) < top for bucket in due):
@@ -216,9 +236,11 @@ class ClaimPoller:
         orders |= {bucket: ClaimOrder(7) for bucket in late}
         best = [bucket for bucket in due if (last or self._rank(bucket) == top) and bucket not in late]
         if not best or (want := want - len(late)) <= 0:
-            return asks, orders, below
+            return asks, orders, upto
         if len(best) > 1:
-            best.sort(key=lambda bucket: (self._turn[bucket] - self._next) % self._buckets)
+            best.sort(
+                key=lambda bucket: (-self._rank(bucket), (self._turn[bucket] - self._next) % self._buckets)
+            )
             best = best[: -(-want // MIN_CLAIMS_PER_BUCKET)]
             self._next = (self._turn[best[-1]] + 1) % self._buckets
         share, more = divmod(want, len(best))
