@@ -3,45 +3,44 @@ that have hardly any other text."""
 
 from __future__ import annotations
 
-import re
-
 from gossamer.data import alternatives, sections
+from gossamer.model.late_pattern import late_pattern
 
-VERDICTS = re.compile(alternatives("notice_words", "verdicts"))
+VERDICTS = late_pattern(alternatives("notice_words", "verdicts"))
 """Sentences that refuse this visitor."""
 
-CHECKS = re.compile(alternatives("notice_words", "checks"))
+CHECKS = late_pattern(alternatives("notice_words", "checks"))
 """Sentences that demand a proof from this visitor."""
 
 HINTS = tuple(entry.replace("[ ]", " ") for entry in sections("notice_words")["hints"])
 """Every ASCII text that VERDICTS or CHECKS matches contains one of these hints."""
 
-TITLES = re.compile(
+TITLES = late_pattern(
     r"(?:error )?(?:40[13]|429|503)?[ :\-–|.]*"
     rf"(?:{alternatives('notice_words', 'titles')})"
     r"[ !?.…:|\-–]*(?:(?:\||-|–|:|on|to) .{1,60})?"
 )
 """Complete titles of notices. The site's name may follow after a separator."""
 
-DIRECT = re.compile(alternatives("notice_words", "direct"))
+DIRECT = late_pattern(alternatives("notice_words", "direct"))
 """Sentences that address this visitor. A page that begins with one of them is a notice."""
-ABOUT = re.compile(rf"\b(?:{alternatives('notice_words', 'about')})\b")
+ABOUT = late_pattern(rf"\b(?:{alternatives('notice_words', 'about')})\b")
 """Words in the titles of pages that are about notices, such as articles and help pages."""
-NAME_ENDS = re.compile(r" [|\-–:] |[!?.…]+(?: |$)")
-ORDERS = re.compile(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
+NAME_ENDS = late_pattern(r" [|\-–:] |[!?.…]+(?: |$)")
+ORDERS = late_pattern(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
 """On a notice, at least one of these words follows the title."""
-TYPED = re.compile(alternatives("notice_words", "typed"))
+TYPED = late_pattern(alternatives("notice_words", "typed"))
 """Sentences that ask the visitor to type the characters of an image."""
 
-PLAIN = re.compile(alternatives("notice_words", "plain"))
+PLAIN = late_pattern(alternatives("notice_words", "plain"))
 """Generic titles of refusals, which any server may use."""
 
-DENIED = re.compile(alternatives("notice_words", "denied"))
+DENIED = late_pattern(alternatives("notice_words", "denied"))
 """Words of a refusal that gives no details."""
-PERSONAL = re.compile(alternatives("notice_words", "personal"))
+PERSONAL = late_pattern(alternatives("notice_words", "personal"))
 """The beginnings of sentences that refuse this visitor. Sentences with other beginnings are about refusals in
 general."""
 
-LOGIN = re.compile(alternatives("notice_words", "login"))
+LOGIN = late_pattern(alternatives("notice_words", "login"))
 """Sentences that demand a log-in before the site shows any content."""
-LOGIN_TITLE = re.compile(alternatives("notice_words", "login_title"))
+LOGIN_TITLE = late_pattern(alternatives("notice_words", "login_title"))

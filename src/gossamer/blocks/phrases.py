@@ -5,50 +5,49 @@ length and do not extend beyond the sentence."""
 
 from __future__ import annotations
 
-import re
-
 from gossamer.data import alternatives
+from gossamer.model.late_pattern import late_pattern
 
-PROOF = re.compile(alternatives("notice_phrases", "proof"))
+PROOF = late_pattern(alternatives("notice_phrases", "proof"))
 """Sentences that demand a proof from this visitor."""
 
-LIMIT = re.compile(alternatives("notice_phrases", "limit"))
+LIMIT = late_pattern(alternatives("notice_phrases", "limit"))
 """Sentences about too many requests by this visitor, or about waiting in a queue."""
 
-REFUSED = re.compile(alternatives("notice_phrases", "refused"))
+REFUSED = late_pattern(alternatives("notice_phrases", "refused"))
 """Sentences that refuse this visitor."""
 
 FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 
-TOLD = re.compile(alternatives("notice_phrases", "told"))
+TOLD = late_pattern(alternatives("notice_phrases", "told"))
 """Words just before a sentence that refuses this visitor. They show that the page is about notices and is not
 itself one."""
-WEB = re.compile(alternatives("notice_phrases", "web"))
+WEB = late_pattern(alternatives("notice_phrases", "web"))
 """Words which show that a refusal that addresses nobody is about the web. Without them, such a refusal may be
 about a closed road or park."""
-ALIKE = re.compile(alternatives("notice_phrases", "alike"))
+ALIKE = late_pattern(alternatives("notice_phrases", "alike"))
 """A title of more than three words is the title of a notice only if it contains at least one of these
 words."""
-BARE = re.compile(alternatives("notice_phrases", "bare"))
+BARE = late_pattern(alternatives("notice_phrases", "bare"))
 """Beginnings of refusals that address nobody."""
 
 _OWN = rf"(?:{alternatives('notice_phrases', 'own')})(?: [\w-]{{1,12}}){{0,2}}[ -]"
 _NET = f"(?:{alternatives('notice_phrases', 'net')})"
-VISIT = re.compile(f"{_OWN}{_NET}|{alternatives('notice_phrases', 'visit')}")
+VISIT = late_pattern(f"{_OWN}{_NET}|{alternatives('notice_phrases', 'visit')}")
 """Words for something that belongs to this visitor: the address, the network, the request."""
-SHUT = re.compile(alternatives("notice_phrases", "shut"))
+SHUT = late_pattern(alternatives("notice_phrases", "shut"))
 """Words for a refusal."""
-ODD = re.compile(alternatives("notice_phrases", "odd"))
+ODD = late_pattern(alternatives("notice_phrases", "odd"))
 """Words that say what is wrong with the visitor's address, network or request."""
-PERSON = re.compile(alternatives("notice_phrases", "person"))
-PROVE = re.compile(alternatives("notice_phrases", "prove"))
-SELF = re.compile(alternatives("notice_phrases", "self"))
-PLACE = re.compile(alternatives("notice_phrases", "place"))
-CONTENT = re.compile(alternatives("notice_phrases", "content"))
-NOT = re.compile(alternatives("notice_phrases", "not"))
-LATER = re.compile(alternatives("notice_phrases", "later"))
+PERSON = late_pattern(alternatives("notice_phrases", "person"))
+PROVE = late_pattern(alternatives("notice_phrases", "prove"))
+SELF = late_pattern(alternatives("notice_phrases", "self"))
+PLACE = late_pattern(alternatives("notice_phrases", "place"))
+CONTENT = late_pattern(alternatives("notice_phrases", "content"))
+NOT = late_pattern(alternatives("notice_phrases", "not"))
+LATER = late_pattern(alternatives("notice_phrases", "later"))
 """Words about what might happen in the future. A sentence with such a word does not count."""
-ENDS = re.compile(r"[.!?](?: |$)|[。！？؟]")
+ENDS = late_pattern(r"[.!?](?: |$)|[。！？؟]")
 
 
 def compose_kind(text: str) -> tuple[str, str] | None:
