@@ -107,6 +107,28 @@ async def test_an_outcome_that_is_reported_twice_counts_once(store: Store) -> No
     assert found == {"1": (1, 1, 0), "0": (0, 0, 1)}
 
 
+async def test_inlinks_are_counted_once_and_read_by_the_next_process(store: Store) -> None:
+    home, pages = await opened(store)
+    outcomes = VisitOutcomes(store, "c")
+    numbers = [7, 7 + stored_table.INLINK_CHUNKS, 2**64 - 1, 2**63]
+    first, second = seen([1, 2])
+    first.links, second.links = numbers[:3], numbers[:1]
+    await outcomes.add([first, second])
+    await taken(home, pages)
+    first.links = numbers[:3]
+    await outcomes.add([first])  # its worker was killed, and another reported it, too
+    await taken(home, pages)
+    await home.commit(do)
+    home, pages = await opened(store)
+    assert [pages.table.inlinks.of(number) for number in numbers] == [2, 1, 1, 0]
+    (third,) = seen([3])
+    third.links = [numbers[1]]
+    await outcomes.add([third])
+    await taken(home, pages)
+    _, pages = await opened(store)
+    assert [pages.table.inlinks.of(number) for number in numbers] == [2, 2, 1, 0]
+
+
 async def test_of_two_processes_only_one_writes(store: Store) -> None:
     first, pages = await opened(store)
     second, others = await opened(store)

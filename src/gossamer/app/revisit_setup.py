@@ -86,16 +86,6 @@ def signals_of(setup: Setup, store: Store) -> FleetSignals | None:
     return FleetSignals(store, setup.crawl) if setup.job.settings.revisit is not None else None
 
 
-def refuse_inlinks(setup: Setup) -> None:
-    """Raises UsageError if a submitted crawl weights pages by their inlinks, which only a crawl in one folder
-    counts."""
-    rules = rules_of_job(setup.job)
-    if rules is not None and rules.inlinks:
-        raise UsageError(
-            "--importance inlinks works only with `gossamer crawl`, not on a fleet: give --importance PATTERN=WEIGHT"
-        )
-
-
 async def refuse_unkept_window(setup: Setup, store: Store) -> None:
     """Raises UsageError if the budget of a submitted crawl cannot keep the window of `--revisit` for the pages
     that are known by now. If the number of visits that the hosts allow is not known, refuses nothing."""

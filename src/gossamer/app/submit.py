@@ -14,7 +14,7 @@ from gossamer.app.job import Job
 from gossamer.app.login_setup import seal_of
 from gossamer.app.producer_runner import feed
 from gossamer.app.recrawl_pass import check_known_to_fleet, give_to_fleet, visit_again
-from gossamer.app.revisit_setup import refuse_inlinks, refuse_unkept_window, signals_of
+from gossamer.app.revisit_setup import refuse_unkept_window, signals_of
 from gossamer.app.runner import begin
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.wiring import open_store
@@ -52,7 +52,6 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
         [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
     )
     setup, given = prepare(job)
-    refuse_inlinks(setup)
     store, _ = await open_store(job.settings)
     try:
         setup.store = store.url

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+import struct
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -33,11 +34,17 @@ MIN_CHUNK_PAGES = CHUNK_PAGES // 4
 """If a chunk that is written has fewer pages, they move to the chunk that is being filled."""
 CACHE_KIB = 16_384
 """Memory for the working copy. The rest of it is on the disk."""
+INLINK_CHUNKS, MAX_INLINKS = 4096, 65_535
+"""Number of chunks that hold the numbers of inlinks, and the highest number that is stored. (Far fewer inlinks already
+give a page the highest weight.)"""
+_INLINKS = struct.Struct("<qH")
 _PLACES = """
 CREATE TABLE places (page INTEGER PRIMARY KEY, chunk INTEGER NOT NULL);
 CREATE INDEX places_of_chunk ON places (chunk);
 CREATE TABLE changed_pages (id INTEGER PRIMARY KEY);
 CREATE TABLE changed_batches (id INTEGER PRIMARY KEY);
+CREATE TABLE changed_inlinks (chunk INTEGER PRIMARY KEY);
+CREATE INDEX inlinks_of_chunk ON inlinks (url & 4095);
 """
 _TRIGGERS = """
 CREATE TRIGGER put AFTER INSERT ON pages BEGIN
@@ -54,6 +61,12 @@ CREATE TRIGGER forgotten AFTER DELETE ON pages BEGIN
     INSERT OR IGNORE INTO changed_pages VALUES (old.id);
     INSERT OR IGNORE INTO changed_batches VALUES (old.id);
 END;
+CREATE TRIGGER linked AFTER INSERT ON inlinks BEGIN
+    INSERT INTO changed_inlinks SELECT new.url & 4095 WHERE new.url & 4095 NOT IN changed_inlinks;
+END;
+CREATE TRIGGER linked_again AFTER UPDATE ON inlinks BEGIN
+    INSERT INTO changed_inlinks SELECT new.url & 4095 WHERE new.url & 4095 NOT IN changed_inlinks;
+END;
 """
 _decode = msgspec.json.Decoder(KnownLine).decode_lines
 
@@ -64,6 +77,7 @@ class TableChange(NamedTuple):
     chunks: dict[int, bytes]
     batches: dict[int, int]
     """Maps the ID of a page to the number of the batch in which it is queued (0: not queued)."""
+    inlinks: dict[int, bytes]
     facts: dict[str, float]
 
 
@@ -89,6 +103,15 @@ class WorkingCopy(PageTable):
                 )
                 if number > self._open:
                     self._open, self._room = number, CHUNK_PAGES - len(pages)
+
+    def load_inlinks(self, chunks: Iterable[bytes]) -> None:
+        """Adds stored numbers of inlinks. Raises ValueError if a chunk cannot be read."""
+        try:
+            counts = [pair for raw in chunks for pair in _INLINKS.iter_unpack(raw)]
+        except struct.error as error:
+            raise ValueError(f"damaged numbers of inlinks: {error}") from error
+        with self.change():
+            self._base.executemany("INSERT OR REPLACE INTO inlinks VALUES (?, ?)", counts)
 
     def loaded(self, facts: dict[str, float]) -> None:
         """Ends loading. Changes are recorded from now on."""
@@ -126,13 +149,16 @@ class WorkingCopy(PageTable):
                     "LEFT JOIN pages USING (id)"
                 ).fetchall()
             )
-            run("DELETE FROM written")
-            run("DELETE FROM changed_pages")
-            run("DELETE FROM changed_batches")
+            inlinks = {
+                number: self._packed_inlinks(number)
+                for (number,) in run("SELECT chunk FROM changed_inlinks").fetchall()
+            }
+            for table in ("written", "changed_pages", "changed_batches", "changed_inlinks"):
+                run(f"DELETE FROM {table}")  # noqa: S608 - names of this module
         facts = dict(self._base.execute("SELECT name, value FROM facts").fetchall())
         new_facts = {name: value for name, value in facts.items() if self._stored.get(name) != value}
         self._stored = facts
-        return TableChange(chunks, batches, new_facts)
+        return TableChange(chunks, batches, inlinks, new_facts)
 
     def _place(self, pages: Sequence[int]) -> None:
         """Puts pages into the chunk that is being filled."""
@@ -146,6 +172,10 @@ class WorkingCopy(PageTable):
     def _packed(self, chunk: int) -> bytes:
         pages = self.select("JOIN places ON page = id WHERE chunk = ?", chunk)
         return pack(pages) if pages else b""
+
+    def _packed_inlinks(self, chunk: int) -> bytes:
+        counts = self._base.execute("SELECT url, pages FROM inlinks WHERE url & 4095 = ?", (chunk,))
+        return b"".join(_INLINKS.pack(url, min(pages, MAX_INLINKS)) for url, pages in counts)
 
 
 class VisitOutcomes:
@@ -204,19 +234,25 @@ class StoredTable:
         self._version = facts.pop("version", b"").decode()
         queued = await self._call("hgetall", self._keys.queued)
         batches = {int(page): int(batch) for page, batch in queued.items()}
-        numbers = await self._call("hkeys", self._keys.chunks)
-        for first in range(0, len(numbers), READ_CHUNKS):
-            some = numbers[first : first + READ_CHUNKS]
-            found = await self._call("hmget", self._keys.chunks, some)
-            pairs = [(int(j), raw) for j, raw in zip(some, found, strict=True) if raw is not None]
-            try:
+        try:
+            async for pairs in self._chunks(self._keys.chunks):
                 await do(copy.load, pairs, batches)
-            except (ValueError, sqlite3.Error, zlib.error) as error:
-                raise StoreError(f"crawl {self._crawl}: {error}") from error
+            async for pairs in self._chunks(self._keys.inlinks):
+                await do(copy.load_inlinks, [raw for _, raw in pairs])
+        except (ValueError, sqlite3.Error, zlib.error) as error:
+            raise StoreError(f"crawl {self._crawl}: {error}") from error
         if (await self._facts()).get("version", b"").decode() != self._version:
             raise InUse(f"another process writes the page table of crawl {self._crawl}")
         await do(copy.loaded, {name: float(value) for name, value in facts.items()})
         return copy
+
+    async def _chunks(self, key: str) -> AsyncIterator[list[tuple[int, bytes]]]:
+        """Returns the chunks of a hash with their numbers, some at a time."""
+        numbers = await self._call("hkeys", key)
+        for first in range(0, len(numbers), READ_CHUNKS):
+            some = numbers[first : first + READ_CHUNKS]
+            found = await self._call("hmget", key, some)
+            yield [(int(number), raw) for number, raw in zip(some, found, strict=True) if raw is not None]
 
     async def pull(self, do: Callable[..., Awaitable[Any]]) -> bool:
         """Puts reported outcomes into the inbox of the working copy, which must be empty. Returns whether there
@@ -236,13 +272,15 @@ class StoredTable:
             await self._send(*self._pending)
         change: TableChange = await do(self.table.take_changes)
         taken, self._taken = self._taken, 0
-        if not (change.chunks or change.batches or change.facts or taken):
+        if not (any(change) or taken):
             return
         version = secrets.token_hex(8)
-        args: list[Any] = [self._version, version, taken, len(change.chunks), len(change.batches)]
+        lengths = len(change.chunks), len(change.batches), len(change.inlinks)
+        args: list[Any] = [self._version, version, taken, *lengths]
         for pairs in (
             change.chunks,
             change.batches,
+            change.inlinks,
             {name: repr(value) for name, value in change.facts.items()},
         ):
             args += [part for pair in pairs.items() for part in pair]

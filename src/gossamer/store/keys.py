@@ -59,10 +59,11 @@ same slot.
 | `{b:000}CRAWL:ag` | hash | hash of a command `gossamer add --again` that has not ended -> `TOKEN SECONDS`: its token, and when it was first run (`app.unfinished_additions`) | unfinished_additions | until the command ends |
 | `{b:000}CRAWL:fr` | string | freshness of a crawl that visits its pages again (JSON, `recrawl.freshness`) | revisit_loop | the crawl |
 | `{b:000}CRAWL:sg` | list | URLs that a user reported as changed (`gossamer changed`), at most 10,000 | changed revisit_loop | until read |
-| `{b:N}CRAWL:vc` | hash | with `--revisit` on a fleet: number -> chunk of known pages (`recrawl.page_chunks`). The bucket of these four keys depends on the crawl's name (`table_bucket`) | table_commit | the crawl |
+| `{b:N}CRAWL:vc` | hash | with `--revisit` on a fleet: number -> chunk of known pages (`recrawl.page_chunks`). The bucket of these five keys depends on the crawl's name (`table_bucket`) | table_commit | the crawl |
 | `{b:N}CRAWL:vq` | hash | ID of a known page that is queued again -> number of its batch | table_commit | until visited |
 | `{b:N}CRAWL:vf` | hash | facts about the known pages: `version`, changed by each commit; `batch`, `price`, `wall`, sums of measurements | table_commit | the crawl |
 | `{b:N}CRAWL:vi` | list | outcomes of visits that the known pages do not contain yet: compressed JSON lines (`KnownLine`) | visit_outcomes table_commit | until taken |
+| `{b:N}CRAWL:vl` | hash | with `--importance inlinks`: number -> packed URL fingerprints and the number of pages that link to each (`recrawl.stored_table`) | table_commit | the crawl |
 | `{b:000}CRAWL:po` | hash | producer -> its position (JSON) | producers | the crawl |
 | `{b:N}CRAWL:t:HOST` | zset | retries: `LEVEL TAB entry` -> due ms | settle claim | while not empty |
 | `{b:N}CRAWL:p:HOST` | list | entries parked because the host is over its page budget | add | the crawl |
@@ -144,6 +145,7 @@ class StoredTableKeys(NamedTuple):
     queued: str
     facts: str
     outcomes: str
+    inlinks: str
 
 
 def table_bucket(crawl: str, buckets: int) -> int:
@@ -154,7 +156,7 @@ def table_bucket(crawl: str, buckets: int) -> int:
 def stored_table(crawl: str, buckets: int) -> StoredTableKeys:
     """Returns the keys of the page table of a fleet's crawl."""
     start = f"{tag(table_bucket(crawl, buckets))}{crawl}:v"
-    return StoredTableKeys(f"{start}c", f"{start}q", f"{start}f", f"{start}i")
+    return StoredTableKeys(f"{start}c", f"{start}q", f"{start}f", f"{start}i", f"{start}l")
 
 
 def additions(crawl: str) -> str:
@@ -233,7 +235,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of such a crawl would
 look like those of hosts."""
 
-_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfi])"
+_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
 _CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = late_pattern(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|states|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"

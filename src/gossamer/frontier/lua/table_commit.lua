@@ -1,8 +1,9 @@
 -- Purpose: commits changes of the page table of a fleet's crawl (recrawl/stored_table.py).
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, expected version, new version, number of outcome entries that the changes contain, number of
---   chunks, number of pages, then for each chunk: number, content ('' removes it); for each page: ID, number of
---   the batch in which it is queued (0: it is not queued); then pairs of the names and values of facts.
+--   chunks, number of pages, number of chunks of inlinks, then for each chunk: number, content ('' removes it); for
+--   each page: ID, number of the batch in which it is queued (0: it is not queued); for each chunk of inlinks: number,
+--   content; then pairs of the names and values of facts.
 -- Returns: 1 if the changes are committed, 0 if the table has another version than expected.
 -- Promise: all changes or none. Sending a commit again changes nothing. Of two writers that read the same
 --   version, one gets 0.
@@ -10,7 +11,7 @@
 local version = call('HGET', C .. 'vf', 'version') or ''
 if version == ARGV[3] then return 1 end
 if version ~= ARGV[2] then return 0 end
-local at = 7
+local at = 8
 for _ = 1, tonumber(ARGV[5]) do
   if ARGV[at + 1] == '' then call('HDEL', C .. 'vc', ARGV[at])
   else call('HSET', C .. 'vc', ARGV[at], ARGV[at + 1]) end
@@ -19,6 +20,10 @@ end
 for _ = 1, tonumber(ARGV[6]) do
   if ARGV[at + 1] == '0' then call('HDEL', C .. 'vq', ARGV[at])
   else call('HSET', C .. 'vq', ARGV[at], ARGV[at + 1]) end
+  at = at + 2
+end
+for _ = 1, tonumber(ARGV[7]) do
+  call('HSET', C .. 'vl', ARGV[at], ARGV[at + 1])
   at = at + 2
 end
 for j = at, #ARGV, 2 do call('HSET', C .. 'vf', ARGV[j], ARGV[j + 1]) end
