@@ -102,13 +102,11 @@ class TextBlock(NamedTuple):
 
 
 class MainText(NamedTuple):
-    """Where the main text of a page is. `lead`: the blocks of the summary before `element`. `names`: False if
-    names of classes say nothing on this page."""
+    """Where the main text of a page is. `lead`: the blocks of the summary before `element`."""
 
     element: Element
     lead: list[TextBlock]
     blocks: list[TextBlock]
-    names: bool
 
 
 def blocks(tree: turbohtml.Document) -> list[TextBlock]:
@@ -119,6 +117,8 @@ def blocks(tree: turbohtml.Document) -> list[TextBlock]:
         other = _run(_walk(body, Pruner(body)))
         if _chars(other) > _chars(found):
             found = other
+        if main is not None and _chars(found) * 5 < size_of(main.element):
+            found = _kept(_walk(main.element, Pruner(main.element, names=False)))
         found = found or _kept(_walk(body, Pruner(body)))
         return _discussed(body, found) or found
     return found
@@ -135,15 +135,10 @@ def find_main(tree: turbohtml.Document) -> MainText | None:
         return None
     chain = _chain(main)
     top = chain[-1]
-    names = True
     found = _walk(top, Pruner(top, inside=main), chain)
     reached = _reach(found, chain)
     kept = _kept([block for block in found if block.level <= reached])
-    if _chars(kept) * 5 < size_of(chain[reached]):
-        names = False
-        again = _walk(top, Pruner(top, inside=main, names=False), chain)
-        kept = _kept([block for block in again if block.level <= reached])
-    return MainText(chain[reached], _lead(found, reached) or _summary(main), kept, names)
+    return MainText(chain[reached], _lead(found, reached) or _summary(main), kept)
 
 
 def _chain(main: Element) -> list[Element]:
@@ -174,23 +169,26 @@ def _is_good(block: TextBlock) -> bool:
 
 def _reach(found: list[TextBlock], chain: list[Element]) -> int:
     """Returns how many levels above the main element the main text reaches."""
-    good, other = [0] * len(chain), [0] * len(chain)
-    for block in found:
+    first = next((place for place, block in enumerate(found) if not block.level), 0)
+    good, before, other = ([0] * len(chain) for _ in range(3))
+    for place, block in enumerate(found):
         if _is_good(block):
             good[block.level] += len(block.text)
+            before[block.level] += len(block.text) if place < first else 0
         elif block.tag not in _LISTED and not is_mark(block.text):
             other[block.level] += len(block.text)
-    reached, base, more, around = 0, good[0], 0, 0
+    reached, base, more, around, above = 0, good[0], 0, 0, 0
     post = False
     for level in range(1, len(chain)):
-        more += good[level]
-        around += other[level]
+        more, above, around = more + good[level], above + before[level], around + other[level]
         post = post or _is_post(chain[level - 1])
+        if not more:
+            continue
         twins = _twins(chain[level - 1]) * 2 > more
-        share = 0.1 if twins else 0.6
-        if more and (twins or not post) and more >= share * base and around <= 0.4 * more:
+        share = 0.1 if twins and above * 2 > more else 0.6
+        if (twins or not post) and more >= share * base and around <= 0.4 * more:
             reached, base = level, base + more
-            more = around = 0
+            more = around = above = 0
     return reached
 
 
@@ -481,7 +479,7 @@ def marked_down(page: Document, grows: bool) -> str:
     if main is body:
         pruner = Pruner(main, discussion=bool(_discussed(body, _kept(_walk(body, Pruner(body))))))
     else:
-        pruner = Pruner(main, names=found is None or found.names)
+        pruner = Pruner(main)
     prune(main, pruner)
     for element in main.select("a[href], img[src]") if page.url else ():
         name = "href" if element.tag == "a" else "src"
