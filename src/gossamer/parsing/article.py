@@ -83,7 +83,8 @@ _INLINE: Final = frozenset(
         "input",
     )
 )
-_LISTED: Final = frozenset((*HEADINGS, "li", "td", "th", "dt", "dd", "pre"))
+_LISTED_ONLY: Final = frozenset(("li", "td", "th", "dt", "dd", "pre"))
+_LISTED: Final = HEADINGS | _LISTED_ONLY
 LEAD_CHARS: Final = 60
 """Minimum number of characters of a summary before the main text."""
 _PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))
@@ -138,7 +139,7 @@ def find_main(tree: turbohtml.Document) -> MainText | None:
     found = _walk(top, Pruner(top, inside=main), chain)
     reached = _reach(found, chain)
     kept = _kept([block for block in found if block.level <= reached])
-    return MainText(chain[reached], _lead(found, reached) or _summary(main), kept)
+    return MainText(chain[reached], _lead(tree, found, chain, reached) or _summary(main), kept)
 
 
 def _chain(main: Element) -> list[Element]:
@@ -169,37 +170,31 @@ def _is_good(block: TextBlock) -> bool:
 
 def _reach(found: list[TextBlock], chain: list[Element]) -> int:
     """Returns how many levels above the main element the main text reaches."""
-    first = next((place for place, block in enumerate(found) if not block.level), 0)
-    good, before, other = ([0] * len(chain) for _ in range(3))
-    for place, block in enumerate(found):
+    good, other = [0] * len(chain), [0] * len(chain)
+    for block in found:
         if _is_good(block):
             good[block.level] += len(block.text)
-            before[block.level] += len(block.text) if place < first else 0
         elif block.tag not in _LISTED and not is_mark(block.text):
             other[block.level] += len(block.text)
-    reached, base, more, around, above = 0, good[0], 0, 0, 0
-    post = False
+    reached, base, more, around, in_post = 0, good[0], 0, 0, False
     for level in range(1, len(chain)):
-        more, above, around = more + good[level], above + before[level], around + other[level]
-        post = post or _is_post(chain[level - 1])
-        if not more:
+        more, around = more + good[level], around + other[level]
+        in_post = in_post or _is_post(chain[level - 1])
+        if more < max(1, 0.6 * base) or around > (0.8 if more > 1.5 * base else 0.4) * more:
             continue
-        twins = _twins(chain[level - 1]) * 2 > more
-        share = 0.1 if twins and above * 2 > more else 0.6
-        if (twins or not post) and more >= share * base and around <= 0.4 * more:
-            reached, base = level, base + more
-            more = around = above = 0
+        if not in_post or _twins(chain[level - 1]) * 2 > more:
+            reached, base, more, around = level, base + more, 0, 0
     return reached
 
 
 def _twins(element: Element) -> int:
-    """Returns the number of characters in the paragraphs of the siblings that have the same tag and classes."""
+    """Returns the number of characters in the siblings that have the same tag and classes, without links."""
     names = attribute_of(element, "class").split()
     parent = element.parent
     if not isinstance(parent, Element):
         return 0
     return sum(
-        paragraphs_of(one)
+        size_of(one) - sum(len(link.text) for link in one.select("a")[:MAX_MEASURED])
         for one in islice(parent.children, MAX_MEASURED)
         if isinstance(one, Element)
         and one is not element
@@ -208,13 +203,18 @@ def _twins(element: Element) -> int:
     )
 
 
-def _lead(found: list[TextBlock], reached: int) -> list[TextBlock]:
-    """Returns the paragraphs between the heading and the main text."""
+def _lead(tree: turbohtml.Document, found: list[TextBlock], chain: list[Element], reached: int) -> list[TextBlock]:
+    """Returns the paragraphs between the heading and the main text. If the heading is in boilerplate, these
+    are the paragraphs before the main text in the element that also contains the heading."""
     first = next((place for place, block in enumerate(found) if block.level <= reached), 0)
     heading = next((place for place in range(first - 1, -1, -1) if found[place].tag == "h1"), None)
+    before = [block for block in found[0 if heading is None else heading + 1 : first] if _is_good(block) and block.tag not in _LISTED_ONLY]
     if heading is None:
-        return []
-    return [block for block in found[heading + 1 : first] if _is_good(block)]
+        headings = tree.select("h1")
+        above = set(headings[0].ancestors) if len(headings) == 1 else set()
+        level = next((level for level, element in enumerate(chain) if element in above), 0)
+        before = [block for block in before if block.level <= level]
+    return before
 
 
 def _discussed(body: Element, found: list[TextBlock]) -> list[TextBlock]:
