@@ -131,7 +131,7 @@ def _chars(found: list[TextBlock]) -> int:
 
 def find_main(tree: turbohtml.Document) -> MainText | None:
     """Returns where the main text is, or None."""
-    main = main_of(tree)
+    main = main_of(tree) or _largest(tree)
     if main is None:
         return None
     chain = _chain(main)
@@ -140,6 +140,28 @@ def find_main(tree: turbohtml.Document) -> MainText | None:
     reached = _reach(found, chain)
     kept = _kept([block for block in found if block.level <= reached])
     return MainText(chain[reached], _lead(tree, found, chain, reached) or _summary(main), kept)
+
+
+def _largest(tree: turbohtml.Document) -> Element | None:
+    """Returns the smallest element that has most of the page's paragraphs, or None for a page with few of
+    them."""
+    node = tree.select_one("body")
+    if node is None or (total := paragraphs_of(node)) < SHORT_CHARS:
+        return None
+    found: Element | None = None
+    for _ in range(MAX_NODES):
+        node = next(
+            (
+                one
+                for one in node.children
+                if isinstance(one, Element) and not is_consent(one) and paragraphs_of(one) * 4 >= total * 3
+            ),
+            None,
+        )
+        if node is None or node.tag == "p":
+            break
+        found = node
+    return found
 
 
 def _chain(main: Element) -> list[Element]:

@@ -269,8 +269,10 @@ class Pruner:
     def _is_named_out(self, element: Element, called: str, outside: bool) -> bool:
         """Whether an element is dropped because of its class or id."""
         kind = _kind(called)
-        if outside and kind in (_LESS, _SMALLER, _NEVER):
-            return kind != _NEVER or _OUTSIDE.search(split_camel_case(called)) is not None
+        if outside and kind in (_LESS, _SMALLER):
+            return True
+        if outside and kind == _NEVER and _OUTSIDE.search(split_camel_case(called)):
+            return self._under(element, 2 * SHORT_CHARS)
         if kind == _NEVER:
             return False
         comment = kind == _LESS and _COMMENT.search(split_camel_case(called)) is not None
@@ -299,7 +301,7 @@ class Pruner:
     def _holds(self, element: Element) -> bool:
         """Whether an element with a skipped tag contains main text after all. True for a figure around a
         table, quotation or code block, for a form around most of the text, for a button in a heading, and for
-        a noscript with more text than the rest."""
+        a noscript with paragraphs."""
         if element.tag == "button":
             return isinstance(element.parent, Element) and element.parent.tag in HEADINGS
         if element.tag not in ("figure", "form", "noscript"):
@@ -310,7 +312,7 @@ class Pruner:
         if element.tag == "figure":
             return element.select_one("table, blockquote, pre") is not None
         if element.tag == "noscript":
-            return len(element.text) > max(self._total, SHORT_CHARS) and element.select_one("p, br") is not None
+            return paragraphs_of(element) >= 2 * SHORT_CHARS
         return size_of(element) * 2 > self._total
 
 
