@@ -8,7 +8,6 @@ turbohtml finds no element, or one with too little text, the longest run of text
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeGuard
 
@@ -85,6 +84,8 @@ _INLINE: Final = frozenset(
 )
 _LISTED_ONLY: Final = frozenset(("li", "td", "th", "dt", "dd", "pre"))
 _LISTED: Final = HEADINGS | _LISTED_ONLY
+MAX_DEPTH: Final = 50
+"""Maximum number of levels that the search for the largest element goes down."""
 LEAD_CHARS: Final = 60
 """Minimum number of characters of a summary before the main text."""
 _PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))
@@ -149,11 +150,11 @@ def _largest(tree: turbohtml.Document) -> Element | None:
     if node is None or (total := paragraphs_of(node)) < SHORT_CHARS:
         return None
     found: Element | None = None
-    for _ in range(MAX_NODES):
+    for _ in range(MAX_DEPTH):
         node = next(
             (
                 one
-                for one in node.children
+                for one in islice(node.children, MAX_MEASURED)
                 if isinstance(one, Element) and not is_consent(one) and paragraphs_of(one) * 4 >= total * 3
             ),
             None,
@@ -216,7 +217,7 @@ def _twins(element: Element) -> int:
     if not isinstance(parent, Element):
         return 0
     return sum(
-        size_of(one) - sum(len(link.text) for link in one.select("a")[:MAX_MEASURED])
+        size_of(one) - sum(len(link.text) for link in one.find_all("a", limit=MAX_MEASURED))
         for one in islice(parent.children, MAX_MEASURED)
         if isinstance(one, Element)
         and one is not element
@@ -225,12 +226,18 @@ def _twins(element: Element) -> int:
     )
 
 
-def _lead(tree: turbohtml.Document, found: list[TextBlock], chain: list[Element], reached: int) -> list[TextBlock]:
+def _lead(
+    tree: turbohtml.Document, found: list[TextBlock], chain: list[Element], reached: int
+) -> list[TextBlock]:
     """Returns the paragraphs between the heading and the main text. If the heading is in boilerplate, these
     are the paragraphs before the main text in the element that also contains the heading."""
     first = next((place for place, block in enumerate(found) if block.level <= reached), 0)
     heading = next((place for place in range(first - 1, -1, -1) if found[place].tag == "h1"), None)
-    before = [block for block in found[0 if heading is None else heading + 1 : first] if _is_good(block) and block.tag not in _LISTED_ONLY]
+    before = [
+        block
+        for block in found[0 if heading is None else heading + 1 : first]
+        if _is_good(block) and block.tag not in _LISTED_ONLY
+    ]
     if heading is None:
         headings = tree.select("h1")
         above = set(headings[0].ancestors) if len(headings) == 1 else set()
@@ -367,7 +374,9 @@ def _summary(main: Element) -> list[TextBlock]:
     before: list[TextBlock] = []
     for _ in range(12):
         if isinstance(node, Element) and node.tag == "p":
-            before = [block for block in _kept(_walk(node, Pruner(node))) if len(block.text) >= PARAGRAPH_CHARS] + before
+            before = [
+                block for block in _kept(_walk(node, Pruner(node))) if len(block.text) >= PARAGRAPH_CHARS
+            ] + before
         if isinstance(node, Element) and node.tag == "h1":
             return before
         if isinstance(node, Element) and _LEAD.search(
@@ -394,37 +403,43 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
             break
         node, in_link, inner = waiting.pop()
         if isinstance(node, turbohtml.Text):
-            parts.append(node.text)
-            linked += len(node.text.strip()) if in_link else 0
+            text = node.text
+            parts.append(text if tag == "pre" else text.replace("\n", " "))
+            if in_link:
+                linked += len(text.strip())
             level = inner
         elif isinstance(node, str):
-            linked, tag = _end(found, parts, TextBlock(tag, "", linked, level)), node
+            _end(found, parts, tag, linked, level)
+            linked, tag = 0, node
         elif isinstance(node, Element) and not pruner.is_dropped(node, inner > 0):
             name = node.tag
             inner = levels.get(node, inner) if inner else 0
             if name == "br":
                 parts.append("\n")
             elif name not in _INLINE:
-                linked = _end(found, parts, TextBlock(tag, "", linked, level))
+                _end(found, parts, tag, linked, level)
+                linked = 0
                 waiting.append((tag, in_link, inner))
                 tag = name
             waiting += [(child, in_link or name == "a", inner) for child in reversed(list(node.children))]
-    _end(found, parts, TextBlock(tag, "", linked, level))
+    _end(found, parts, tag, linked, level)
     return found
 
 
-def _end(found: list[TextBlock], parts: list[str], block: TextBlock) -> int:
-    """Ends the current block and adds it to `found`. Returns 0, the initial number of link characters in the
-    next block."""
-    lines = (
-        [" ".join(line.split()) for line in "".join(parts).split("\n")]
-        if block.tag != "pre"
-        else ["".join(parts).strip("\n")]
-    )
+def _end(found: list[TextBlock], parts: list[str], tag: str, linked: int, level: int) -> None:
+    """Ends the current block, whose text is `parts`, and adds it to `found`."""
+    if not parts:
+        return
+    whole = "".join(parts)
     parts.clear()
-    if text := "\n".join(line for line in lines if line):
-        found.append(block._replace(text=text))
-    return 0
+    if tag == "pre":
+        text = whole.strip("\n")
+    elif "\n" not in whole:
+        text = " ".join(whole.split())
+    else:
+        text = "\n".join(filter(None, (" ".join(line.split()) for line in whole.split("\n"))))
+    if text:
+        found.append(TextBlock(tag, text, linked, level))
 
 
 def _kept(found: list[TextBlock]) -> list[TextBlock]:

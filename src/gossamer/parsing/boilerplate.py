@@ -71,6 +71,8 @@ around forms, and elements that `_SMALL` matches, are dropped only if they are s
 MAX_MEASURED: Final = 200
 """Maximum number of elements that one search measures. Further elements with a boilerplate name are dropped
 unmeasured."""
+MAX_MEASURED_CHARS: Final = 50_000_000
+"""Maximum number of characters that one search measures, counted again for every element around them."""
 MAX_LEVELS_UP: Final = 5
 """Maximum number of levels above an element that are searched."""
 MAX_LEVELS: Final = 12
@@ -108,6 +110,8 @@ SKIPPED: Final = frozenset(
     )
 )
 HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_TITLES: Final = ("h2", "h3", "h4", "h5", "h6", "strong", "b")
+"""Tags whose text may be a heading."""
 _SLUGGED: Final = frozenset((*HEADINGS, "p", "li", "dt", "dd"))
 """Tags whose id is usually made from the text, so that it says nothing about what the element is."""
 _BOILERPLATE: Final = named("names")
@@ -180,7 +184,7 @@ def paragraphs_of(element: Element) -> int:
     `PARAGRAPH_CHARS` do not count."""
     sizes = (
         len(one.text) - sum(len(link.text) for link in one.select("a"))
-        for one in element.select("p")[:MAX_MEASURED]
+        for one in element.find_all("p", limit=MAX_MEASURED)
     )
     return sum(size for size in sizes if size >= PARAGRAPH_CHARS)
 
@@ -201,14 +205,18 @@ class Pruner:
         self._names = names
         core = inside or main
         self._total = size_of(core)
-        self._asked = 0
+        self._asked = self._measured = 0
         self._asking = set[Element]()
-        for form in main.select("form")[:MAX_FORMS]:
+        for form in main.find_all("form", limit=MAX_FORMS):
             self._ask(form)
-        for title in main.select("h2, h3, h4, h5, h6, strong, b")[:MAX_TITLES]:
+        for title in main.find_all([*_TITLES], limit=MAX_TITLES):
             if is_other(title.text):
                 self._other(title, main)
-        self._kept = {main, core, *(one for heading in main.select("h1")[:1] for one in heading.ancestors)}
+        self._kept = {
+            main,
+            core,
+            *(one for heading in main.find_all("h1", limit=1) for one in heading.ancestors),
+        }
         if core is not main:
             self._kept.update(islice(core.ancestors, MAX_LEVELS))
 
@@ -288,15 +296,24 @@ class Pruner:
 
     def _says(self, element: Element) -> bool:
         """Whether an element with a weak name has paragraphs or a quotation."""
-        if self._asked > MAX_MEASURED:
+        if self._is_tired():
             return False
+        self._measured += len(element.text)
         return paragraphs_of(element) >= SHORT_CHARS or element.select_one("blockquote > p") is not None
 
     def _under(self, element: Element, size: float) -> bool:
-        """Whether an element's text is shorter than `size` characters. Always true after `MAX_MEASURED`
-        elements were measured."""
+        """Whether an element's text is shorter than `size` characters. Always true once the limits of
+        measuring are reached."""
         self._asked += 1
-        return self._asked > MAX_MEASURED or size_of(element) < size
+        if self._is_tired():
+            return True
+        length = size_of(element)
+        self._measured += length
+        return length < size
+
+    def _is_tired(self) -> bool:
+        """Whether the limits of measuring are reached."""
+        return self._asked > MAX_MEASURED or self._measured > MAX_MEASURED_CHARS
 
     def _holds(self, element: Element) -> bool:
         """Whether an element with a skipped tag contains main text after all. True for a figure around a
@@ -307,7 +324,7 @@ class Pruner:
         if element.tag not in ("figure", "form", "noscript"):
             return False
         self._asked += 1
-        if self._asked > MAX_MEASURED:
+        if self._is_tired():
             return False
         if element.tag == "figure":
             return element.select_one("table, blockquote, pre") is not None
