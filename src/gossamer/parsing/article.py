@@ -203,20 +203,23 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
     for level in range(1, len(chain)):
         more, around = more + good[level], around + other[level]
         in_post = in_post or _is_post(chain[level - 1])
-        if more < max(1, 0.6 * base) or around > (0.8 if more > 1.5 * base else 0.4) * more:
+        if not more or around > (0.8 if more > 1.5 * base else 0.4) * more:
             continue
-        if not in_post or _twins(chain[level - 1]) * 2 > more:
+        twins = _twins(chain[level - 1])
+        modules = sum(twins) * 2 > more
+        if more >= (0.1 if modules and len(twins) > 1 else 0.6) * base and (modules or not in_post):
             reached, base, more, around = level, base + more, 0, 0
     return reached
 
 
-def _twins(element: Element) -> int:
-    """Returns the number of characters in the siblings that have the same tag and classes, without links."""
+def _twins(element: Element) -> list[int]:
+    """Returns the number of characters, without links, in each sibling with the same tag and classes. Siblings
+    shorter than a paragraph are left out."""
     names = attribute_of(element, "class").split()
     parent = element.parent
-    if not isinstance(parent, Element):
-        return 0
-    return sum(
+    if not isinstance(parent, Element) or not names:
+        return []
+    sizes = (
         size_of(one) - sum(len(link.text) for link in one.find_all("a", limit=MAX_MEASURED))
         for one in islice(parent.children, MAX_MEASURED)
         if isinstance(one, Element)
@@ -224,6 +227,7 @@ def _twins(element: Element) -> int:
         and one.tag == element.tag
         and _alike(attribute_of(one, "class").split(), names)
     )
+    return [size for size in sizes if size >= PARAGRAPH_CHARS]
 
 
 def _lead(

@@ -189,6 +189,20 @@ def paragraphs_of(element: Element) -> int:
     return sum(size for size in sizes if size >= PARAGRAPH_CHARS)
 
 
+def _is_slug(section: Element) -> bool:
+    """Whether a section's id is made from its heading, so that it says nothing about what the section is.
+
+    >>> _is_slug(turbohtml.parse("<section id=more-on-cats><h2>More on cats</h2></section>").select_one("section"))
+    True
+    """
+    heading = next(iter(section.find_all(["h1", "h2", "h3", "h4"], limit=1)), None)
+    return heading is not None and _slug(heading.text).startswith(_slug(attribute_of(section, "id")))
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^\w]+", "-", text.lower()).strip("-")
+
+
 class Pruner:
     """Decides which elements inside a main element are dropped, by their tag, class or id. However, an
     element with a boilerplate name is kept if it has at least half of the text.
@@ -268,7 +282,7 @@ class Pruner:
         called = attribute_of(element, "class")
         if not called:
             called = attribute_of(element, "id")
-            if tag in _SLUGGED and not _COMMENT.search(called):
+            if (tag in _SLUGGED and not _COMMENT.search(called)) or (tag == "section" and _is_slug(element)):
                 return False
         if not called or tag == "blockquote" or element in self._kept:
             return False
