@@ -14,7 +14,10 @@ from typing import Any, Final, NamedTuple, TypeGuard
 import turbohtml
 
 from gossamer.parsing.boilerplate import (
+    AFTER,
+    BEFORE,
     HEADINGS,
+    INSIDE,
     MAX_LEVELS,
     MAX_LEVELS_UP,
     MAX_MEASURED,
@@ -84,6 +87,8 @@ _INLINE: Final = frozenset(
 )
 _LISTED_ONLY: Final = frozenset(("li", "td", "th", "dt", "dd", "pre"))
 _LISTED: Final = HEADINGS | _LISTED_ONLY
+MAX_SUMMARY_CHARS: Final = 1_000
+"""Maximum number of characters of a summary in another part of the page."""
 MAX_DEPTH: Final = 50
 """Maximum number of levels that the search for the largest element goes down."""
 LEAD_CHARS: Final = 60
@@ -140,7 +145,11 @@ def find_main(tree: turbohtml.Document) -> MainText | None:
     found = _walk(top, Pruner(top, inside=main), chain)
     reached = _reach(found, chain)
     kept = _kept([block for block in found if block.level <= reached])
-    return MainText(chain[reached], _lead(tree, found, chain, reached) or _summary(main), kept)
+    return MainText(
+        chain[reached],
+        _lead(tree, found, chain, reached) or _summary(main) or _below_heading(tree, main),
+        kept,
+    )
 
 
 def _largest(tree: turbohtml.Document) -> Element | None:
@@ -391,6 +400,28 @@ def _summary(main: Element) -> list[TextBlock]:
     return []
 
 
+def _below_heading(tree: turbohtml.Document, main: Element) -> list[TextBlock]:
+    """Returns the summary below the page's only h1 if the heading is in another part of the page than the main
+    text, for example in a banner."""
+    headings = tree.find_all("h1", limit=2)
+    if len(headings) != 1 or headings[0] in main.descendants:
+        return []
+    node: Any = headings[0]
+    for _ in range(MAX_LEVELS_UP):
+        for one in islice(node.next_siblings, MAX_LEVELS_UP):
+            if not isinstance(one, Element):
+                continue
+            if one is main or one in main.ancestors:
+                return []
+            if _LEAD.search(split_camel_case(attribute_of(one, "class"))) is not None:
+                found = [block for block in _walk(one, Pruner(one)) if _is_good(block)]
+                return found if _chars(found) <= MAX_SUMMARY_CHARS else []
+        node = node.parent
+        if not isinstance(node, Element) or node.tag == "body":
+            break
+    return []
+
+
 def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> list[TextBlock]:
     """Returns all blocks in an element, without boilerplate. `chain`: the elements from the main element up to
     `top`, which decide the levels of the blocks."""
@@ -398,7 +429,7 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
     level = max(0, len(levels) - 1)
     found: list[TextBlock] = []
     parts: list[str] = []
-    linked, tag = 0, top.tag
+    linked, tag, around = 0, top.tag, BEFORE
     # Each entry contains a node (or the tag of a block that continues after a child), whether it is in a link,
     # and its level.
     waiting: list[tuple[Any, bool, int]] = [(top, False, level)]
@@ -415,9 +446,10 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
         elif isinstance(node, str):
             _end(found, parts, tag, linked, level)
             linked, tag = 0, node
-        elif isinstance(node, Element) and not pruner.is_dropped(node, inner > 0):
+        elif isinstance(node, Element) and not pruner.is_dropped(node, around if inner else INSIDE):
             name = node.tag
             inner = levels.get(node, inner) if inner else 0
+            around = around if inner else AFTER
             if name == "br":
                 parts.append("\n")
             elif name not in _INLINE:

@@ -143,6 +143,8 @@ def called_boilerplate(name: str) -> bool:
 
 _CONSENT: Final = named("consent_names")
 _WEAK: Final = named("weak_names")
+_TEASER: Final = re.compile(r"(?<![^\s_-])teasers?(?![^\s_-])", re.IGNORECASE)
+"""Names both of summaries of the article and of links to other articles."""
 _OUTSIDE: Final = named("outside_names")
 _NEUTRAL: Final = re.compile(rf"(?<!\S)(?:{_words('neutral_names')})(?!\S)")
 
@@ -161,19 +163,24 @@ def size_of(element: Element) -> int:
     return len(element.text) - sum(len(one.text) for one in element.select("script, style, noscript"))
 
 
-_ALWAYS, _LESS, _WEAKLY, _SMALLER, _NEVER = range(5)
+_ALWAYS, _LESS, _WEAKLY, _LEADING, _SMALLER, _NEVER = range(6)
+
+INSIDE, BEFORE, AFTER = range(3)
+"""Where an element is, as seen from the main text."""
 
 
 @lru_cache(10_000)
 def _kind(name: str) -> int:
     """Returns in which cases an element with this class or id is dropped: `_ALWAYS`, `_LESS` (if it has less
-    than half of the text), `_WEAKLY` (the same, but only if it has few paragraphs), `_SMALLER` (if it is
-    shorter than `SHORT_CHARS`), or `_NEVER`."""
+    than half of the text), `_WEAKLY` (the same, but only if it has few paragraphs), `_LEADING` (the same
+    as `_LESS`, except before the main text and without links), `_SMALLER` (if it is shorter than `SHORT_CHARS`), or `_NEVER`."""
     name = _NEUTRAL.sub(" ", name)
     if _CONSENT.search(name):
         return _ALWAYS
     split = split_camel_case(name)
     if _BOILERPLATE.search(split):
+        if not _BOILERPLATE.search(_TEASER.sub(" ", split)):
+            return _LEADING
         rest = _WEAK.sub(" ", split)
         return _LESS if _BOILERPLATE.search(rest) or _SMALL.search(rest) else _WEAKLY
     return _SMALLER if _SMALL.search(name) else _NEVER
@@ -265,8 +272,8 @@ class Pruner:
         if box is not None and box.tag not in ("p", "li", "ul", "h2", "h3"):
             self._asking.add(box)
 
-    def is_dropped(self, element: Element, outside: bool = False) -> bool:
-        """Whether an element is dropped, including everything in it. `outside`: whether it is outside of the
+    def is_dropped(self, element: Element, where: int = INSIDE) -> bool:
+        """Whether an element is dropped, including everything in it. `where`: `INSIDE`, `BEFORE` or `AFTER` the
         main text."""
         tag = element.tag
         if tag in SKIPPED:
@@ -282,18 +289,24 @@ class Pruner:
         called = attribute_of(element, "class")
         if not called:
             called = attribute_of(element, "id")
-            if (tag in _SLUGGED and not _COMMENT.search(called)) or (tag == "section" and _is_slug(element)):
+            if called and (
+                (tag in _SLUGGED and not _COMMENT.search(called)) or (tag == "section" and _is_slug(element))
+            ):
                 return False
         if not called or tag == "blockquote" or element in self._kept:
             return False
-        return self._is_named_out(element, called, outside)
+        return self._is_named_out(element, called, where)
 
-    def _is_named_out(self, element: Element, called: str, outside: bool) -> bool:
+    def _is_named_out(self, element: Element, called: str, where: int) -> bool:
         """Whether an element is dropped because of its class or id."""
         kind = _kind(called)
-        if outside and kind in (_LESS, _SMALLER):
+        if kind == _LEADING:
+            if where == BEFORE or not element.find_all("a", limit=1):
+                return False
+            kind = _LESS
+        if where and kind in (_LESS, _SMALLER):
             return True
-        if outside and kind == _NEVER and _OUTSIDE.search(split_camel_case(called)):
+        if where and kind == _NEVER and _OUTSIDE.search(split_camel_case(called)):
             return self._under(element, 2 * SHORT_CHARS)
         if kind == _NEVER:
             return False
