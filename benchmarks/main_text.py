@@ -102,7 +102,8 @@ def measured(work: Way, pages: list[Row]) -> tuple[list[str], list[float]]:
         start = time.process_time()
         try:
             texts.append(work(page, row["url"]))
-        except Exception:  # a peer that cannot read a page has no text
+        except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError):
+            # a peer that cannot read a page has no text
             texts.append("")
         spent.append((time.process_time() - start) * 1000)
     return texts, spent

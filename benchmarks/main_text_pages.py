@@ -11,6 +11,7 @@ author, a cookie notice, a menu and a footer. The known text is the summary and 
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,12 +26,16 @@ SYSTEMS = {
     name.strip(): rest.strip().split("\n--\n")
     for name, _, rest in (part.partition("\n") for part in _FILE.read_text("utf-8").split("\n== ")[1:])
 }
-_WORDS = (
-    "river council report market winter bridge school harbour engine museum garden island teacher budget station "
-    "forest glacier library village festival minister orchard factory concert railway lantern meadow captain "
-    "planted opened measured counted repaired promised visited announced finished carried followed reached built "
-    "quiet narrow early northern careful public ancient distant heavy steady modern hollow bright several many"
-).split()
+_WORDS = re.findall(
+    r"\w+",
+    """
+river council report market winter bridge school harbour engine museum garden island teacher budget
+station forest glacier library village festival minister orchard factory concert railway lantern
+meadow captain planted opened measured counted repaired promised visited announced finished carried
+followed reached built quiet narrow early northern careful public ancient distant heavy steady
+modern hollow bright several many
+""",
+)
 
 
 def sentence(chance: random.Random) -> str:

@@ -360,15 +360,25 @@ class Pruner:
         return size_of(element) * 2 > self._total
 
 
-def prune(main: Element, pruner: Pruner) -> None:
-    """Removes the boilerplate from an element, which changes the tree."""
-    waiting = [main]
+def prune(main: Element, pruner: Pruner, inside: Element | None = None) -> None:
+    """Removes the boilerplate from an element, which changes the tree. `inside`: the main text, if `main` also
+    contains what is around it."""
+    inside = inside or main
+    path = {inside, *islice(inside.ancestors, MAX_LEVELS)}
+    waiting = [(main, INSIDE)]
     for _ in range(MAX_NODES):
         if not waiting:
             return
-        for child in list(waiting.pop().children):
-            if isinstance(child, Element):
-                if pruner.is_dropped(child):
-                    child.decompose()
-                else:
-                    waiting.append(child)
+        node, where = waiting.pop()
+        if node in path and node is not inside:
+            where = BEFORE
+        for child in list(node.children):
+            if not isinstance(child, Element):
+                continue
+            if where and child in path:
+                waiting.append((child, INSIDE))
+                where = AFTER
+            elif pruner.is_dropped(child, where):
+                child.decompose()
+            else:
+                waiting.append((child, where))
