@@ -49,7 +49,7 @@ def segments(row: Row, text: str) -> Score:
 
 def segment_f1(scores: list[Score]) -> float:
     right, wrong, missing = (sum(column) for column in zip(*scores, strict=True))
-    return 2 * right / (2 * right + wrong + missing)
+    return float(2 * right / (2 * right + wrong + missing))
 
 
 def ways() -> dict[str, Way]:
@@ -162,7 +162,7 @@ def instructions(folder: Path, source: str) -> None:
                 benchmarks=str(Path(__file__).parent), folder=str(folder), rounds=rounds, call=call
             )
             with tempfile.NamedTemporaryFile("r") as log:
-                command = ["valgrind", "--tool=none", "--tool=cachegrind", "--cache-sim=no"]
+                command = ["valgrind", "--tool=cachegrind", "--cache-sim=no"]
                 command += [
                     "--cachegrind-out-file=/dev/null",
                     f"--log-file={log.name}",

@@ -544,12 +544,12 @@ def marked_down(page: Document, grows: bool) -> str:
             for block in blocks(tree)
         )
     body = tree.select_one("body")
-    found = find_main(tree)
-    main = found.element if found is not None else body
-    if main is None or body is None or size_of(main) < min(SHORT_CHARS, size_of(body)):
-        main, found = body, None
-    if main is None:
+    if body is None:
         return ""
+    found = find_main(tree)
+    if found is not None and size_of(found.element) < min(SHORT_CHARS, size_of(body)):
+        found = None
+    main = found.element if found is not None else body
     headings = tree.select("h1")
     outside = len(headings) == 1 and main not in headings[0].ancestors and headings[0] is not main
     heading = " ".join(headings[0].text.split()) if outside else ""

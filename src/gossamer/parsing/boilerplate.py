@@ -226,7 +226,7 @@ class Pruner:
         self._names = names
         core = inside or main
         self._total = size_of(core)
-        self._asked = self._measured = 0
+        self._asked = self.measured_chars = 0
         self._asking = set[Element]()
         for form in main.find_all("form", limit=MAX_FORMS):
             self._ask(form)
@@ -325,7 +325,7 @@ class Pruner:
         """Whether an element with a weak name has paragraphs or a quotation."""
         if self._is_tired():
             return False
-        self._measured += len(element.text)
+        self.measured_chars += len(element.text)
         return paragraphs_of(element) >= SHORT_CHARS or element.select_one("blockquote > p") is not None
 
     def _under(self, element: Element, size: float) -> bool:
@@ -335,12 +335,12 @@ class Pruner:
         if self._is_tired():
             return True
         length = size_of(element)
-        self._measured += length
+        self.measured_chars += length
         return length < size
 
     def _is_tired(self) -> bool:
         """Whether the limits of measuring are reached."""
-        return self._asked > MAX_MEASURED or self._measured > MAX_MEASURED_CHARS
+        return self._asked > MAX_MEASURED or self.measured_chars > MAX_MEASURED_CHARS
 
     def _holds(self, element: Element) -> bool:
         """Whether an element with a skipped tag contains main text after all. True for a figure around a
