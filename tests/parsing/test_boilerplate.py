@@ -63,7 +63,9 @@ def test_boilerplate_of_content_systems_is_dropped(html: str) -> None:
     assert is_dropped(html)
 
 
-@pytest.mark.parametrize("name", ["widget", "gallery", "carousel", "slideshow", "caption", "menu-tabs", "more"])
+@pytest.mark.parametrize(
+    "name", ["widget", "gallery", "carousel", "slideshow", "caption", "menu-tabs", "more"]
+)
 def test_an_element_with_a_weak_name_is_kept_for_its_paragraphs(name: str) -> None:
     assert is_dropped(f"<div class={name}><a href=/>x</a> A few words</div>")
     assert not is_dropped(f"<div class={name}>{STORY}</div>")
@@ -120,7 +122,9 @@ def test_pruning_knows_what_is_around_the_text() -> None:
         "<div class=image>Out</div><div class=teaser><a href=/1>Other</a></div></div>"
     )
     whole, text = tree.select_one("#all"), tree.select_one("#text")
-    assert whole is not None and text is not None
+    assert whole is not None
+    assert text is not None
     prune(whole, Pruner(whole, inside=text), text)
     found = " ".join(whole.text.split())
-    assert found.startswith("Summary here") and found.endswith(f"{LONG}In")
+    assert found.startswith("Summary here")
+    assert found.endswith(f"{LONG}In")
