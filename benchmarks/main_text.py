@@ -133,7 +133,8 @@ def sample(folder: Path, name: str) -> None:
         print(
             f"  {way:17} F1 {interval(f1, [score for _, score in scores])}, half looked at {halves[0]}, half only scored "
             f"{halves[1]}; CPU median {statistics.median(spent):.2f} ms, mean {statistics.fmean(spent):.2f}, "
-            f"{statistics.median(spent) / parsing:.1f} times parsing"
+            f"{statistics.median(spent) / parsing:.1f} times parsing",
+            flush=True,
         )
 
 
