@@ -1,6 +1,6 @@
 """How good the main text is on three samples of saved pages, and what it costs, with peers in the same run.
 
-    python benchmarks/main_text.py [FOLDER] [--against FOLDER_WITH_SOURCE] [--instructions]
+    python benchmarks/main_text.py [FOLDER] [--only WAY] [--against FOLDER_WITH_SOURCE] [--instructions]
 
 FOLDER (default `../shared/data`) has `articles-news`, `articles-trafilatura` and `articles-zyte` as `.jsonl.gz`.
 news and zyte have the whole text of each page: F1 of runs of four words, as in Zyte's benchmark of article
@@ -109,7 +109,7 @@ def measured(work: Way, pages: list[Row]) -> tuple[list[str], list[float]]:
     return texts, spent
 
 
-def sample(folder: Path, name: str) -> None:
+def sample(folder: Path, name: str, only: str) -> None:
     from gossamer.parsing.html import parse
 
     pages = rows(folder, f"articles-{name}")
@@ -123,6 +123,8 @@ def sample(folder: Path, name: str) -> None:
     parsing = statistics.median(measured(parsed, pages)[1])
     print(f"{name}: {len(pages)} pages, {sum(map(is_seen, pages))} of them may be looked at")
     for way, work in ways().items():
+        if only and only != way:
+            continue
         work(body(pages[0]), pages[0]["url"])
         texts, spent = measured(work, pages)
         scores = [
@@ -153,7 +155,7 @@ for _ in range({rounds}):
 """
 
 
-def instructions(folder: Path, source: str) -> None:
+def instructions(folder: Path, source: str, label: str) -> None:
     """Millions of instructions per page of zyte: two rounds less one, so that the start does not count."""
     pages = len(rows(folder, "articles-zyte"))
     for name, call in (("parse", "parse(page, None, url)"), ("fast", "main_text(page, url)")):
@@ -176,9 +178,7 @@ def instructions(folder: Path, source: str) -> None:
                 found = re.search(r"I +refs: +([\d,]+)", Path(log.name).read_text())
             assert found, "valgrind counted nothing"
             counts.append(int(found[1].replace(",", "")))
-        print(
-            f"  {name:17} {(counts[1] - counts[0]) / pages / 1e6:.2f} million instructions a page ({source})"
-        )
+        print(f"  {name:17} {(counts[1] - counts[0]) / pages / 1e6:.2f} million instructions a page, {label}")
 
 
 def main() -> None:
@@ -189,19 +189,20 @@ def main() -> None:
         "folder", nargs="?", default=str(Path(__file__).resolve().parents[2] / "shared" / "data")
     )
     parser.add_argument("--against")
+    parser.add_argument("--only", default="", help="one way, such as 'gossamer, fast'")
     parser.add_argument("--instructions", action="store_true")
     options = parser.parse_args()
     print(f"{time.strftime('%Y-%m-%d %H:%M')}, load {os.getloadavg()[0]:.1f}", flush=True)
     sources = [str(Path(__file__).resolve().parents[1] / "src"), *filter(None, (options.against,))]
     if options.instructions:
-        for source in sources:
-            instructions(Path(options.folder), source)
+        for source, label in zip(sources, ("this version", "the other version"), strict=False):
+            instructions(Path(options.folder), source, label)
         return
     for name in SAMPLES:
-        sample(Path(options.folder), name)
+        sample(Path(options.folder), name, options.only)
     if options.against:
-        print(f"\n{options.against}:", flush=True)
-        command = [sys.executable, __file__, options.folder]
+        print("\nthe other version:", flush=True)
+        command = [sys.executable, __file__, options.folder, "--only", options.only]
         subprocess.run(command, env={**os.environ, "PYTHONPATH": options.against}, check=True)
 
 
