@@ -186,6 +186,12 @@ def _kind(name: str) -> int:
     return _SMALLER if _SMALL.search(name) else _NEVER
 
 
+@lru_cache(10_000)
+def _is_outside_name(name: str) -> bool:
+    """Whether an element with this class or id is dropped outside of the main text."""
+    return _OUTSIDE.search(split_camel_case(name)) is not None
+
+
 def paragraphs_of(element: Element) -> int:
     """Returns the number of characters in an element's paragraphs, without links. Paragraphs shorter than
     `PARAGRAPH_CHARS` do not count."""
@@ -286,6 +292,9 @@ class Pruner:
             )
         if self._asking and element in self._asking:
             return element not in self._kept
+        attributes = element.attrs
+        if not attributes:
+            return False
         called = attribute_of(element, "class")
         if not called:
             called = attribute_of(element, "id")
@@ -306,7 +315,7 @@ class Pruner:
             kind = _LESS
         if where and kind in (_LESS, _SMALLER):
             return True
-        if where and kind == _NEVER and _OUTSIDE.search(split_camel_case(called)):
+        if where and kind == _NEVER and _is_outside_name(called):
             return self._under(element, 2 * SHORT_CHARS)
         if kind == _NEVER:
             return False
