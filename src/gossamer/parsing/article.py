@@ -1,322 +1,44 @@
 """Finds the main text of a page and splits it into text blocks.
 
-The library turbohtml finds the element that holds the main text. This module drops the boilerplate in that
-element, such as share buttons, advertisements and links to other articles. It recognizes boilerplate by tag,
-by class or id, and by the wording of headings and lines. If turbohtml finds no element, or one with too
-little text, the longest run of text on the page is used instead.
+The library turbohtml finds the element that holds the main text. `boilerplate` decides what is dropped inside
+it. This module corrects the choice: the text may begin before the element, as a summary below the heading, and
+it may continue in the elements around it, for example in modules, slides or the posts of a thread. If
+turbohtml finds no element, or one with too little text, the longest run of text on the page is used instead.
 """
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeGuard
 
 import turbohtml
 
+from gossamer.parsing.boilerplate import (
+    AFTER,
+    BEFORE,
+    HEADINGS,
+    INSIDE,
+    MAX_LEVELS,
+    MAX_LEVELS_UP,
+    MAX_MEASURED,
+    MAX_NODES,
+    PARAGRAPH_CHARS,
+    SHORT_CHARS,
+    Pruner,
+    called_boilerplate,
+    is_colophon,
+    is_consent,
+    is_mark,
+    named,
+    paragraphs_of,
+    prune,
+    size_of,
+    split_camel_case,
+)
 from gossamer.parsing.html import Document, attribute_of
-
-_ADVERTS: Final = (
-    r"(?:(?:story|article) continues (?:below|after) (?:this )?)?advert(?:isement|ising|entie)?s?|ads?|pr|sponsored(?: content)?|"
-    r"anzeige|werbung|"
-    r"publicit[éeà]|publicidade?|pubblicità|annonce|reklam[ae]?|реклама|διαφήμιση|إعلان|広告|スポンサーリンク|广告|廣告|광고|विज्ञापन"
-)
-_OTHERS: Final = (
-    r"you (?:may|might) (?:also )?(?:like|be interested in)|(?:related|more|other|recommended|further) (?:stories|articles|news|posts|"
-    r"reading|coverage|links|topics|content)|"
-    r"(?:read|see|watch) (?:more|next|also|now)|also read|see also|(?:more on|more from) .{2,30}|(?:most|popular) (?:read|posts|"
-    r"viewed)|don['’]t miss|"
-    r"(?:lesen sie|lies|mehr) (?:auch|dazu|zum thema)|auch interessant|weiterlesen|zum weiterlesen|das könnte sie auch interessieren|"
-    r"lees (?:ook|meer)|läs (?:också|mer)|les også|læs også|lue myös|"
-    r"(?:à )?lire (?:aussi|également)|(?:à )?voir aussi|sur le même (?:sujet|thème)|pour aller plus loin|leer (?:más|también)|"
-    r"lea también|te puede interesar|más información|noticias relacionadas|"
-    r"le(?:ia|r) (?:também|mais)|saiba mais|veja (?:também|mais)|notícias relacionadas|leggi anche|potrebbe interessarti(?: anche)?|"
-    r"articoli correlati|czytaj (?:też|także|również|więcej)|zobacz (?:też|także|również)|"
-    r"přečtěte si(?: také)?|čtěte také|citește și|olvassa el|baca juga|xem thêm|читай(?:те)? (?:также|ещё|еще)|по теме|(?:смотрите|"
-    r"см\.) также|материалы по теме|читайте також|"
-    r"ilgili haber(?:ler)?|διαβάστε (?:επίσης|ακόμα|ακόμη)|اقرأ أيضا[ًً]?|مواضيع ذات صلة|إقرأ أيضاً?|ये भी पढ़ें|यह भी पढ़ें|関連記事|"
-    r"関連ニュース|あわせて読みたい|相关阅读|相关新闻|相关文章|延伸閱讀|延伸阅读|相關新聞|관련\s?기사|קרא גם"
-)
-_SHARES: Final = (
-    r"share(?: this(?: article| story| post)?)?|save|listen(?: to (?:this )?article)?|print|copy link|teilen|partager|compartir|"
-    r"compartilhar|condividi|поделиться|"
-    r"\d+ min(?:ute|uten|utes|uto|utos|uti)?s?\.? (?:read|lesezeit|de lecture|de lectura|de leitura|di lettura)"
-)
-_MARK: Final = re.compile(f"{_ADVERTS}|{_OTHERS}|{_SHARES}", re.IGNORECASE)
-_OTHER: Final = re.compile(_OTHERS, re.IGNORECASE)
-_EDGES: Final = " .:：…-—–*|[]()【】▶►•↓→\n\t\r\xa0"
-_COLOPHON: Final = re.compile(
-    r"(?:copyright|©|ⓒ|\(c\)|all rights reserved|todos los derechos|alle rechte vorbehalten|tous droits|責任編輯|责任编辑|편집자)|"
-    r".*(?:all rights reserved|무단\s?전재)",
-    re.IGNORECASE,
-)
-
-
-def is_mark(line: str) -> bool:
-    """Returns whether a line is only an advertisement label, a heading over links to other articles, or the
-    label of a button.
-
-    >>> is_mark("Advertisement"), is_mark("Lire aussi :"), is_mark("Advertisement rates rose.")
-    (True, True, False)
-    """
-    return len(line) < 50 and _MARK.fullmatch(line.strip(_EDGES)) is not None
-
-
-def is_other(line: str) -> bool:
-    """Whether a heading introduces links to other articles.
-
-    >>> is_other("Related stories"), is_other("関連記事"), is_other("The story")
-    (True, True, False)
-    """
-    return len(line) < 80 and _OTHER.fullmatch(line.strip(_EDGES)) is not None
-
-
-def is_colophon(line: str) -> bool:
-    """Whether a line is a copyright notice, as found at the end of an article.
-
-    >>> is_colophon("© 2024 The Post"), is_colophon("All rights reserved."), is_colophon("The rights were sold.")
-    (True, True, False)
-    """
-    return len(line) < 200 and _COLOPHON.match(line) is not None
-
 
 Element = turbohtml.Element
 
-MAX_NODES: Final = 50_000
-"""Maximum number of nodes that one walk over a tree visits."""
-SHORT_CHARS: Final = 250
-"""A length in characters. If the main text is shorter than this, the whole page is searched, too. Boxes
-around forms, and elements that `_SMALL` matches, are dropped only if they are shorter than this."""
-MAX_MEASURED: Final = 200
-"""Maximum number of elements that one search measures. Further elements with a boilerplate name are dropped
-unmeasured."""
-MAX_LEVELS_UP: Final = 5
-"""Maximum number of levels above an element that are searched."""
-MAX_LEADS: Final = 40
-"""Maximum number of elements in a header that are checked for a summary."""
-MAX_FORMS: Final = 10
-"""Maximum number of forms in a main text whose surroundings are checked."""
-MAX_TITLES: Final = 100
-"""Maximum number of headings in a main text that are checked."""
-MAX_HEADER_CHARS: Final = 2_000
-"""A header with more characters than this is not checked for a summary."""
-SKIPPED: Final = frozenset(
-    (
-        "script",
-        "style",
-        "template",
-        "noscript",
-        "figure",
-        "figcaption",
-        "aside",
-        "nav",
-        "footer",
-        "form",
-        "button",
-        "select",
-        "textarea",
-        "svg",
-        "iframe",
-        "object",
-        "head",
-        "dialog",
-        "video",
-        "audio",
-        "canvas",
-        "math",
-    )
-)
-HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_BOILERPLATE: Final = re.compile(
-    r"(?:^|[\s_-])(?:share|sharing|sharedaddy|social|related(?:[\w-]*)|recommend(?:ed|ations?)?|newsletter|subscribe|subscription|"
-    r"promo|promotion|sponsor(?:ed)?|ads?|advert(?:isement|ising)?|banner|comments?|disqus|breadcrumbs?|caption|credits?|byline|"
-    r"author|bio|tags?|toolbar|tools|widget|sidebar|footer|nav|navbox|navigation|menu|pagination|pager|popup|modal|cookies?|readmore|more|"
-    r"also|gallery|carousel|slideshow|slider|ratings?|print|hidden|sr-only|screen-reader|visually|signup|sign-up|donate|follow|"
-    r"teaser|trending|popular|outbrain|taboola|jp-relatedposts|video|player|embed|meta|postmeta|dateline|timestamp|entry-date|"
-    r"post-date|copyright|toc|toc-[\w-]+|table-of-contents|lnt|linenos?|line-?numbers?|gutter|kommentare?|komentar\w*|commentaires?|comentarios?|commenti|reacties|"
-    r"yorum(?:lar)?|addthis|addtoany|wp-caption[\w-]*|(?:ima?ge?|photo|pic|foto)[_-]?(?:descr?|description|credit|text|info))(?:$|"
-    r"[\s_-])",
-    re.IGNORECASE,
-)
-_COMMENT: Final = re.compile(
-    r"(?:^|[\s_-])(?:comments?|kommentare?|komentar\w*|commentaires?|comentarios?|commenti|reacties|yorum(?:lar)?)(?:$|[\s_-])",
-    re.IGNORECASE,
-)
-_SMALL: Final = re.compile(
-    r"(?:^|[\s_-])(?:paywall|regwall|cta|call-to-action|signin|login|inread|interstitial|date|datetime|time|views|counter|statistics?|"
-    r"(?:article|post|entry|news)-info|reading-time|tagline|editor|reporter|kanren|relacionad[ao]s?|verwandt|correlat[ie])(?:$|[\s_-])",
-    re.IGNORECASE,
-)
-"""Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT_CHARS`.
-A longer element may contain the main text."""
-
-_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-
-
-def split_camel_case(name: str) -> str:
-    """Returns a class with its camel-case words separated by hyphens.
-
-    >>> split_camel_case("itemIntroText")
-    'item-Intro-Text'
-    """
-    return name if name.islower() else _HUMP.sub("-", name)
-
-
-def called_boilerplate(name: str) -> bool:
-    """Whether a class or id names something that surrounds a main text, such as a sidebar or share buttons.
-
-    >>> called_boilerplate("post sidebar"), called_boilerplate("RelatedNews__list"), called_boilerplate("article-body")
-    (True, True, False)
-    """
-    return _BOILERPLATE.search(split_camel_case(name)) is not None
-
-
-_CONSENT: Final = re.compile(
-    r"(?:^|[\s_-])(?:cookie-?(?:consent|banner|notice|law[\w-]*|bar|policy|popup|wall)|consent|gdpr|dsgvo|lgpd|cmp|cmp2|"
-    r"qc-cmp2?[\w-]*|onetrust|"
-    r"didomi|cookiebot|truste|privacy-(?:layer|banner|manager))(?:$|[\s_-])",
-    re.IGNORECASE,
-)
-
-
-def is_consent(element: object) -> bool:
-    """Whether an element's class or id names a cookie consent dialog. False for `body`, `html` and elements
-    that contain an h1."""
-    if not isinstance(element, Element) or element.tag in ("body", "html"):
-        return False
-    called = f"{attribute_of(element, 'class')} {attribute_of(element, 'id')}"
-    return _CONSENT.search(called) is not None and element.select_one("h1") is None
-
-
-def size_of(element: Element) -> int:
-    """Returns the number of characters in an element's text, without `script`, `style` and `noscript`."""
-    return len(element.text) - sum(len(one.text) for one in element.select("script, style, noscript"))
-
-
-_ALWAYS, _LESS, _SMALLER, _NEVER = range(4)
-
-
-@lru_cache(10_000)
-def _kind(name: str) -> int:
-    """Returns in which cases an element with this class or id is dropped: `_ALWAYS`, `_LESS` (if it has less
-    than half of the text), `_SMALLER` (if it is shorter than `SHORT_CHARS`), or `_NEVER`."""
-    if _CONSENT.search(name):
-        return _ALWAYS
-    if called_boilerplate(name):
-        return _LESS
-    return _SMALLER if _SMALL.search(name) else _NEVER
-
-
-class Pruner:
-    """Decides which elements inside a main element are dropped, by their tag, class or id. However, an
-    element with a boilerplate name is kept if it has at least half of the text. If `discussion` is set,
-    comments are kept, too."""
-
-    def __init__(self, main: Element, discussion: bool = False) -> None:
-        self._discussion = discussion
-        self._total = size_of(main)
-        self._asked = 0
-        self._asking = set[Element]()
-        for form in main.select("form")[:MAX_FORMS]:
-            self._ask(form)
-        for title in main.select("h2, h3, h4, h5, h6, strong, b")[:MAX_TITLES]:
-            if is_other(title.text):
-                self._other(title, main)
-        self._kept = {main, *(one for heading in main.select("h1")[:1] for one in heading.ancestors)}
-
-    def _ask(self, form: Element) -> None:
-        """Marks the box around a form for dropping, including the few words beside the form. An example is a
-        newsletter sign-up."""
-        box = form
-        for _ in range(MAX_LEVELS_UP):
-            if (
-                not isinstance(box.parent, Element)
-                or box.parent.tag not in ("div", "section")
-                or len(box.parent.text) >= SHORT_CHARS
-            ):
-                break
-            box = box.parent
-        if box is not form and form.select_one("input") is not None:
-            self._asking.add(box)
-
-    def _other(self, title: Element, main: Element) -> None:
-        """Given a heading over links to other articles: marks the box that begins with this heading for
-        dropping, if the box has less than a quarter of the text."""
-        box: Element | None = None
-        node = title
-        for _ in range(MAX_LEVELS_UP):
-            if not isinstance(node.parent, Element) or main in (node, node.parent):
-                break
-            if next((one for one in node.parent.children if isinstance(one, Element)), None) is not node:
-                break
-            node = node.parent
-            if size_of(node) * 4 < self._total:
-                box = node
-        if box is not None and box.tag not in ("p", "li", "ul", "h2", "h3"):
-            self._asking.add(box)
-
-    def is_dropped(self, element: Element) -> bool:
-        """Whether an element is dropped, including everything in it."""
-        if element.tag in SKIPPED:
-            return not self._holds(element)
-        if element.tag == "time":
-            return isinstance(element.parent, Element) and element.parent.tag in (
-                "article",
-                "header",
-                "section",
-            )
-        if self._asking and element in self._asking:
-            return element not in self._kept
-        called = attribute_of(element, "class") or attribute_of(element, "id")
-        if not called or element.tag == "blockquote" or element in self._kept:
-            return False
-        kind = _kind(called)
-        if self._discussion and kind == _LESS and _COMMENT.search(split_camel_case(called)):
-            return False
-        if kind == _SMALLER:
-            return element.tag not in (*HEADINGS, "td", "th") and self._under(element, SHORT_CHARS)
-        return kind == _ALWAYS or (kind == _LESS and self._under(element, self._total / 2))
-
-    def _under(self, element: Element, size: float) -> bool:
-        """Whether an element's text is shorter than `size` characters. Always true after `MAX_MEASURED`
-        elements were measured."""
-        self._asked += 1
-        return self._asked > MAX_MEASURED or size_of(element) < size
-
-    def _holds(self, element: Element) -> bool:
-        """Whether an element with a skipped tag contains main text after all. True for a figure around a
-        table, quotation or code block, for a form around most of the text, and for a button in a heading."""
-        if element.tag == "button":
-            return isinstance(element.parent, Element) and element.parent.tag in HEADINGS
-        if element.tag not in ("figure", "form"):
-            return False
-        self._asked += 1
-        if self._asked > MAX_MEASURED:
-            return False
-        if element.tag == "figure":
-            return element.select_one("table, blockquote, pre") is not None
-        return size_of(element) * 2 > self._total
-
-
-def prune(main: Element, discussion: bool = False) -> None:
-    """Removes the boilerplate from an element, which changes the tree. If `discussion` is set, comments are
-    kept."""
-    pruner = Pruner(main, discussion)
-    waiting = [main]
-    for _ in range(MAX_NODES):
-        if not waiting:
-            return
-        for child in list(waiting.pop().children):
-            if isinstance(child, Element):
-                if pruner.is_dropped(child):
-                    child.decompose()
-                else:
-                    waiting.append(child)
-
-
-PARAGRAPH_CHARS: Final = 80
-"""Minimum number of characters of a block that counts as a paragraph."""
 _INLINE: Final = frozenset(
     (
         "a",
@@ -363,44 +85,189 @@ _INLINE: Final = frozenset(
         "input",
     )
 )
+_LISTED_ONLY: Final = frozenset(("li", "td", "th", "dt", "dd", "pre"))
+_LISTED: Final = HEADINGS | _LISTED_ONLY
+MAX_SUMMARY_CHARS: Final = 1_000
+"""Maximum number of characters of a summary in another part of the page."""
+MAX_DEPTH: Final = 50
+"""Maximum number of levels that the search for the largest element goes down."""
+LEAD_CHARS: Final = 60
+"""Minimum number of characters of a summary before the main text."""
 _PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))
-_LEAD: Final = re.compile(
-    r"(?:^|[\s_-])(?:lead|lede|leadin|summary|standfirst|intro|introduction|deck|dek|subtitle|sub-?head(?:ing|line)?|excerpt|abstract|"
-    r"sapo|"
-    r"vorspann|teaser-text|chapo|chapeau|sommario|entradilla|bajada|copete|bigode|linha-fina|лид|anons)(?:$|[\s_-])",
-    re.IGNORECASE,
-)
+_LEAD: Final = named("lead_names")
 
 
 class TextBlock(NamedTuple):
     """A run of text between the boundaries of block elements. `tag`: the tag of the block element. `linked`:
-    how many characters of `text` are in links."""
+    how many characters of `text` are in links. `level`: how many levels above the main element the block
+    is."""
 
     tag: str
     text: str
     linked: int
+    level: int = 0
+
+
+class MainText(NamedTuple):
+    """The main text of a page. `element`: the element that contains it. `inside`: the element in it that
+    turbohtml found. `lead`: the blocks of the summary before `element`. `blocks`: the blocks in `element`."""
+
+    element: Element
+    inside: Element
+    lead: list[TextBlock]
+    blocks: list[TextBlock]
 
 
 def blocks(tree: turbohtml.Document) -> list[TextBlock]:
     """Returns the blocks of a page's main text, in page order."""
-    main = main_of(tree)
-    found = [*_lead(main), *_kept(_walk(main))] if main is not None else []
-    if (
-        sum(len(block.text) for block in found) < SHORT_CHARS
-        and (body := tree.select_one("body")) is not None
-    ):
-        other = _run(_walk(body))
-        if sum(len(block.text) for block in other) > sum(len(block.text) for block in found):
+    main = find_main(tree)
+    found = [*main.lead, *main.blocks] if main is not None else []
+    if _chars(found) < SHORT_CHARS and (body := tree.select_one("body")) is not None:
+        other = _run(_walk(body, Pruner(body)))
+        if _chars(other) > _chars(found):
             found = other
-        found = found or _kept(_walk(body))
+        if main is not None and _chars(found) * 5 < size_of(main.element):
+            found = _kept(_walk(main.element, Pruner(main.element, names=False)))
+        found = found or _kept(_walk(body, Pruner(body)))
         return _discussed(body, found) or found
     return found
+
+
+def _chars(found: list[TextBlock]) -> int:
+    return sum(len(block.text) for block in found)
+
+
+def find_main(tree: turbohtml.Document) -> MainText | None:
+    """Returns where the main text is, or None."""
+    main = main_of(tree) or _largest(tree)
+    if main is None:
+        return None
+    chain = _chain(main)
+    top = chain[-1]
+    found = _walk(top, Pruner(top, inside=main), chain)
+    reached = _reach(found, chain)
+    kept = _kept([block for block in found if block.level <= reached])
+    lead = _lead(tree, found, chain, reached) or _summary(main) or _below_heading(tree, main)
+    known = {block.text for block in kept}
+    return MainText(chain[reached], main, [block for block in lead if block.text not in known], kept)
+
+
+def _largest(tree: turbohtml.Document) -> Element | None:
+    """Returns the smallest element that has most of the page's paragraphs, or None for a page with few of
+    them."""
+    node = tree.select_one("body")
+    if node is None or (total := paragraphs_of(node)) < SHORT_CHARS:
+        return None
+    found: Element | None = None
+    for _ in range(MAX_DEPTH):
+        node = next(
+            (
+                one
+                for one in islice(node.children, MAX_MEASURED)
+                if isinstance(one, Element) and not is_consent(one) and paragraphs_of(one) * 4 >= total * 3
+            ),
+            None,
+        )
+        if node is None or node.tag == "p":
+            break
+        found = node
+    return found
+
+
+def _chain(main: Element) -> list[Element]:
+    """Returns the main element and the elements around it, up to the last one that adds text."""
+    chain, size, last = [main], size_of(main), 1
+    for node in islice(main.ancestors, MAX_LEVELS):
+        if not isinstance(node, Element) or node.tag in ("body", "html"):
+            break
+        chain.append(node)
+        now = size_of(node)
+        if now >= size + LEAD_CHARS:
+            last = len(chain)
+        size = now
+        if node.tag == "main" or (_is_article(node) and node.select_one("h1") is not None):
+            break
+    return chain[:last]
+
+
+def _is_post(element: Element) -> bool:
+    """Whether an element is a whole article or post."""
+    names = attribute_of(element, "class").lower().split()
+    return element.tag == "article" or not {"article", "hentry", "post", "type-post"}.isdisjoint(names)
+
+
+def _is_good(block: TextBlock) -> bool:
+    """Whether a block is a paragraph with few links."""
+    return len(block.text) >= PARAGRAPH_CHARS and block.linked * 3 < len(block.text)
+
+
+def _reach(found: list[TextBlock], chain: list[Element]) -> int:
+    """Returns how many levels above the main element the main text reaches.
+
+    A level is added if it has at least 60 % more text in paragraphs, or 10 % more in several elements like the
+    one below it, and little other text. Beyond a whole article or post, only elements like it are added.
+    """
+    good, other = [0] * len(chain), [0] * len(chain)
+    for block in found:
+        if _is_good(block):
+            good[block.level] += len(block.text)
+        elif block.tag not in _LISTED and not is_mark(block.text):
+            other[block.level] += len(block.text)
+    reached, base, more, around, in_post = 0, good[0], 0, 0, False
+    for level in range(1, len(chain)):
+        more, around = more + good[level], around + other[level]
+        in_post = in_post or _is_post(chain[level - 1])
+        if not more or around > (0.8 if more > 1.5 * base else 0.4) * more:
+            continue
+        twins = _twins(chain[level - 1])
+        modules = sum(twins) * 2 > more
+        if more >= (0.1 if modules and len(twins) > 1 else 0.6) * base and (modules or not in_post):
+            reached, base, more, around = level, base + more, 0, 0
+    return reached
+
+
+def _twins(element: Element) -> list[int]:
+    """Returns the number of characters, without links, in each sibling with the same tag and classes. Siblings
+    shorter than a paragraph are left out."""
+    names = attribute_of(element, "class").split()
+    parent = element.parent
+    if not isinstance(parent, Element) or not names:
+        return []
+    sizes = (
+        size_of(one) - sum(len(link.text) for link in one.find_all("a", limit=MAX_MEASURED))
+        for one in islice(parent.children, MAX_MEASURED)
+        if isinstance(one, Element)
+        and one is not element
+        and one.tag == element.tag
+        and _alike(attribute_of(one, "class").split(), names)
+    )
+    return [size for size in sizes if size >= PARAGRAPH_CHARS]
+
+
+def _lead(
+    tree: turbohtml.Document, found: list[TextBlock], chain: list[Element], reached: int
+) -> list[TextBlock]:
+    """Returns the paragraphs between the heading and the main text. If the heading is in boilerplate, these
+    are the paragraphs before the main text in the element that also contains the heading."""
+    first = next((place for place, block in enumerate(found) if block.level <= reached), 0)
+    heading = next((place for place in range(first - 1, -1, -1) if found[place].tag == "h1"), None)
+    before = [
+        block
+        for block in found[0 if heading is None else heading + 1 : first]
+        if _is_good(block) and block.tag not in _LISTED_ONLY
+    ]
+    if heading is None:
+        headings = tree.select("h1")
+        above = set(headings[0].ancestors) if len(headings) == 1 else set()
+        level = next((level for level, element in enumerate(chain) if element in above), 0)
+        before = [block for block in before if block.level <= level]
+    return before
 
 
 def _discussed(body: Element, found: list[TextBlock]) -> list[TextBlock]:
     """Returns the blocks of a page's comments, if the blocks outside of comments (`found`) contain no
     sentence. Otherwise returns an empty list."""
-    return [] if any(map(_says, found)) else _run(_walk(body, discussion=True))
+    return [] if any(map(_says, found)) else _run(_walk(body, Pruner(body, discussion=True)))
 
 
 def main_of(tree: turbohtml.Document) -> Element | None:
@@ -501,7 +368,7 @@ def _whole(tree: turbohtml.Document, main: Element) -> Element:
         if (
             twin is main
             or not _alike(attribute_of(twin, "class").split(), names)
-            or not (size := _paragraphs(twin))
+            or not (size := paragraphs_of(twin))
         ):
             continue
         near = list(islice(twin.ancestors, MAX_LEVELS_UP))
@@ -518,78 +385,102 @@ def _alike(one: list[str], other: list[str]) -> bool:
     return few <= many and len(few) * 2 >= len(many) and not called_boilerplate(" ".join(many - few))
 
 
-def _paragraphs(element: Element) -> int:
-    """Returns the number of characters in an element's paragraphs, without links. Paragraphs shorter than
-    `PARAGRAPH_CHARS` do not count."""
-    sizes = (
-        len(one.text) - sum(len(link.text) for link in one.select("a"))
-        for one in element.select("p")[:MAX_MEASURED]
-    )
-    return sum(size for size in sizes if size >= PARAGRAPH_CHARS)
-
-
-def _lead(main: Element) -> list[TextBlock]:
+def _summary(main: Element) -> list[TextBlock]:
     """Returns the blocks of the summary just before the main text, or of the paragraphs between the h1 and
     the main text."""
     node = main.previous_sibling
     before: list[TextBlock] = []
     for _ in range(12):
         if isinstance(node, Element) and node.tag == "p":
-            before = [block for block in _kept(_walk(node)) if len(block.text) >= PARAGRAPH_CHARS] + before
+            before = [
+                block for block in _kept(_walk(node, Pruner(node))) if len(block.text) >= PARAGRAPH_CHARS
+            ] + before
         if isinstance(node, Element) and node.tag == "h1":
             return before
         if isinstance(node, Element) and _LEAD.search(
             split_camel_case(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}")
         ):
-            return [block for block in _kept(_walk(node)) if len(block.text) >= PARAGRAPH_CHARS]
+            return [block for block in _kept(_walk(node, Pruner(node))) if len(block.text) >= PARAGRAPH_CHARS]
         node = node.previous_sibling if node is not None else None
     return []
 
 
-def _walk(main: Element, discussion: bool = False) -> list[TextBlock]:
-    """Returns all blocks in an element, without boilerplate. If `discussion` is set, comments are
-    included."""
-    pruner = Pruner(main, discussion)
+def _below_heading(tree: turbohtml.Document, main: Element) -> list[TextBlock]:
+    """Returns the summary below the page's only h1 if the heading is in another part of the page than the main
+    text, for example in a banner."""
+    headings = tree.find_all("h1", limit=2)
+    if len(headings) != 1 or main in headings[0].ancestors:
+        return []
+    node: Any = headings[0]
+    for _ in range(MAX_LEVELS_UP):
+        for one in islice(node.next_siblings, MAX_LEVELS_UP):
+            if not isinstance(one, Element):
+                continue
+            if one is main or one in main.ancestors:
+                return []
+            if _LEAD.search(split_camel_case(attribute_of(one, "class"))) is not None:
+                found = [block for block in _walk(one, Pruner(one)) if _is_good(block)]
+                return found if _chars(found) <= MAX_SUMMARY_CHARS else []
+        node = node.parent
+        if not isinstance(node, Element) or node.tag == "body":
+            break
+    return []
+
+
+def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> list[TextBlock]:
+    """Returns all blocks in an element, without boilerplate. `chain`: the elements from the main element up to
+    `top`, which decide the levels of the blocks."""
+    levels = {element: level for level, element in enumerate(chain or ())}
+    level = max(0, len(levels) - 1)
     found: list[TextBlock] = []
     parts: list[str] = []
-    linked, tag = 0, main.tag
-    # Each entry contains a node (or the tag of a block that continues after a child), and whether it is in a
-    # link.
-    waiting: list[tuple[Any, bool]] = [(main, False)]
+    linked, tag, around = 0, top.tag, BEFORE
+    # Each entry contains a node (or the tag of a block that continues after a child), whether it is in a link,
+    # and its level.
+    waiting: list[tuple[Any, bool, int]] = [(top, False, level)]
     for _ in range(MAX_NODES):
         if not waiting:
             break
-        node, in_link = waiting.pop()
+        node, in_link, inner = waiting.pop()
         if isinstance(node, turbohtml.Text):
-            parts.append(node.text)
-            linked += len(node.text.strip()) if in_link else 0
+            text = node.text
+            parts.append(text if tag == "pre" else text.replace("\n", " "))
+            if in_link:
+                linked += len(text.strip())
+            level = inner
         elif isinstance(node, str):
-            linked, tag = _end(found, parts, linked, tag), node
-        elif isinstance(node, Element) and not pruner.is_dropped(node):
+            _end(found, parts, tag, linked, level)
+            linked, tag = 0, node
+        elif isinstance(node, Element) and not pruner.is_dropped(node, around if inner else INSIDE):
             name = node.tag
+            inner = levels.get(node, inner) if inner else 0
+            around = around if inner else AFTER
             if name == "br":
                 parts.append("\n")
             elif name not in _INLINE:
-                linked = _end(found, parts, linked, tag)
-                waiting.append((tag, in_link))
+                _end(found, parts, tag, linked, level)
+                linked = 0
+                waiting.append((tag, in_link, inner))
                 tag = name
-            waiting += [(child, in_link or name == "a") for child in reversed(list(node.children))]
-    _end(found, parts, linked, tag)
+            waiting += [(child, in_link or name == "a", inner) for child in reversed(list(node.children))]
+    _end(found, parts, tag, linked, level)
     return found
 
 
-def _end(found: list[TextBlock], parts: list[str], linked: int, tag: str) -> int:
-    """Ends the current block and adds it to `found`. Returns 0, the initial number of link characters in the
-    next block."""
-    lines = (
-        [" ".join(line.split()) for line in "".join(parts).split("\n")]
-        if tag != "pre"
-        else ["".join(parts).strip("\n")]
-    )
+def _end(found: list[TextBlock], parts: list[str], tag: str, linked: int, level: int) -> None:
+    """Ends the current block, whose text is `parts`, and adds it to `found`."""
+    if not parts:
+        return
+    whole = "".join(parts)
     parts.clear()
-    if text := "\n".join(line for line in lines if line):
-        found.append(TextBlock(tag, text, linked))
-    return 0
+    if tag == "pre":
+        text = whole.strip("\n")
+    elif "\n" not in whole:
+        text = " ".join(whole.split())
+    else:
+        text = "\n".join(filter(None, (" ".join(line.split()) for line in whole.split("\n"))))
+    if text:
+        found.append(TextBlock(tag, text, linked, level))
 
 
 def _kept(found: list[TextBlock]) -> list[TextBlock]:
@@ -653,16 +544,20 @@ def marked_down(page: Document, grows: bool) -> str:
             for block in blocks(tree)
         )
     body = tree.select_one("body")
-    main = main_of(tree) or body
-    if main is None or body is None or size_of(main) < min(SHORT_CHARS, size_of(body)):
-        main = body
-    if main is None:
+    if body is None:
         return ""
+    found = find_main(tree)
+    if found is not None and size_of(found.element) < min(SHORT_CHARS, size_of(body)):
+        found = None
+    main = found.element if found is not None else body
     headings = tree.select("h1")
     outside = len(headings) == 1 and main not in headings[0].ancestors and headings[0] is not main
     heading = " ".join(headings[0].text.split()) if outside else ""
-    lead = [block.text for block in _lead(main)]
-    prune(main, main is body and bool(_discussed(body, _kept(_walk(body)))))
+    lead = [block.text for block in found.lead] if found is not None else []
+    if found is not None:
+        prune(main, Pruner(main, inside=found.inside), found.inside)
+    else:
+        prune(main, Pruner(main, discussion=bool(_discussed(body, _kept(_walk(body, Pruner(body)))))))
     for element in main.select("a[href], img[src]") if page.url else ():
         name = "href" if element.tag == "a" else "src"
         if resolved := page.base.resolve(attribute_of(element, name)):

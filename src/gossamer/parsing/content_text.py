@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import turbohtml
 
-from gossamer.parsing.article import MAX_NODES, called_boilerplate
+from gossamer.parsing.boilerplate import MAX_NODES, called_boilerplate
 from gossamer.parsing.html import attribute_of
 
 _LEFT_OUT: Final = (

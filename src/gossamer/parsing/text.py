@@ -17,8 +17,8 @@ _MAX_BYTES: Final = 3_000_000
 _MAX_TAGS: Final = 60_000
 """trafilatura is not used for a page with more tags than this, because it takes 20 times as long as
 gossamer's own extractor."""
-_MIN_COMMON_SHARE: Final = 0.6
-"""The results of two extractors count as the same text if at least this share of words is common to both."""
+_MIN_SHARE: Final = 0.5
+"""If gossamer's text is shorter than this share of trafilatura's text, trafilatura's text is returned."""
 
 Quality = Literal["fast", "best"]
 
@@ -28,8 +28,8 @@ def main_text(
 ) -> str:
     """Returns the text of a page's article without navigation, comments and captions, with an empty line
     between blocks. Accepts any bytes. `quality="fast"` uses turbohtml with gossamer's own filter (1 to 2 ms
-    per page). `quality="best"` also runs trafilatura (extra `text`). If the two results differ, it returns
-    the longer one. The result is empty for a page without text. Raises RuntimeError if trafilatura is
+    per page). `quality="best"` also runs trafilatura (extra `text`), and returns its text if gossamer's text is
+    less than half as long. The result is empty for a page without text. Raises RuntimeError if trafilatura is
     missing, and ValueError for any other `quality`.
 
     >>> main_text(b"<nav><a href=/>Home</a></nav><h1>Cats</h1><p>A cat is a small animal that sleeps, and then sleeps again.</p>")
@@ -66,15 +66,7 @@ def text_of(
         )
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError):
         return ours
-    return ours if _alike(ours, theirs) else max(ours, theirs, key=len)
-
-
-def _alike(one: str, other: str) -> bool:
-    """Whether most words of the shorter text also occur in the longer one."""
-    words, others = set(one.split()), set(other.split())
-    return len(words & others) >= _MIN_COMMON_SHARE * max(1, min(len(words), len(others))) and bool(
-        words
-    ) == bool(others)
+    return theirs if len(ours) < _MIN_SHARE * len(theirs) else ours
 
 
 def markdown(body: Body, url: str | None = None, content_type: str | None = None) -> str:

@@ -1,0 +1,210 @@
+"""How good the main text is on three samples of saved pages, and what it costs, with peers in the same run.
+
+    python benchmarks/main_text.py [FOLDER] [--only WAY] [--against FOLDER_WITH_SOURCE] [--instructions]
+
+FOLDER (default `../shared/data`) has `articles-news`, `articles-trafilatura` and `articles-zyte` as `.jsonl.gz`.
+news and zyte have the whole text of each page: F1 of runs of four words, as in Zyte's benchmark of article
+extraction. trafilatura has segments that belong to the text, and segments that do not: F1 over all of them, as
+in trafilatura's evaluation. Each sample is split into two halves by the hash of the page's id. The failures of
+one half may be looked at, the other half is only scored. Intervals are 95 % of 1,000 draws with replacement.
+
+CPU is the median and the mean per page, and the ratio to parsing the page. Peers are measured if they are
+installed: trafilatura, jusText, readability-lxml, and turbohtml's own extractor. `--against` also measures
+another version of gossamer. `--instructions` counts the instructions of parsing and of `fast` with valgrind,
+per page of zyte, in both versions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from extraction import Row, body, interval, mean_f1, parts, rows
+
+SAMPLES = ("news", "trafilatura", "zyte")
+Way = Callable[[bytes, str], str]
+Score = tuple[float, ...]
+
+
+def is_seen(row: Row) -> bool:
+    """Whether a page belongs to the half whose failures may be looked at."""
+    return int(hashlib.sha256(row["id"].encode()).hexdigest(), 16) % 2 == 0
+
+
+def segments(row: Row, text: str) -> Score:
+    """How many segments are rightly in the text, wrongly in it, and wrongly missing."""
+    right = sum(one in text for one in row["with"])
+    return right, sum(one in text for one in row["without"]), len(row["with"]) - right
+
+
+def segment_f1(scores: list[Score]) -> float:
+    right, wrong, missing = (sum(column) for column in zip(*scores, strict=True))
+    return float(2 * right / (2 * right + wrong + missing))
+
+
+def ways() -> dict[str, Way]:
+    from gossamer.parsing.encodings import decode
+    from gossamer.parsing.text import main_text
+
+    found: dict[str, Way] = {
+        "gossamer, fast": lambda page, url: main_text(page, url),
+        "gossamer, best": lambda page, url: main_text(page, url, "best"),
+    }
+    try:
+        import trafilatura
+
+        found["trafilatura"] = lambda page, url: (
+            trafilatura.extract(decode(page), url=url, fast=True, include_comments=False) or ""
+        )
+    except ImportError:
+        pass
+    try:
+        import justext
+
+        stop = frozenset().union(
+            *(justext.get_stoplist(name) for name in ("English", "German", "Spanish", "French"))
+        )
+        found["jusText"] = lambda page, url: "\n".join(
+            one.text for one in justext.justext(page, stop) if not one.is_boilerplate
+        )
+    except ImportError:
+        pass
+    try:
+        import readability
+        from lxml.html import fromstring
+
+        found["readability-lxml"] = lambda page, url: fromstring(
+            readability.Document(decode(page)).summary()
+        ).text_content()
+    except ImportError:
+        pass
+    import turbohtml
+
+    found["turbohtml alone"] = lambda page, url: turbohtml.parse(decode(page)).main_text()
+    return found
+
+
+def measured(work: Way, pages: list[Row]) -> tuple[list[str], list[float]]:
+    """The texts, and the milliseconds of CPU of each page."""
+    texts, spent = [], []
+    for row in pages:
+        page = body(row)
+        start = time.process_time()
+        try:
+            texts.append(work(page, row["url"]))
+        except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError):
+            # a peer that cannot read a page has no text
+            texts.append("")
+        spent.append((time.process_time() - start) * 1000)
+    return texts, spent
+
+
+def sample(folder: Path, name: str, only: str) -> None:
+    from gossamer.parsing.html import parse
+
+    pages = rows(folder, f"articles-{name}")
+    whole = "text" in pages[0]
+    f1: Callable[[list[Any]], float] = mean_f1 if whole else segment_f1
+
+    def parsed(page: bytes, url: str) -> str:
+        parse(page, None, url)
+        return ""
+
+    parsing = statistics.median(measured(parsed, pages)[1])
+    print(f"{name}: {len(pages)} pages, {sum(map(is_seen, pages))} of them may be looked at")
+    for way, work in ways().items():
+        if only and only != way:
+            continue
+        work(body(pages[0]), pages[0]["url"])
+        texts, spent = measured(work, pages)
+        scores = [
+            (is_seen(row), parts(row["text"], text) if whole else segments(row, text))
+            for row, text in zip(pages, texts, strict=True)
+        ]
+        halves = [interval(f1, [score for seen, score in scores if seen == half]) for half in (True, False)]
+        print(
+            f"  {way:17} F1 {interval(f1, [score for _, score in scores])}, half looked at {halves[0]}, half only scored "
+            f"{halves[1]}; CPU median {statistics.median(spent):.2f} ms, mean {statistics.fmean(spent):.2f}, "
+            f"{statistics.median(spent) / parsing:.1f} times parsing",
+            flush=True,
+        )
+
+
+_COUNTED = """
+import sys
+sys.path.insert(0, {benchmarks!r})
+from pathlib import Path
+from extraction import body, rows
+from gossamer.parsing.html import parse
+from gossamer.parsing.text import main_text
+pages = [(body(row), row["url"]) for row in rows(Path({folder!r}), "articles-zyte")]
+main_text(*pages[0])
+for _ in range({rounds}):
+    for page, url in pages:
+        {call}
+"""
+
+
+def instructions(folder: Path, source: str, label: str) -> None:
+    """Millions of instructions per page of zyte: two rounds less one, so that the start does not count."""
+    pages = len(rows(folder, "articles-zyte"))
+    for name, call in (("parse", "parse(page, None, url)"), ("fast", "main_text(page, url)")):
+        counts = []
+        for rounds in (1, 2):
+            code = _COUNTED.format(
+                benchmarks=str(Path(__file__).parent), folder=str(folder), rounds=rounds, call=call
+            )
+            with tempfile.NamedTemporaryFile("r") as log:
+                command = ["valgrind", "--tool=cachegrind", "--cache-sim=no"]
+                command += [
+                    "--cachegrind-out-file=/dev/null",
+                    f"--log-file={log.name}",
+                    sys.executable,
+                    "-c",
+                    code,
+                ]
+                environment = {**os.environ, "PYTHONPATH": source, "PYTHONHASHSEED": "0"}
+                subprocess.run(command, env=environment, check=True, capture_output=True)
+                found = re.search(r"I +refs: +([\d,]+)", Path(log.name).read_text())
+            assert found, "valgrind counted nothing"
+            counts.append(int(found[1].replace(",", "")))
+        print(f"  {name:17} {(counts[1] - counts[0]) / pages / 1e6:.2f} million instructions a page, {label}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "folder", nargs="?", default=str(Path(__file__).resolve().parents[2] / "shared" / "data")
+    )
+    parser.add_argument("--against")
+    parser.add_argument("--only", default="", help="one way, such as 'gossamer, fast'")
+    parser.add_argument("--instructions", action="store_true")
+    options = parser.parse_args()
+    print(f"{time.strftime('%Y-%m-%d %H:%M')}, load {os.getloadavg()[0]:.1f}", flush=True)
+    sources = [str(Path(__file__).resolve().parents[1] / "src"), *filter(None, (options.against,))]
+    if options.instructions:
+        for source, label in zip(sources, ("this version", "the other version"), strict=False):
+            instructions(Path(options.folder), source, label)
+        return
+    for name in SAMPLES:
+        sample(Path(options.folder), name, options.only)
+    if options.against:
+        print("\nthe other version:", flush=True)
+        command = [sys.executable, __file__, options.folder, "--only", options.only]
+        subprocess.run(command, env={**os.environ, "PYTHONPATH": options.against}, check=True)
+
+
+if __name__ == "__main__":
+    main()

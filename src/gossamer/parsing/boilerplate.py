@@ -1,0 +1,393 @@
+"""Recognizes the boilerplate around a main text, such as share buttons, advertisements and links to other
+articles: by tag, by class or id, and by the wording of headings and lines. The words are in
+`data/main_text_words.txt`."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache, partial
+from itertools import islice
+from typing import Final
+
+import turbohtml
+
+from gossamer.data import alternatives
+from gossamer.parsing.html import attribute_of
+
+_words = partial(alternatives, "main_text_words")
+
+
+def named(*sections: str) -> re.Pattern[str]:
+    """Returns a pattern that finds the names of a section of the word list in a class or id."""
+    names = "|".join(map(_words, sections))
+    return re.compile(rf"(?<![^\s_-])(?:{names})(?![^\s_-])", re.IGNORECASE)
+
+
+_MARK: Final = re.compile("|".join(map(_words, ("adverts", "others", "shares"))), re.IGNORECASE)
+_OTHER: Final = re.compile(_words("others"), re.IGNORECASE)
+_EDGES: Final = " .:：…-—–*|[]()【】▶►•↓→\n\t\r\xa0"
+_COLOPHON: Final = re.compile(
+    r"(?:copyright|©|ⓒ|\(c\)|all rights reserved|todos los derechos|alle rechte vorbehalten|tous droits|責任編輯|责任编辑|편집자)|"
+    r".*(?:all rights reserved|무단\s?전재)",
+    re.IGNORECASE,
+)
+
+
+def is_mark(line: str) -> bool:
+    """Returns whether a line is only an advertisement label, a heading over links to other articles, or the
+    label of a button.
+
+    >>> is_mark("Advertisement"), is_mark("Lire aussi :"), is_mark("Advertisement rates rose.")
+    (True, True, False)
+    """
+    return len(line) < 50 and _MARK.fullmatch(line.strip(_EDGES)) is not None
+
+
+def is_other(line: str) -> bool:
+    """Whether a heading introduces links to other articles.
+
+    >>> is_other("Related stories"), is_other("関連記事"), is_other("The story")
+    (True, True, False)
+    """
+    return len(line) < 80 and _OTHER.fullmatch(line.strip(_EDGES)) is not None
+
+
+def is_colophon(line: str) -> bool:
+    """Whether a line is a copyright notice, as found at the end of an article.
+
+    >>> is_colophon("© 2024 The Post"), is_colophon("All rights reserved."), is_colophon("The rights were sold.")
+    (True, True, False)
+    """
+    return len(line) < 200 and _COLOPHON.match(line) is not None
+
+
+Element = turbohtml.Element
+
+MAX_NODES: Final = 50_000
+"""Maximum number of nodes that one walk over a tree visits."""
+SHORT_CHARS: Final = 250
+"""A length in characters. If the main text is shorter than this, the whole page is searched, too. Boxes
+around forms, and elements that `_SMALL` matches, are dropped only if they are shorter than this."""
+MAX_MEASURED: Final = 200
+"""Maximum number of elements that one search measures. Further elements with a boilerplate name are dropped
+unmeasured."""
+MAX_MEASURED_CHARS: Final = 50_000_000
+"""Maximum number of characters that one search measures, counted again for every element around them."""
+MAX_LEVELS_UP: Final = 5
+"""Maximum number of levels above an element that are searched."""
+MAX_LEVELS: Final = 12
+"""Maximum number of levels above the main text that are searched for more of it."""
+PARAGRAPH_CHARS: Final = 80
+"""Minimum number of characters of a block that counts as a paragraph."""
+MAX_FORMS: Final = 10
+"""Maximum number of forms in a main text whose surroundings are checked."""
+MAX_TITLES: Final = 100
+"""Maximum number of headings in a main text that are checked."""
+SKIPPED: Final = frozenset(
+    (
+        "script",
+        "style",
+        "template",
+        "noscript",
+        "figure",
+        "figcaption",
+        "aside",
+        "nav",
+        "footer",
+        "form",
+        "button",
+        "select",
+        "textarea",
+        "svg",
+        "iframe",
+        "object",
+        "head",
+        "dialog",
+        "video",
+        "audio",
+        "canvas",
+        "math",
+    )
+)
+HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_TITLES: Final = ("h2", "h3", "h4", "h5", "h6", "strong", "b")
+"""Tags whose text may be a heading."""
+_SLUGGED: Final = frozenset((*HEADINGS, "p", "li", "dt", "dd"))
+"""Tags whose id is usually made from the text, so that it says nothing about what the element is."""
+_BOILERPLATE: Final = named("names")
+_COMMENT: Final = named("comment_names")
+_SMALL: Final = named("small_names")
+"""Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT_CHARS`.
+A longer element may contain the main text."""
+
+_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def split_camel_case(name: str) -> str:
+    """Returns a class with its camel-case words separated by hyphens.
+
+    >>> split_camel_case("itemIntroText")
+    'item-Intro-Text'
+    """
+    return name if name.islower() else _HUMP.sub("-", name)
+
+
+def called_boilerplate(name: str) -> bool:
+    """Whether a class or id names something that surrounds a main text, such as a sidebar or share buttons.
+
+    >>> called_boilerplate("post sidebar"), called_boilerplate("RelatedNews__list"), called_boilerplate("article-body")
+    (True, True, False)
+    """
+    return _BOILERPLATE.search(split_camel_case(name)) is not None
+
+
+_CONSENT: Final = named("consent_names")
+_WEAK: Final = named("weak_names")
+_TEASER: Final = re.compile(r"(?<![^\s_-])teasers?(?![^\s_-])", re.IGNORECASE)
+"""Names both of summaries of the article and of links to other articles."""
+_OUTSIDE: Final = named("outside_names")
+_NEUTRAL: Final = re.compile(rf"(?<!\S)(?:{_words('neutral_names')})(?!\S)")
+
+
+def is_consent(element: object) -> bool:
+    """Whether an element's class or id names a cookie consent dialog. False for `body`, `html` and elements
+    that contain an h1."""
+    if not isinstance(element, Element) or element.tag in ("body", "html"):
+        return False
+    called = f"{attribute_of(element, 'class')} {attribute_of(element, 'id')}"
+    return _CONSENT.search(called) is not None and element.select_one("h1") is None
+
+
+def size_of(element: Element) -> int:
+    """Returns the number of characters in an element's text, without `script`, `style` and `noscript`."""
+    return len(element.text) - sum(len(one.text) for one in element.select("script, style, noscript"))
+
+
+_ALWAYS, _LESS, _WEAKLY, _LEADING, _SMALLER, _NEVER = range(6)
+
+INSIDE, BEFORE, AFTER = range(3)
+"""Where an element is, as seen from the main text."""
+
+
+@lru_cache(10_000)
+def _kind(name: str) -> int:
+    """Returns in which cases an element with this class or id is dropped: `_ALWAYS`, `_LESS` (if it has less
+    than half of the text), `_WEAKLY` (the same, but only if it has few paragraphs), `_LEADING` (the same
+    as `_LESS`, except before the main text and without links), `_SMALLER` (if it is shorter than `SHORT_CHARS`), or `_NEVER`."""
+    name = _NEUTRAL.sub(" ", name)
+    if _CONSENT.search(name):
+        return _ALWAYS
+    split = split_camel_case(name)
+    if _BOILERPLATE.search(split):
+        if not _BOILERPLATE.search(_TEASER.sub(" ", split)):
+            return _LEADING
+        rest = _WEAK.sub(" ", split)
+        return _LESS if _BOILERPLATE.search(rest) or _SMALL.search(rest) else _WEAKLY
+    return _SMALLER if _SMALL.search(name) else _NEVER
+
+
+@lru_cache(10_000)
+def _is_outside_name(name: str) -> bool:
+    """Whether an element with this class or id is dropped outside of the main text."""
+    return _OUTSIDE.search(split_camel_case(name)) is not None
+
+
+def paragraphs_of(element: Element) -> int:
+    """Returns the number of characters in an element's paragraphs, without links. Paragraphs shorter than
+    `PARAGRAPH_CHARS` do not count."""
+    sizes = (
+        len(one.text) - sum(len(link.text) for link in one.select("a"))
+        for one in element.find_all("p", limit=MAX_MEASURED)
+    )
+    return sum(size for size in sizes if size >= PARAGRAPH_CHARS)
+
+
+def _is_slug(section: Element) -> bool:
+    """Whether a section's id is made from its heading, so that it says nothing about what the section is.
+
+    >>> _is_slug(turbohtml.parse("<section id=more-on-cats><h2>More on cats</h2></section>").select_one("section"))
+    True
+    """
+    heading = next(iter(section.find_all(["h1", "h2", "h3", "h4"], limit=1)), None)
+    return heading is not None and _slug(heading.text).startswith(_slug(attribute_of(section, "id")))
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^\w]+", "-", text.lower()).strip("-")
+
+
+class Pruner:
+    """Decides which elements inside a main element are dropped, by their tag, class or id. However, an
+    element with a boilerplate name is kept if it has at least half of the text.
+
+    `inside`: the main text, if `main` also contains what is around it. Then the text of `inside` is what
+    sizes are compared with, and the elements between the two are kept. `discussion`: comments are kept, too.
+    `names`: False if names that are not those of consent dialogs and comments are ignored.
+    """
+
+    def __init__(
+        self, main: Element, discussion: bool = False, inside: Element | None = None, names: bool = True
+    ) -> None:
+        self._discussion = discussion
+        self._names = names
+        core = inside or main
+        self._total = size_of(core)
+        self._asked = self.measured_chars = 0
+        self._asking = set[Element]()
+        for form in main.find_all("form", limit=MAX_FORMS):
+            self._ask(form)
+        for title in main.find_all([*_TITLES], limit=MAX_TITLES):
+            if is_other(title.text):
+                self._other(title, main)
+        self._kept = {
+            main,
+            core,
+            *(one for heading in main.find_all("h1", limit=1) for one in heading.ancestors),
+        }
+        if core is not main:
+            self._kept.update(islice(core.ancestors, MAX_LEVELS))
+
+    def _ask(self, form: Element) -> None:
+        """Marks the box around a form for dropping, including the few words beside the form. An example is a
+        newsletter sign-up."""
+        box = form
+        for _ in range(MAX_LEVELS_UP):
+            if (
+                not isinstance(box.parent, Element)
+                or box.parent.tag not in ("div", "section")
+                or len(box.parent.text) >= SHORT_CHARS
+            ):
+                break
+            box = box.parent
+        if box is not form and form.select_one("input") is not None:
+            self._asking.add(box)
+
+    def _other(self, title: Element, main: Element) -> None:
+        """Given a heading over links to other articles: marks the box that begins with this heading for
+        dropping, if the box has less than a quarter of the text."""
+        box: Element | None = None
+        node = title
+        for _ in range(MAX_LEVELS_UP):
+            if not isinstance(node.parent, Element) or main in (node, node.parent):
+                break
+            if next((one for one in node.parent.children if isinstance(one, Element)), None) is not node:
+                break
+            node = node.parent
+            if size_of(node) * 4 < self._total:
+                box = node
+        if box is not None and box.tag not in ("p", "li", "ul", "h2", "h3"):
+            self._asking.add(box)
+
+    def is_dropped(self, element: Element, where: int = INSIDE) -> bool:
+        """Whether an element is dropped, including everything in it. `where`: `INSIDE`, `BEFORE` or `AFTER` the
+        main text."""
+        tag = element.tag
+        if tag in SKIPPED:
+            return not self._holds(element)
+        if tag == "time":
+            return isinstance(element.parent, Element) and element.parent.tag in (
+                "article",
+                "header",
+                "section",
+            )
+        if self._asking and element in self._asking:
+            return element not in self._kept
+        attributes = element.attrs
+        if not attributes:
+            return False
+        called = attribute_of(element, "class")
+        if not called:
+            called = attribute_of(element, "id")
+            if called and (
+                (tag in _SLUGGED and not _COMMENT.search(called)) or (tag == "section" and _is_slug(element))
+            ):
+                return False
+        if not called or tag == "blockquote" or element in self._kept:
+            return False
+        return self._is_named_out(element, called, where)
+
+    def _is_named_out(self, element: Element, called: str, where: int) -> bool:
+        """Whether an element is dropped because of its class or id."""
+        kind = _kind(called)
+        if kind == _LEADING:
+            if where == BEFORE or not element.find_all("a", limit=1):
+                return False
+            kind = _LESS
+        if where and kind in (_LESS, _SMALLER):
+            return True
+        if where and kind == _NEVER and _is_outside_name(called):
+            return self._under(element, 2 * SHORT_CHARS)
+        if kind == _NEVER:
+            return False
+        comment = kind == _LESS and _COMMENT.search(split_camel_case(called)) is not None
+        if comment and self._discussion:
+            return False
+        if kind == _ALWAYS:
+            return True
+        if not self._names and not comment:
+            return False
+        if kind == _SMALLER:
+            return element.tag not in (*HEADINGS, "td", "th") and self._under(element, SHORT_CHARS)
+        return self._under(element, self._total / 2) and not (kind == _WEAKLY and self._says(element))
+
+    def _says(self, element: Element) -> bool:
+        """Whether an element with a weak name has paragraphs or a quotation."""
+        if self._is_tired():
+            return False
+        self.measured_chars += len(element.text)
+        return paragraphs_of(element) >= SHORT_CHARS or element.select_one("blockquote > p") is not None
+
+    def _under(self, element: Element, size: float) -> bool:
+        """Whether an element's text is shorter than `size` characters. Always true once the limits of
+        measuring are reached."""
+        self._asked += 1
+        if self._is_tired():
+            return True
+        length = size_of(element)
+        self.measured_chars += length
+        return length < size
+
+    def _is_tired(self) -> bool:
+        """Whether the limits of measuring are reached."""
+        return self._asked > MAX_MEASURED or self.measured_chars > MAX_MEASURED_CHARS
+
+    def _holds(self, element: Element) -> bool:
+        """Whether an element with a skipped tag contains main text after all. True for a figure around a
+        table, quotation or code block, for a form around most of the text, for a button in a heading, and for
+        a noscript with paragraphs."""
+        if element.tag == "button":
+            return isinstance(element.parent, Element) and element.parent.tag in HEADINGS
+        if element.tag not in ("figure", "form", "noscript"):
+            return False
+        self._asked += 1
+        if self._is_tired():
+            return False
+        if element.tag == "figure":
+            return element.select_one("table, blockquote, pre") is not None
+        if element.tag == "noscript":
+            return paragraphs_of(element) >= 2 * SHORT_CHARS
+        return size_of(element) * 2 > self._total
+
+
+def prune(main: Element, pruner: Pruner, inside: Element | None = None) -> None:
+    """Removes the boilerplate from an element, which changes the tree. `inside`: the main text, if `main` also
+    contains what is around it."""
+    inside = inside or main
+    path = {inside, *islice(inside.ancestors, MAX_LEVELS)}
+    waiting = [(main, INSIDE)]
+    for _ in range(MAX_NODES):
+        if not waiting:
+            return
+        node, where = waiting.pop()
+        if node in path and node is not inside:
+            where = BEFORE
+        for child in list(node.children):
+            if not isinstance(child, Element):
+                continue
+            if where and child in path:
+                waiting.append((child, INSIDE))
+                where = AFTER
+            elif pruner.is_dropped(child, where):
+                child.decompose()
+            else:
+                waiting.append((child, where))
