@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from itertools import islice
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -19,9 +21,12 @@ MAX_ELEMENTS: Final = 300
 """Maximum number of elements of each kind that are examined."""
 OLDEST_DATE: Final = "1990"
 """The earliest credible year. An earlier date must be a default value, because the web did not exist."""
-_ARTICLES: Final = re.compile(
-    r"article|posting|report|recipe|review|video|creativework|dataset|product|event|page$", re.IGNORECASE
+_ARTICLES: Final = re.compile(r"article|posting|report|recipe|review", re.IGNORECASE)
+_PAGES: Final = re.compile(r"page|creativework", re.IGNORECASE)
+_GENERAL_NAME: Final = re.compile(
+    r"(?:dc|dcterms|dct)?date|timestamp|gentime|created|(?:dc|dcterms)?(?:date)?created"
 )
+"""Names of meta elements that may also mean the date of the page's last change."""
 _META: Final = {
     "published": re.compile(
         r".*publi(?:sh|shed|cation)(?:ed)?(?:on|at)?(?:date|time)?(?:utc|iso)?|.*(?:pub|post|display|doc|release|reg|articledate)(?:ed)?(?:date|time)"
@@ -87,6 +92,11 @@ _MAX_SCRIPT_CHARS: Final = 500_000
 _MONTH_FIRST_HOSTS: Final = frozenset(
     ("com", "net", "org", "us", "edu", "gov", "mil", "info", "biz", "io", "co")
 )
+_HALF_HOUR: Final = timedelta(minutes=30)
+"""Almost all UTC offsets are multiples of 30 minutes."""
+_MAX_OFFSET: Final = timedelta(hours=14)
+_MAX_LOCAL_TEXTS: Final = 12
+"""Maximum number of texts of one source that are compared with the time in the metadata."""
 
 
 class Dates(NamedTuple):
@@ -111,14 +121,44 @@ def of(page: Document) -> Dates:
     found: dict[str, str] = {}
     language = _language(page)
     heading = Heading(page)
-    sources = (_linked, _metas, _marked, _timed, _called, _addressed, _labelled, _near, _scripted, _pictured)
+    sources = (
+        _linked,
+        _metas,
+        _marked,
+        _timed,
+        _called,
+        _addressed,
+        _labelled,
+        _near,
+        _scripted,
+        _pictured,
+    )
     for source in sources:
         for kind, text in source(page, heading):
             if kind not in found and (day := date(text, language)) and len(day) >= 10 and day > OLDEST_DATE:
                 found[kind] = day
         if len(found) == 2:
             break
+    if published := found.get("published"):
+        found["published"] = _in_local_time(published, page, heading)
     return Dates(found.get("published"), found.get("modified"))
+
+
+def _in_local_time(published: str, page: Document, heading: Heading) -> str:
+    """Returns a moment of publication in the time zone of the site, if it is given in UTC and the page shows
+    the same moment with the local time of another day. Many sites state UTC in metadata, and their readers
+    see `December 22, 10:00 PM` where the metadata has 3 o'clock of the next day."""
+    if not published.endswith("+00:00"):
+        return published
+    moment = datetime.fromisoformat(published)
+    language = _language(page)
+    for source in (_timed, _called, _near):
+        texts = (text for _, text in islice(source(page, heading), _MAX_LOCAL_TEXTS))
+        shown = next((day for text in texts if len(day := date(text, language) or "") >= 19), published)
+        ahead = datetime.fromisoformat(shown[:19]) - moment.replace(tzinfo=None, second=0)
+        if shown[:10] != published[:10] and not ahead % _HALF_HOUR and abs(ahead) <= _MAX_OFFSET:
+            return moment.astimezone(timezone(ahead)).isoformat()
+    return published
 
 
 def _language(page: Document) -> str | None:
@@ -131,8 +171,8 @@ def _language(page: Document) -> str | None:
 
 
 def _linked(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the dates in JSON-LD: those of articles first, and those of pages last. Dates of comments and
-    websites are left out."""
+    """Yields the dates in JSON-LD: those of articles first, then those of pages, and then those of other
+    things such as videos. Dates of comments and websites are left out."""
     nodes: list[dict[str, Any]] = []
     for one in json_ld(page.tree):
         inner = one.get("@graph")
@@ -146,7 +186,7 @@ def _linked(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
 
     def rank(node: dict[str, Any]) -> int:
         kind = str(node.get("@type") or "")
-        return 2 * (not _ARTICLES.search(kind)) + kind.lower().strip("[]'\"").endswith("page")
+        return 0 if _ARTICLES.search(kind) else 1 if _PAGES.search(kind) else 2
 
     for node in sorted(nodes, key=rank):
         if "comment" in str(node.get("@type")).lower() or "website" in str(node.get("@type")).lower():
@@ -169,14 +209,20 @@ def _text(value: Any) -> str:
 
 
 def _metas(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the dates in meta elements."""
+    """Yields the dates in meta elements. Names that clearly mean the publication come first."""
+    general: list[tuple[str, str]] = []
     for meta in page.tree.select("meta[content]")[:MAX_ELEMENTS]:
         names = [attribute_of(meta, key) for key in ("property", "name", "http-equiv", "itemprop")]
         for name in " ".join(names).lower().split():
             letters = _NOT_A_LETTER.sub("", name[:100])
             for kind, pattern in _META.items():
                 if pattern.fullmatch(letters):
-                    yield kind, attribute_of(meta, "content")
+                    found = kind, attribute_of(meta, "content")
+                    if _GENERAL_NAME.fullmatch(letters):
+                        general.append(found)
+                    else:
+                        yield found
+    yield from general
 
 
 def _marked(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
