@@ -109,9 +109,11 @@ class Heading:
 
 def ancestors(element: turbohtml.Element) -> Iterator[turbohtml.Element]:
     """Yields at most 100 elements that contain `element`, the innermost first."""
+    import turbohtml
+
     one = element.parent
     for _ in range(100):
-        if one is None or not hasattr(one, "attrs"):
+        if not isinstance(one, turbohtml.Element):
             return
         yield one
         one = one.parent

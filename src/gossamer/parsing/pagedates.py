@@ -88,6 +88,12 @@ _IN_SCRIPTS: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches a date in the data of a script, such as `"publishedAt": "2024-05-12"`."""
+_NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)|(?<!\d)\d{4}(?!\d)")
+"""Matches a number that may be a day, a month or a year."""
+_MAX_LABEL_GAP: Final = 60
+"""Maximum number of characters between a label and the end of its date."""
+_MAX_LABEL_CHARS: Final = 40
+"""Maximum number of characters of a label."""
 _MAX_SCRIPT_CHARS: Final = 500_000
 _MONTH_FIRST_HOSTS: Final = frozenset(
     ("com", "net", "org", "us", "edu", "gov", "mil", "info", "biz", "io", "co")
@@ -308,11 +314,25 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 def _labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
     """Yields the texts after a label, as in `Published: 12 May 2024` or `Mis à jour le 13 mai`."""
     text = page.text[:200_000] + " " + page.text[200_000:][-5000:]
+    spans = _spans_before_numbers(text)
     for kind, pattern in (("modified", words.MODIFIED), ("published", words.PUBLISHED)):
-        for found in list(pattern.finditer(text))[:20]:
-            after = text[found.end() : found.end() + 60]
+        labels = (found for start, end in spans for found in pattern.finditer(text, start, end))
+        for found in islice(labels, 20):
+            after = text[found.end() : found.end() + _MAX_LABEL_GAP]
             other = (words.PUBLISHED if kind == "modified" else words.MODIFIED).search(after)
             yield kind, after[: other.start()] if other else after
+
+
+def _spans_before_numbers(text: str) -> list[tuple[int, int]]:
+    """Returns the spans of a text in which a label of a date can be, because a number follows."""
+    spans: list[tuple[int, int]] = []
+    for number in _NUMBER.finditer(text):
+        start, end = max(0, number.start() - _MAX_LABEL_GAP - _MAX_LABEL_CHARS), number.start()
+        if spans and start <= spans[-1][1]:
+            spans[-1] = spans[-1][0], end
+        else:
+            spans.append((start, end))
+    return spans
 
 
 def _addressed(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
