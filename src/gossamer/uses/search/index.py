@@ -118,6 +118,10 @@ class SearchIndex:
         """Stores a value beside the pages."""
         self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
+    def forget_times(self) -> None:
+        """Lets the next update read every page again."""
+        self._connection.execute("UPDATE pages SET fetched = ''")
+
     def __len__(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM pages").fetchone()[0])
 
