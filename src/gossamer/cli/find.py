@@ -134,6 +134,7 @@ class _ArchiveSource:
 
     def __init__(self, name: str, folder: Path, paths: list[Path]) -> None:
         self.name, self.folder, self._paths = name, folder, paths
+        self._opened: ArchiveCollector | None = None
 
     @property
     def signature(self) -> str | None:
@@ -143,15 +144,17 @@ class _ArchiveSource:
         from gossamer.cli.printing import remark
         from gossamer.collectors.archive.collector import merge_archives
 
-        opened = merge_archives([str(path) for path in self._paths])
-        try:
-            for key in opened.keys():  # noqa: SIM118 - a collector is no mapping
-                if " " not in key and (source := _stored_page(opened, key)) is not None:
-                    yield source
-            for line in opened.skipped[:5]:
-                remark(line)
-        finally:
-            opened.shut()
+        opened = self._opened = merge_archives([str(path) for path in self._paths])
+        for key in opened.keys():  # noqa: SIM118 - a collector is no mapping
+            if " " not in key and (source := _stored_page(opened, key)) is not None:
+                yield source
+        for line in opened.skipped[:5]:
+            remark(line)
+
+    def close(self) -> None:
+        """Closes the files. The pages can be read until then."""
+        if self._opened is not None:
+            self._opened.shut()
 
     def why_empty(self) -> str:
         return f"{', '.join(map(str, self._paths))} has no page with text"
@@ -199,13 +202,17 @@ def _source(
 
     if archive is not None:
         folder = crawl_folder(Path(settings.data), crawl, archive)
-        yield _ArchiveSource(crawl or archive, folder, [local_copy(archive, folder)])
+        pages = _ArchiveSource(crawl or archive, folder, [local_copy(archive, folder)])
+        with contextlib.closing(pages):
+            yield pages
         return
     with opened_crawl(settings, crawl) as stored:
         folder = Path(stored.folder)
         archives = read_manifest(folder).archives if (folder / NAME).exists() else []
         if archives:
-            yield _ArchiveSource(stored.name, folder, stored_page_paths(archives, folder))
+            pages = _ArchiveSource(stored.name, folder, stored_page_paths(archives, folder))
+            with contextlib.closing(pages):
+                yield pages
         else:
             yield _RecordSource(stored)
 
