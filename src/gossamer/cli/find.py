@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gossamer.cli.query import LocalRows, SharedRows
     from gossamer.collectors.archive.collector import ArchiveCollector
     from gossamer.config.settings import Settings
-    from gossamer.uses.search.index import Document, Found, Result, SearchIndex, Source
+    from gossamer.uses.search.index import IndexedPage, PageSource, SearchIndex, SearchResult, SearchResults
     from gossamer.uses.search.query import Query
 
 Words = Annotated[
@@ -110,7 +110,7 @@ class _RecordSource:
             return None
         return signature([self.folder / NAME, *map(Path, paths)])
 
-    def pages(self) -> Iterator[Source]:
+    def pages(self) -> Iterator[PageSource]:
         from gossamer.uses.search.sources import of_records
 
         return of_records(self._stored.rows("pages"), self._counted)
@@ -140,7 +140,7 @@ class _ArchiveSource:
     def signature(self) -> str | None:
         return signature(self._paths)
 
-    def pages(self) -> Iterator[Source]:
+    def pages(self) -> Iterator[PageSource]:
         from gossamer.cli.printing import remark
         from gossamer.collectors.archive.collector import merge_archives
 
@@ -160,10 +160,10 @@ class _ArchiveSource:
         return f"{', '.join(map(str, self._paths))} has no page with text"
 
 
-def _stored_page(opened: ArchiveCollector, url: str) -> Source | None:
+def _stored_page(opened: ArchiveCollector, url: str) -> PageSource | None:
     """Returns a stored page, or None if the response is not a page: a redirect, an error, a block, robots.txt."""
     from gossamer.collectors.archive.answers import is_blocked
-    from gossamer.uses.search.index import Source
+    from gossamer.uses.search.index import PageSource
     from gossamer.uses.search.sources import GONE
 
     try:
@@ -175,10 +175,10 @@ def _stored_page(opened: ArchiveCollector, url: str) -> Source | None:
     if url.endswith("/robots.txt") or (kept.status not in GONE and not 200 <= kept.status < 300):
         return None
     fetched = datetime.fromtimestamp(kept.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Source(url, fetched, partial(_document, opened, url, fetched), kept.status in GONE)
+    return PageSource(url, fetched, partial(_document, opened, url, fetched), kept.status in GONE)
 
 
-def _document(opened: ArchiveCollector, url: str, fetched: str) -> Document | None:
+def _document(opened: ArchiveCollector, url: str, fetched: str) -> IndexedPage | None:
     from gossamer.model.page import Page as StoredPage
     from gossamer.model.request import Request
     from gossamer.uses.search.sources import of_page
@@ -298,7 +298,7 @@ def answer(
     _print(found, offset, limit, page, len(index), seconds)
 
 
-def _as_json(result: Result) -> dict[str, Any]:
+def _as_json(result: SearchResult) -> dict[str, Any]:
     return {
         "url": result.url,
         "title": result.title.text,
@@ -312,7 +312,7 @@ def _as_json(result: Result) -> dict[str, Any]:
     }
 
 
-def _print(found: Found, offset: int, limit: int, page: int, pages: int, seconds: float) -> None:
+def _print(found: SearchResults, offset: int, limit: int, page: int, pages: int, seconds: float) -> None:
     from gossamer.cli.printing import clean_line, remark
     from gossamer.cli.terminal import has_colours, painter
 

@@ -16,10 +16,10 @@ FIRST_YEAR, LAST_YEAR = 1000, 2200
 """The earliest and latest years that are accepted in a date."""
 _MONTH: Final = (
     r"(?P<month>[^\W\d_]{1,4}\.[^\W\d_]\.?"
-    r"|[^\W\d_](?:[^\W\d_]|[\u0300-\u036f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff])++)\.?"
+    r"|[^\W\d_](?>(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff])+))\.?"
 )
 """Matches a word. The ranges are vowel signs of Indic and Southeast Asian scripts. The repetition is
-possessive, because letters are also in these ranges and backtracking would take exponential time."""
+atomic, because letters are also in these ranges and backtracking would take exponential time."""
 _YEAR: Final = r"(?P<year>\d{4})"
 _DAY: Final = r"(?<![\d.,:/-])(?P<day>\d{1,2})"
 _SHAPES: Final = tuple(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import UsageError
-from gossamer.uses.search.index import Document, SearchIndex, Source
-from gossamer.uses.search.query import Filter, Query, Term, parse
+from gossamer.uses.search.index import IndexedPage, PageSource, SearchIndex
+from gossamer.uses.search.query import PageFilter, Query, Term, parse
 from gossamer.uses.search.words import indexed
 
 DAY = "2026-11-20T10:00:00.000Z"
@@ -25,9 +25,9 @@ def page(
     fetched: str = DAY,
     language: str = "en",
     published: str = "",
-) -> Source:
-    document = Document(url, fetched, title, "", text, language, published or None)
-    return Source(url, fetched, lambda: document)
+) -> PageSource:
+    document = IndexedPage(url, fetched, title, "", text, language, published or None)
+    return PageSource(url, fetched, lambda: document)
 
 
 PAGES = [
@@ -128,20 +128,20 @@ def test_updates_read_only_what_is_new(index: SearchIndex) -> None:
 
 
 def test_pages_that_are_gone_or_no_longer_kept_are_removed(index: SearchIndex) -> None:
-    gone = Source("https://a.example/maps", "2026-11-22T10:00:00.000Z", lambda: None, is_gone=True)
+    gone = PageSource("https://a.example/maps", "2026-11-22T10:00:00.000Z", lambda: None, is_gone=True)
     assert index.update([*PAGES, gone]) == (0, 1, 3)
     assert urls(index, "hand") == []
     assert index.update(PAGES[1:3]) == (0, 1, 2)
 
 
 def test_an_interrupted_update_keeps_its_batches(tmp_path: Path) -> None:
-    def broken() -> Document:
+    def broken() -> IndexedPage:
         raise KeyboardInterrupt
 
     many = [page(f"https://a.example/{n}", "", f"word{n}") for n in range(1200)]
     with SearchIndex(tmp_path / "search.db") as index:
         with pytest.raises(KeyboardInterrupt):
-            index.update([*many[:1100], Source("https://a.example/x", DAY, broken)])
+            index.update([*many[:1100], PageSource("https://a.example/x", DAY, broken)])
         assert len(index) == 1000
     with SearchIndex(tmp_path / "search.db") as index:
         assert index.update(many) == (200, 0, 1200)
@@ -174,7 +174,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
 VOCABULARY = ["slow", "maps", "Bees", "wörld", "ferry", "東京都", "猫", "the", "of", "foo-bar"]
 
 
-def scan(pages: list[Source], query: Query) -> set[str]:
+def scan(pages: list[PageSource], query: Query) -> set[str]:
     """The pages that match, found by reading every text."""
 
     def has(words: list[str], term: Term) -> bool:
@@ -187,8 +187,8 @@ def scan(pages: list[Source], query: Query) -> set[str]:
                 return True
         return False
 
-    def fulfils(document: Document, part: Term | Filter) -> bool:
-        if isinstance(part, Filter):
+    def fulfils(document: IndexedPage, part: Term | PageFilter) -> bool:
+        if isinstance(part, PageFilter):
             if part.name == "site":
                 host = document.url.split("/")[2]
                 return (host == part.value or host.endswith("." + part.value)) != part.is_negative

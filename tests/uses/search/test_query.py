@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer.errors import UsageError
-from gossamer.uses.search.query import Filter, Query, Term, from_arguments, parse
+from gossamer.uses.search.query import PageFilter, Query, Term, from_arguments, parse
 
 
 def test_words_phrases_exclusions_and_alternatives() -> None:
@@ -24,12 +24,12 @@ def test_words_phrases_exclusions_and_alternatives() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("site:https://Shop.Example/books/", Filter("site", "shop.example/books")),
-        ("site:münchen.example", Filter("site", "xn--mnchen-3ya.example")),
-        ("-site:a.example", Filter("site", "a.example", is_negative=True)),
-        ("lang:de_AT", Filter("lang", "de-at")),
-        ("before:2026", Filter("before", "2026")),
-        ("AFTER:2026-11-25", Filter("after", "2026-11-25")),
+        ("site:https://Shop.Example/books/", PageFilter("site", "shop.example/books")),
+        ("site:münchen.example", PageFilter("site", "xn--mnchen-3ya.example")),
+        ("-site:a.example", PageFilter("site", "a.example", is_negative=True)),
+        ("lang:de_AT", PageFilter("lang", "de-at")),
+        ("before:2026", PageFilter("before", "2026")),
+        ("AFTER:2026-11-25", PageFilter("after", "2026-11-25")),
         ("url:/books/12", Term(("books", "12"), "url")),
         ("12:30", Term(("12", "30"))),
         ("https://e.com/a", Term(("https", "e", "com", "a"))),
@@ -38,7 +38,7 @@ def test_words_phrases_exclusions_and_alternatives() -> None:
         ("foo-bar", Term(("foo", "bar"))),
     ],
 )
-def test_one_part(text: str, expected: Term | Filter) -> None:
+def test_one_part(text: str, expected: Term | PageFilter) -> None:
     assert parse(text).groups == ((expected,),)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from gossamer.errors import UsageError
-from gossamer.uses.search.query import Filter, Query, Term
+from gossamer.uses.search.query import PageFilter, Query, Term
 from gossamer.uses.search.snippets import Snippet, mark, snippet
 from gossamer.uses.search.words import VERSION, indexed
 
@@ -24,21 +24,22 @@ APPLICATION_ID: Final = 0x676F7366
 """Marks a SQLite file as a search index of gossamer ("gosf")."""
 BATCH: Final = 500
 """Number of pages after which the index is committed."""
-WEIGHTS: Final = "10.0, 4.0, 1.0, 2.0"
-"""How much a word in the title, the headings, the text and the URL counts."""
+WEIGHTS: Final = "10.0, 4.0, 1.0, 2.0, 0.0"
+"""How much a word in the title, the headings, the text, the URL and the names of the site counts."""
+MAPPED_BYTES, CACHE_KIB = 1 << 30, 65_536
+"""How much of the file is mapped into memory, and the size of the cache."""
 WAIT_S: Final = 60.0
 """Seconds to wait for another process that writes the index."""
 _TABLES: Final = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT);
-CREATE TABLE pages (id INTEGER PRIMARY KEY, url TEXT UNIQUE, fetched TEXT, host TEXT, netloc TEXT, language TEXT,
-    day TEXT, published TEXT, title TEXT);
-CREATE INDEX pages_of_hosts ON pages (host);
+CREATE TABLE pages (id INTEGER PRIMARY KEY, day TEXT, language TEXT, url TEXT UNIQUE, fetched TEXT, published TEXT,
+    title TEXT);
 CREATE TABLE texts (id INTEGER PRIMARY KEY, headings TEXT, text TEXT);
-CREATE VIRTUAL TABLE words USING fts5(title, headings, text, url, content='', tokenize='ascii');
+CREATE VIRTUAL TABLE words USING fts5(title, headings, text, url, site, content='', tokenize='ascii');
 """
 
 
-class Document(NamedTuple):
+class IndexedPage(NamedTuple):
     """What is indexed of a page. `fetched`: when it was fetched, RFC 3339 in UTC. `published`: an ISO 8601 day
     or moment, or None. `headings` and `text` may be empty."""
 
@@ -56,17 +57,17 @@ class Document(NamedTuple):
         return (self.published or self.fetched)[:10]
 
 
-class Source(NamedTuple):
+class PageSource(NamedTuple):
     """A page that a crawl kept. `read` returns its document, or None if it has no text. `is_gone`: whether the
     page no longer exists."""
 
     url: str
     fetched: str
-    read: Callable[[], Document | None]
+    read: Callable[[], IndexedPage | None]
     is_gone: bool = False
 
 
-class Updated(NamedTuple):
+class IndexUpdate(NamedTuple):
     """The result of an update: how many pages are new or changed, removed, and in the index now."""
 
     written: int
@@ -74,7 +75,7 @@ class Updated(NamedTuple):
     pages: int
 
 
-class Result(NamedTuple):
+class SearchResult(NamedTuple):
     """A page that was found. `score` is larger for better pages, and 0 if the query has no words."""
 
     url: str
@@ -86,11 +87,11 @@ class Result(NamedTuple):
     score: float
 
 
-class Found(NamedTuple):
+class SearchResults(NamedTuple):
     """The pages of one part of the results, and the number of all results."""
 
     total: int
-    results: list[Result]
+    results: list[SearchResult]
 
 
 class SearchIndex:
@@ -125,7 +126,9 @@ class SearchIndex:
     def __len__(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM pages").fetchone()[0])
 
-    def update(self, sources: Iterable[Source], progress: Callable[[int], None] | None = None) -> Updated:
+    def update(
+        self, sources: Iterable[PageSource], progress: Callable[[int], None] | None = None
+    ) -> IndexUpdate:
         """Takes in the pages of a crawl. Pages that are indexed already with the same or a later fetch are not
         read again. Indexed pages that are not among `sources` are removed. `progress` is called with the number
         of pages that were looked at. An update that is interrupted keeps its finished batches."""
@@ -144,7 +147,7 @@ class SearchIndex:
             gone = run("SELECT id FROM pages WHERE id NOT IN (SELECT id FROM present)").fetchall()
             for (key,) in gone:
                 self._remove(key)
-        return Updated(written, len(gone), len(self))
+        return IndexUpdate(written, len(gone), len(self))
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -155,7 +158,7 @@ class SearchIndex:
             raise
         self._connection.execute("COMMIT")
 
-    def _take(self, source: Source) -> bool:
+    def _take(self, source: PageSource) -> bool:
         """Takes in one page. Returns whether the index changed."""
         run = self._connection.execute
         known = run("SELECT id, fetched FROM pages WHERE url = ?", (source.url,)).fetchone()
@@ -174,27 +177,23 @@ class SearchIndex:
         self._insert(document)
         return True
 
-    def _insert(self, document: Document) -> None:
+    def _insert(self, page: IndexedPage) -> None:
         run = self._connection.execute
-        parts = urlsplit(document.url)
-        netloc = parts.netloc.rpartition("@")[2].lower()
         key = run(
-            "INSERT INTO pages (url, fetched, host, netloc, language, day, published, title) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO pages (day, language, url, fetched, published, title) VALUES (?, ?, ?, ?, ?, ?)",
             (
-                document.url,
-                document.fetched,
-                (parts.hostname or "").lower(),
-                netloc,
-                (document.language or "").lower() or None,
-                document.day,
-                document.published,
-                document.title,
+                page.day,
+                (page.language or "").lower() or None,
+                page.url,
+                page.fetched,
+                page.published,
+                page.title,
             ),
         ).lastrowid
-        run("INSERT INTO texts VALUES (?, ?, ?)", (key, document.headings, document.text))
+        run("INSERT INTO texts VALUES (?, ?, ?)", (key, page.headings, page.text))
         run(
-            "INSERT INTO words (rowid, title, headings, text, url) VALUES (?, ?, ?, ?, ?)",
-            (key, *_columns(document.title, document.headings, document.text, document.url)),
+            "INSERT INTO words (rowid, title, headings, text, url, site) VALUES (?, ?, ?, ?, ?, ?)",
+            (key, *_columns(page.title, page.headings, page.text, page.url)),
         )
         run("INSERT OR IGNORE INTO present VALUES (?)", (key,))
 
@@ -204,18 +203,18 @@ class SearchIndex:
             "SELECT title, url, headings, text FROM pages JOIN texts USING (id) WHERE id = ?", (key,)
         ).fetchone()
         run(  # a table without contents needs the words that it forgets
-            "INSERT INTO words (words, rowid, title, headings, text, url) VALUES ('delete', ?, ?, ?, ?, ?)",
+            "INSERT INTO words (words, rowid, title, headings, text, url, site) VALUES ('delete', ?, ?, ?, ?, ?, ?)",
             (key, *_columns(title, headings, text, url)),
         )
         run("DELETE FROM pages WHERE id = ?", (key,))
         run("DELETE FROM texts WHERE id = ?", (key,))
 
-    def find(self, query: Query, limit: int = 10, offset: int = 0, *, by_date: bool = False) -> Found:
+    def find(self, query: Query, limit: int = 10, offset: int = 0, *, by_date: bool = False) -> SearchResults:
         """Returns the pages that match, the best first. `by_date`: the newest first. `limit` 0 means all."""
         statement, values = _statement(query, by_date)
         rows = self._connection.execute(statement, values).fetchall()
         chosen = rows[offset : offset + limit] if limit else rows[offset:]
-        return Found(len(rows), [self._result(key, rank, query.terms) for key, rank in chosen])
+        return SearchResults(len(rows), [self._result(key, rank, query.terms) for key, rank in chosen])
 
     def count(self, query: Query) -> int:
         """Returns the number of pages that match."""
@@ -223,7 +222,7 @@ class SearchIndex:
         row = self._connection.execute(f"SELECT count(*) FROM ({statement})", values).fetchone()  # noqa: S608 - made of constants
         return int(row[0])
 
-    def _result(self, key: int, rank: float | None, terms: list[Term]) -> Result:
+    def _result(self, key: int, rank: float | None, terms: list[Term]) -> SearchResult:
         url, title, language, published, fetched, headings, text = self._connection.execute(
             "SELECT url, title, language, published, fetched, headings, text FROM pages JOIN texts USING (id) WHERE id = ?",
             (key,),
@@ -231,7 +230,9 @@ class SearchIndex:
         shown = snippet(text, terms)
         if not shown.marks and (other := snippet(headings, terms, "headings")).marks:
             shown = other
-        return Result(url, mark(title, terms, "title"), shown, language, published, fetched, -(rank or 0.0))
+        return SearchResult(
+            url, mark(title, terms, "title"), shown, language, published, fetched, -(rank or 0.0)
+        )
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -241,6 +242,8 @@ def _opened(path: Path) -> sqlite3.Connection:
         mine = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
         if not mine and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise UsageError(f"{path} is a database of something else: name another file with --index")
+        connection.execute(f"PRAGMA mmap_size = {MAPPED_BYTES}")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         if mine and _version(connection) == VERSION:
             return connection
         connection.execute("BEGIN EXCLUSIVE")
@@ -271,12 +274,27 @@ def _version(connection: sqlite3.Connection) -> str | None:
     return row[0] if row else None
 
 
-def _columns(title: str, headings: str, text: str, url: str) -> tuple[str, str, str, str]:
-    return indexed(title), indexed(headings), indexed(text), indexed(url)
+def _columns(title: str, headings: str, text: str, url: str) -> tuple[str, str, str, str, str]:
+    return indexed(title), indexed(headings), indexed(text), indexed(url), _site_words(url)
 
 
-def _batches(sources: Iterable[Source]) -> Iterator[list[Source]]:
-    batch: list[Source] = []
+def _site_words(url: str) -> str:
+    """Returns the words under which `site:` finds a page: its host, with and without the port, and the
+    domains above it. As words of the index they narrow a search faster than a condition on a table."""
+    parts = urlsplit(url)
+    labels = (parts.hostname or "").lower().split(".")
+    names = [".".join(labels[at:]) for at in range(len(labels))]
+    netloc = parts.netloc.rpartition("@")[2].lower()
+    return " ".join(_site_word(name) for name in dict.fromkeys((*names, netloc)))
+
+
+def _site_word(host: str) -> str:
+    """Returns a host as one word of letters and digits."""
+    return f"site{host.encode().hex()}"
+
+
+def _batches(sources: Iterable[PageSource]) -> Iterator[list[PageSource]]:
+    batch: list[PageSource] = []
     start = time.monotonic()
     for source in sources:
         batch.append(source)
@@ -296,6 +314,10 @@ def _statement(query: Query, by_date: bool) -> tuple[str, list[Any]]:
         if all(isinstance(part, Term) and not part.is_negative for part in group):
             matches.append(" OR ".join(_match(part) for part in group if isinstance(part, Term)))
             continue
+        if isinstance(only := group[0], PageFilter) and len(group) == 1 and _is_site(only):
+            matches.append(f'{{site}} : "{_site_word(only.value.partition("/")[0])}"')
+            if "/" not in only.value:
+                continue
         choices = []
         for part in group:
             test, given = _test(part)
@@ -312,13 +334,17 @@ def _statement(query: Query, by_date: bool) -> tuple[str, list[Any]]:
     return f"SELECT id, NULL AS rank FROM pages WHERE {' AND '.join(tests)} ORDER BY {order}", values  # noqa: S608
 
 
+def _is_site(part: PageFilter) -> bool:
+    return part.name == "site" and not part.is_negative
+
+
 def _match(term: Term) -> str:
     """Returns a term in the query language of FTS5. Its words consist of letters and digits only."""
     phrase = f'"{" ".join(term.words)}"{" *" if term.is_prefix else ""}'
     return f"{{{term.column}}} : {phrase}" if term.column else phrase
 
 
-def _test(part: Term | Filter) -> tuple[str, list[Any]]:
+def _test(part: Term | PageFilter) -> tuple[str, list[Any]]:
     """Returns the SQL condition of one term or filter, and its values."""
     if isinstance(part, Term):
         return "pages.id IN (SELECT rowid FROM words WHERE words MATCH ?)", [_match(part)]
@@ -332,9 +358,8 @@ def _test(part: Term | Filter) -> tuple[str, list[Any]]:
         return "day < ?", [part.value]
     if part.name == "after":
         return "day >= ?", [part.value]
-    host, slash, _ = part.value.partition("/")
-    own, given = "(host = ? OR netloc = ? OR substr(host, ?) = ?)", [host, host, -len(host) - 1, "." + host]
-    if not slash:
-        return own, given
-    start = "substr(url, instr(url, '://') + 3, ?) = ?"
-    return start, [len(part.value), part.value]
+    if "/" in part.value:
+        return "substr(pages.url, instr(pages.url, '://') + 3, ?) = ?", [len(part.value), part.value]
+    return "pages.id IN (SELECT rowid FROM words WHERE words MATCH ?)", [
+        f'{{site}} : "{_site_word(part.value)}"'
+    ]

@@ -39,7 +39,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Filter:
+class PageFilter:
     """A condition on a page: `name` is one of FILTERS."""
 
     name: str
@@ -51,7 +51,7 @@ class Filter:
 class Query:
     """A parsed query. A page matches if it fulfils one alternative of each group."""
 
-    groups: tuple[tuple[Term | Filter, ...], ...]
+    groups: tuple[tuple[Term | PageFilter, ...], ...]
 
     @property
     def terms(self) -> list[Term]:
@@ -78,7 +78,7 @@ def parse(text: str) -> Query:
         raise UsageError(f"the query is longer than {MAX_CHARS} characters")
     if text.count('"') % 2:
         raise UsageError(f"a quote is not closed: {text!r}; write '\"slow maps\"' for a phrase")
-    groups: list[tuple[Term | Filter, ...]] = []
+    groups: list[tuple[Term | PageFilter, ...]] = []
     is_alternative = False
     for found in _PART.finditer(text):
         if found[0] == "OR":
@@ -101,7 +101,7 @@ def parse(text: str) -> Query:
     return Query(tuple(groups))
 
 
-def _part(found: re.Match[str]) -> Term | Filter:
+def _part(found: re.Match[str]) -> Term | PageFilter:
     negative, name, phrase, word = found[1] == "-", (found[2] or "").lower(), found[3], found[4]
     value = phrase if phrase is not None else word
     if not name and value.endswith(":") and value[:-1].lower() in (*COLUMNS, *FILTERS):
@@ -109,7 +109,7 @@ def _part(found: re.Match[str]) -> Term | Filter:
     if name and not value.strip():
         raise UsageError(f"{name}: has no value")
     if name in FILTERS:
-        return Filter(name, _filter_value(name, value), negative)
+        return PageFilter(name, _filter_value(name, value), negative)
     if name and name not in COLUMNS:
         if near := difflib.get_close_matches(name, [*COLUMNS, *FILTERS], 1, 0.75):
             raise UsageError(f"there is no qualifier {name}: did you mean {near[0]}:?")

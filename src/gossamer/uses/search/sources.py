@@ -10,7 +10,7 @@ from gossamer.parsing import page_cost, pagedates
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import parse
 from gossamer.parsing.text import text_of
-from gossamer.uses.search.index import Document, Source
+from gossamer.uses.search.index import IndexedPage, PageSource
 
 MAX_CHARS: Final = 2_000_000
 """Maximum number of characters of a page's text that are indexed."""
@@ -28,7 +28,7 @@ class TextCount:
         self.records = self.with_text = 0
 
 
-def of_records(rows: Iterable[Mapping[str, Any]], counted: TextCount) -> Iterator[Source]:
+def of_records(rows: Iterable[Mapping[str, Any]], counted: TextCount) -> Iterator[PageSource]:
     """Yields the pages of page records (docs/records.md). Records of failed URLs are left out."""
     for row in rows:
         status, url = row.get("status"), row.get("url")
@@ -36,21 +36,21 @@ def of_records(rows: Iterable[Mapping[str, Any]], counted: TextCount) -> Iterato
             continue
         fetched = str(row.get("fetched_at") or "")
         if status in GONE:
-            yield Source(url, fetched, _nothing, is_gone=True)
+            yield PageSource(url, fetched, _nothing, is_gone=True)
         elif 200 <= status < 300:
             counted.records += 1
             text = row.get("text")
             counted.with_text += isinstance(text, str)
             if isinstance(text, str):
-                yield Source(url, fetched, partial(_of_record, dict(row), fetched))
+                yield PageSource(url, fetched, partial(_of_record, dict(row), fetched))
 
 
 def _nothing() -> None:
     return None
 
 
-def _of_record(row: Mapping[str, Any], fetched: str) -> Document:
-    return Document(
+def _of_record(row: Mapping[str, Any], fetched: str) -> IndexedPage:
+    return IndexedPage(
         row["url"],
         fetched,
         str(row.get("title") or ""),
@@ -61,7 +61,7 @@ def _of_record(row: Mapping[str, Any], fetched: str) -> Document:
     )
 
 
-def of_page(url: str, fetched: str, body: bytes, content_type: str | None) -> Document | None:
+def of_page(url: str, fetched: str, body: bytes, content_type: str | None) -> IndexedPage | None:
     """Returns the document of a page. A page without an article has all its visible text. Returns None for
     content that is neither HTML nor plain text, and for pages that are too costly to read.
 
@@ -70,14 +70,14 @@ def of_page(url: str, fetched: str, body: bytes, content_type: str | None) -> Do
     """
     kind = (content_type or "").partition(";")[0].strip().lower()
     if kind == "text/plain":
-        return Document(url, fetched, "", "", decode(body, content_type)[:MAX_CHARS], None, None)
+        return IndexedPage(url, fetched, "", "", decode(body, content_type)[:MAX_CHARS], None, None)
     if kind not in _HTML or page_cost.is_costly(body):
         return None
     page = parse(body, content_type, url)
     headings = [" ".join(one.text.split()) for one in page.tree.select("h1, h2, h3")[:MAX_HEADINGS]]
     dates = pagedates.of(page)
     text = text_of(page.tree, body, url) or page.text
-    return Document(
+    return IndexedPage(
         url,
         fetched,
         page.title or "",

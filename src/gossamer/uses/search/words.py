@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-VERSION: Final = f"1-{unicodedata.unidata_version}"
+VERSION: Final = f"2-{unicodedata.unidata_version}"
 """Changes when the same text may be split into other words. An index of another version is built again."""
 _MARKS: Final = r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u064b-\u065f\u0670"
 _VOWELS: Final = r"\u0900-\u0963\u0971-\u0dff\u0f71-\u0fbc"
@@ -26,6 +26,39 @@ _MARK: Final = re.compile(rf"[{_MARKS}]")
 _LETTERS: Final = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
 )
+
+
+BEFORE: Final = rf"(?<![^\W_])(?<![{_MARKS}{_VOWELS}{_UNSPACED}])"
+AFTER: Final = rf"(?![^\W_{_UNSPACED}]|[{_MARKS}{_VOWELS}])"
+"""Patterns for the beginning and the end of a word, in scripts with spaces between words."""
+
+
+class _SameLength(dict[int, str]):
+    """Maps characters to what they are after folding, if that is one character."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        folded = fold(char)
+        self[code] = folded if len(folded) == 1 else char
+        return self[code]
+
+
+_same_length = _SameLength()
+
+
+def fold_in_place(text: str) -> str:
+    """Returns a text of the same length in which characters are folded. Characters that become several, or
+    none, stay as they are.
+
+    >>> fold_in_place("Crème Straße")
+    'creme straße'
+    """
+    return text.lower() if text.isascii() else text.translate(_same_length)
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word is of a script without spaces between words."""
+    return _IS_UNSPACED.search(word) is not None
 
 
 class Word(NamedTuple):
