@@ -126,8 +126,11 @@ def test_a_view_of_a_page_that_explodes_is_refused(ask: Callable[[PageView], Any
         b"<table><tr>" + b"<td colspan=1000 rowspan=65534>x" * 300,
         b"<p>" + b"1." * 50_000 + b"2026-01-" * 20_000,
         b'<script type="application/ld+json">' + b'{"a":[{' * 20_000,
+        ("<h1>x</h1><p>" + "กขคงจฉชซ" * 12 + " 10</p><p class=date>" + "अआइई" * 25 + " 9").encode(),
+        b"<aside><div class=date>" * 250 + b"<p>12 May" * 5000,
+        b"<script>" + b'"date_published_' * 20_000,
     ],
-    ids=["itemref", "prefixes", "spans", "digits", "json-ld"],
+    ids=["itemref", "prefixes", "spans", "digits", "json-ld", "thai", "asides", "scripts"],
 )
 def test_pure_functions_take_time_by_the_size(read: Callable[[bytes, str], Any], body: bytes) -> None:
     assert cpu(lambda one: read(one, URL), body) < 6.0

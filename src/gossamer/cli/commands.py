@@ -113,6 +113,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
             "try": "prices_try:try_",
         },
     ),
+    "find": "find:find",
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
@@ -130,7 +131,7 @@ GROUPS = {
     "Data": ("items", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
-    "Uses": ("prices",),
+    "Uses": ("prices", "find"),
     "Installation": ("doctor", "config", "version"),
 }
 """The groups of the commands in `gossamer --help`."""
@@ -187,7 +188,7 @@ def run(words: list[str]) -> int:
     """Runs one command and returns its exit code. `words` are the arguments of the program."""
     try:
         words = [*words[1:], "--help"] if words[:1] == ["help"] else words
-        given = below_zero(check_texts(words))
+        given = excluded_words(below_zero(check_texts(words)))
         with app.make_context("gossamer", given, **CONTEXT) as context:
             done = app.invoke(context)
         sys.stdout.flush()
@@ -265,6 +266,14 @@ def below_zero(words: list[str]) -> list[str]:
     words = list(words)
     words.remove(number)
     return [*words, "--", number]
+
+
+def excluded_words(words: list[str]) -> list[str]:
+    """Puts a space before the excluded words of a search, so that `find bees -maps` does not read `-maps` as
+    options. Options of one letter stay options."""
+    if words[:1] != ["find"]:
+        return words
+    return [f" {word}" if re.fullmatch(r"-(?:\d|(?!-|s[^:]*=).{2,})", word) else word for word in words]
 
 
 def say(line: str, code: int) -> int:

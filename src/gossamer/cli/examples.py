@@ -138,6 +138,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer export shop items.csv",
         "gossamer export shop attempts.parquet --what attempts --since 1d",
     ),
+    "find": (
+        "gossamer find slow maps",
+        "gossamer find 'slow maps' site:shop.example title:books -sale",
+        "gossamer find 'maps OR atlas after:2026-01' --crawl shop --json",
+    ),
     "worker": (
         "gossamer worker --store valkey://store:6379 --broker valkey://store:6379/1",
         "gossamer worker --lane browser --processes 2 --sites sites/",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from functools import partial
 from typing import Final
+from unicodedata import normalize
 
 from gossamer.data import alternatives, sections
 
@@ -13,9 +14,10 @@ _words = partial(alternatives, "date_words")
 
 MONTHS: Final[dict[str, int]] = {}
 """Maps month names to numbers. Names are in lower case, without accents on Latin and Greek letters."""
-for _number, _line in enumerate(sections("date_words")["month_names"], 1):
-    for _name in _line.split():
-        MONTHS.setdefault(_name, _number)
+for _section in ("month_names", "month_names_cldr"):
+    for _number, _line in enumerate(sections("date_words")[_section], 1):
+        for _name in _line.split():
+            MONTHS.setdefault(normalize("NFC", _name), _number)
 MONTHS["listopadu"] = MONTHS["listopada"] = 11
 _UNITS: Final = tuple(
     (unit, _words(unit)) for unit in ("seconds", "minutes", "hours", "days", "weeks", "months", "years")

@@ -16,8 +16,10 @@ FIRST_YEAR, LAST_YEAR = 1000, 2200
 """The earliest and latest years that are accepted in a date."""
 _MONTH: Final = (
     r"(?P<month>[^\W\d_]{1,4}\.[^\W\d_]\.?"
-    r"|[^\W\d_][^\W\d_\u0300-\u036f]*(?:[^\W\d_]|[\u0300-\u036f\u0900-\u097f\u0e00-\u0e7f])*)\.?"
+    r"|[^\W\d_](?>(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff])+))\.?"
 )
+"""Matches a word. The ranges are vowel signs of Indic and Southeast Asian scripts. The repetition is
+atomic, because letters are also in these ranges and backtracking would take exponential time."""
 _YEAR: Final = r"(?P<year>\d{4})"
 _DAY: Final = r"(?<![\d.,:/-])(?P<day>\d{1,2})"
 _SHAPES: Final = tuple(
@@ -31,6 +33,10 @@ _SHAPES: Final = tuple(
         r"(?<![\d.,/-])(?P<one>\d{1,2})(?P<mark>[./|-])\s?(?P<two>\d{1,2})(?P=mark)\s?(?P<year>\d{4}|\d\d)(?![\d/-]|\.\d)",
         rf"{_DAY}(?:st|nd|rd|th|er|º|ª|\.)?,?[\s/-]*(?:(?:of|de|den|d')\s+|ב)?{_MONTH},?[\s/-]*(?:(?:de|del|of|năm)\s+)?{_YEAR}(?!\d)",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,\s*|\s+){_YEAR}(?!\d)",
+        rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})\s+(?P<clock>\d\d:\d\d:\d\d(?:\s+[A-Z]{{1,5}})?)\s+{_YEAR}(?!\d)",
+        rf"{_YEAR}\s+წლის\s+(?P<day>\d{{1,2}})\s+{_MONTH}",
+        rf"{_DAY}(?:st|nd|rd|th|\.)?[\s-]+{_MONTH},?[\s-]*['’‘](?P<short>\d\d)(?!\d)",
+        rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+['’‘](?P<short>\d\d)(?!\d)",
         rf"(?<!\d){_YEAR}\.?[\s/-]+{_MONTH}[\s/-]+(?P<day>\d{{1,2}})(?!\d)",
         rf"{_DAY}\s+tháng\s+(?P<number>\d{{1,2}}),?(?:\s+năm)?\s+{_YEAR}(?!\d)",
         rf"(?<!\w)(?<!\d )(?<!\d\. ){_MONTH}\s+(?:de\s+)?{_YEAR}(?!\d)",
@@ -43,10 +49,12 @@ _WHOLE: Final = re.compile(
     r"(\d{4})(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?)?|(\d{4})-(\d\d)|(\d{4})|(\d{10})(?:\.\d+)?|(\d{13})"
 )
 _TIME: Final = re.compile(
-    r"(?<![\d:.])(?:(?P<noon>下午|午後|오후)\s?)?(?P<hour>[01]?\d|2[0-4])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?|\s?h\s?(?P<french>[0-5]\d)|\.(?P<dotted>[0-5]\d)(?=\s*(?:uhr|[ap]\.?m|[A-Z]{3,4})\b))(?!\d|[.,:]\d)"
+    r"(?<![\d:.])(?:(?P<noon>下午|午後|오후|晚上|傍晚|夜晚|晚|夜|中午|午前|上午|早上|早晨|清晨|凌晨|오전|새벽)\s?)?(?P<hour>[01]?\d|2[0-4])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?|\s?h\s?(?P<french>[0-5]\d)|\s?(?:[点點時时시])(?:\s?(?P<east>[0-5]?\d)\s?[分분])?|\.(?P<dotted>[0-5]\d)(?=\s*(?:uhr|[ap]\.?m|[A-Z]{3,4})\b))(?!\d|[.,:]\d)"
     r"\s*(?:(?P<half>[ap])\.?m\b\.?)?\s*(?:\(?(?P<zone>[A-Z]{1,5})\b|(?:UTC|GMT)?(?P<offset>[-+]\d\d:?\d\d))?",
     re.IGNORECASE,
 )
+_AFTERNOON: Final = frozenset(("下午", "午後", "오후", "晚上", "傍晚", "夜晚", "晚", "夜"))
+"""Chinese, Japanese and Korean words for the hours after noon."""
 _DIGITS: Final = re.compile(r"[^\W\d_]*\d")
 _MAX_GAP: Final = 40
 """Maximum number of characters between a date and its time."""
@@ -117,6 +125,8 @@ def _day(found: re.Match[str], language: str | None, now: datetime | None) -> st
     month = int(parts["number"]) if parts.get("number") else _month(parts["month"], language)
     if month is None:
         return None
+    if parts.get("short"):
+        parts["year"] = str(int(parts["short"]) + (2000 if int(parts["short"]) < 70 else 1900))
     if parts.get("era"):
         parts["year"] = str(words.ERAS[parts["era"]] + int(parts["count"]))
     if not parts.get("year"):
@@ -143,7 +153,10 @@ def _month(name: str, language: str | None) -> int | None:
         return 10
     composed = unicodedata.normalize("NFC", name)
     return (
-        words.MONTHS.get(bare) or words.MONTHS.get(composed) or words.MONTHS.get(composed.removeprefix("ב"))
+        words.MONTHS.get(bare)
+        or words.MONTHS.get(composed)
+        or words.MONTHS.get(composed.removeprefix("ב"))
+        or words.MONTHS.get(composed.removesuffix("ს") + "ი")  # the Georgian dative
     )
 
 
@@ -156,19 +169,25 @@ def _in_year(month: int, day: int, now: datetime | None) -> str | None:
 
 
 def _timed(day: str, text: str, found: re.Match[str]) -> str:
-    """Adds a time to a day, if the text contains one after the day or just before it."""
-    after = _TIME.search(text, found.end(), min(len(text), found.end() + _MAX_GAP))
+    """Adds a time to a day, if the text contains one within the date, after it or just before it."""
+    if clock := found.groupdict().get("clock"):  # as in the asctime notation
+        after = _TIME.fullmatch(clock)
+    else:
+        after = _TIME.search(text, found.end(), min(len(text), found.end() + _MAX_GAP))
     before = None if after else _TIME.search(text[max(0, found.start() - 12) : found.start()])
     time = after or before
     if time is None or (time["half"] and int(time["hour"]) > 12):
         return day
     hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p") if time["half"] else int(time["hour"])
-    hour += 12 if time["noon"] and hour < 12 else 0
+    if time["noon"] in _AFTERNOON or (time["noon"] == "中午" and hour < 10):
+        hour += 12 if hour < 12 else 0
+    elif time["noon"] and time["noon"] != "中午" and hour == 12:
+        hour = 0
     if hour > 23:
         return day
     moment = datetime.fromisoformat(day).replace(
         hour=hour,
-        minute=int(time["minute"] or time["french"] or time["dotted"]),
+        minute=int(time["minute"] or time["french"] or time["dotted"] or time["east"] or 0),
         second=int(time["second"] or 0),
     )
     return moment.replace(tzinfo=_zone(time)).isoformat()

@@ -1,15 +1,19 @@
-"""Finds the dates on which a page was published and modified. Metadata takes precedence over the visible
-text, and the visible text takes precedence over the URL."""
+"""Finds the dates on which a page was published and modified. Metadata takes precedence over marked and
+labelled dates, and these take precedence over the URL, the scripts, and dates near the heading."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from itertools import islice
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from gossamer.model.media_types import Body
 from gossamer.parsing import date_words as words
 from gossamer.parsing.dates import date
+from gossamer.parsing.heading_dates import Heading, ancestors, near_heading
 from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.structured import json_ld
 
@@ -17,31 +21,88 @@ MAX_ELEMENTS: Final = 300
 """Maximum number of elements of each kind that are examined."""
 OLDEST_DATE: Final = "1990"
 """The earliest credible year. An earlier date must be a default value, because the web did not exist."""
-_ARTICLES: Final = re.compile(
-    r"article|posting|report|recipe|review|video|creativework|dataset|product|event|page$", re.IGNORECASE
+_ARTICLES: Final = re.compile(r"article|posting|report|recipe|review", re.IGNORECASE)
+_PAGES: Final = re.compile(r"page|creativework", re.IGNORECASE)
+_GENERAL_NAME: Final = re.compile(
+    r"(?:dc|dcterms|dct)?date|timestamp|gentime|created|(?:dc|dcterms)?(?:date)?created"
 )
+"""Names of meta elements that may also mean the date of the page's last change."""
 _META: Final = {
     "published": re.compile(
-        r"article[:.]published(?:_time)?|og:(?:article:)?published_time|(?:date)?published|date_published|pub-?date|publish(?:ed)?[-_]?(?:date|time)"
-        r"|publication[-_]?date|date|dc(?:terms)?\.(?:date|created|issued)(?:\.(?:issued|created))?|parsely-pub-date|sailthru\.date|timestamp"
-        r"|citation_(?:publication_|online_)?date|cxenseparse:recs:publishtime|originalpublicationdate|article_date_original|bt:pubdate|rnews:datepublished",
-        re.IGNORECASE,
+        r".*publi(?:sh|shed|cation)(?:ed)?(?:on|at)?(?:date|time)?(?:utc|iso)?|.*(?:pub|post|display|doc|release|reg|articledate)(?:ed)?(?:date|time)"
+        r"|(?:article|og|content|dc|dcterms|dct|meta)?(?:date|time)?(?:created?|issued|posted|original|submitted)(?:on|at)?(?:date|time)?"
+        r"|(?:date|dc|dcterms)+(?:created|issued|publication|submitted|available)?(?:issued|created)?|.*articledateoriginal|.*articledate"
+        r"|(?:sailthru|parsely|citation|citationonline)date|timestamp|gentime|pdate|ptime"
     ),
     "modified": re.compile(
-        r"article[:.]modified(?:_time)?|og:updated_time|(?:date)?modified|date_modified|last-?modified|lastmod|revised|updated_time"
-        r"|dc(?:terms)?\.(?:date\.)?modified|bt:moddate|rnews:datemodified",
-        re.IGNORECASE,
+        r".*(?:modified|updated?|modification|revised|revision|lastmod|moddate)(?:on|at)?(?:date|time)?|lastdate|utime"
     ),
 }
+"""Names of meta elements in lower case without punctuation, such as `articlepublishedtime`."""
+_NOT_A_LETTER: Final = re.compile(r"[^a-z]+")
 _CALLED: Final = re.compile(
-    r"(?:^|[-_\s])(?:date|datetime|time|published?|pubdate|posted|timestamp|byline|dateline|meta|entry-date)(?:$|[-_\s])",
+    r"(?<![a-z])(?:[a-z]*(?<!up)(?<!candi)(?<!vali)(?<!man)date(?:time|line)?|time|timestamp|publish(?:ed)?(?:date|time|at|on)?|posted(?:on|at)?"
+    r"|byline|meta|datum|fecha|authored|created|submitted)(?![a-z])|(?<=[a-z])(?:Date|Time|Published|Created)(?![a-z])",
+)
+"""Class names of elements that contain a date, such as `post-date`, `_publishingdate` and `articleDate`."""
+_DATE_SELECTOR: Final = ", ".join(
+    f'[class*="{word}" i]'
+    for word in (
+        "date",
+        "time",
+        "publish",
+        "posted",
+        "byline",
+        "datum",
+        "fecha",
+        "authored",
+        "created",
+        "submitted",
+    )
+)
+_DATE_ATTRIBUTES: Final = (
+    "datetime",
+    "content",
+    "data-date",
+    "data-datetime",
+    "data-time",
+    "data-timestamp",
+    "data-published",
+    "data-publish-date",
+    "data-utc",
+    "title",
+)
+"""Attributes that contain the date of an element whose text may be `3 hours ago`."""
+_MODIFIED: Final = re.compile(r"updated|modified|dtmod|lastmod", re.IGNORECASE)
+_ADDRESS: Final = re.compile(
+    r"(?<!\d)((?:19|20)\d\d)(?P<mark>[/_.-])(0?[1-9]|1[0-2])(?P=mark)(0?[1-9]|[12]\d|3[01])(?![\d.]\d|\d)"
+)
+"""Matches a date such as `2024/05/12` in a URL."""
+_DAY_FIRST_ADDRESS: Final = re.compile(
+    r"(?<!\d)(0[1-9]|[12]\d|3[01])([.-])(0[1-9]|1[0-2])\2((?:19|20)\d\d)(?!\d)"
+)
+"""Matches a date such as `22.04.2020` in the last part of a URL."""
+_IN_SCRIPTS: Final = re.compile(
+    r"""["']?\b(?P<name>(?:date|article|post|content|first)?_?(?:published?|created|posted|publication)_?(?:date|time|at|on)?(?:_?time)?"""
+    r"""|pub_?date|broadcasted_?on|date|timestamp)["']?\s*:\s*["'](?P<value>[^"'\n]{8,40})["']""",
     re.IGNORECASE,
 )
-_ASIDE: Final = re.compile(
-    r"comment|related|sidebar|widget|recommend|teaser|footer-news|disqus|repl(?:y|ies)\b", re.IGNORECASE
+"""Matches a date in the data of a script, such as `"publishedAt": "2024-05-12"`."""
+_NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)|(?<!\d)\d{4}(?!\d)")
+"""Matches a number that may be a day, a month or a year."""
+_MAX_LABEL_GAP: Final = 60
+"""Maximum number of characters between a label and the end of its date."""
+_MAX_LABEL_CHARS: Final = 40
+"""Maximum number of characters of a label."""
+_MAX_SCRIPT_CHARS: Final = 500_000
+_MONTH_FIRST_HOSTS: Final = frozenset(
+    ("com", "net", "org", "us", "edu", "gov", "mil", "info", "biz", "io", "co")
 )
-_MODIFIED: Final = re.compile(r"updated|modified|dtmod|lastmod", re.IGNORECASE)
-_ADDRESS: Final = re.compile(r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|[12]\d|3[01])(?=[/_-]|\.|$)")
+_HALF_HOUR: Final = timedelta(minutes=30)
+"""Almost all UTC offsets are multiples of 30 minutes."""
+_MAX_OFFSET: Final = timedelta(hours=14)
+_MAX_LOCAL_TEXTS: Final = 12
+"""Maximum number of texts of one source that are compared with the time in the metadata."""
 
 
 class Dates(NamedTuple):
@@ -64,19 +125,60 @@ def dates(body: Body, url: str | None = None, content_type: str | None = None) -
 def of(page: Document) -> Dates:
     """Returns the dates of a parsed page (`dates`)."""
     found: dict[str, str] = {}
-    language = page.language
-    for source in (_linked, _metas, _marked, _timed, _called, _labelled, _addressed):
-        for kind, text in source(page):
+    language = _language(page)
+    heading = Heading(page)
+    sources = (
+        _linked,
+        _metas,
+        _marked,
+        _timed,
+        _called,
+        _addressed,
+        _labelled,
+        _near,
+        _scripted,
+        _pictured,
+    )
+    for source in sources:
+        for kind, text in source(page, heading):
             if kind not in found and (day := date(text, language)) and len(day) >= 10 and day > OLDEST_DATE:
                 found[kind] = day
         if len(found) == 2:
             break
+    if published := found.get("published"):
+        found["published"] = _in_local_time(published, page, heading)
     return Dates(found.get("published"), found.get("modified"))
 
 
-def _linked(page: Document) -> Iterator[tuple[str, str]]:
-    """Yields the dates in JSON-LD: those of articles first, and those of pages last. Dates of comments and
-    websites are left out."""
+def _in_local_time(published: str, page: Document, heading: Heading) -> str:
+    """Returns a moment of publication in the time zone of the site, if it is given in UTC and the page shows
+    the same moment with the local time of another day. Many sites state UTC in metadata, and their readers
+    see `December 22, 10:00 PM` where the metadata has 3 o'clock of the next day."""
+    if not published.endswith("+00:00"):
+        return published
+    moment = datetime.fromisoformat(published)
+    language = _language(page)
+    for source in (_timed, _called, _near):
+        texts = (text for _, text in islice(source(page, heading), _MAX_LOCAL_TEXTS))
+        shown = next((day for text in texts if len(day := date(text, language) or "") >= 19), published)
+        ahead = datetime.fromisoformat(shown[:19]) - moment.replace(tzinfo=None, second=0)
+        if shown[:10] != published[:10] and not ahead % _HALF_HOUR and abs(ahead) <= _MAX_OFFSET:
+            return moment.astimezone(timezone(ahead)).isoformat()
+    return published
+
+
+def _language(page: Document) -> str | None:
+    """Returns the page's language. English of a country other than the United States is `en-GB`, because
+    dates there begin with the day."""
+    country = (urlsplit(page.url or "").hostname or "").rpartition(".")[2]
+    if (page.language or "en").lower() == "en" and country and country not in _MONTH_FIRST_HOSTS:
+        return "en-GB"
+    return page.language
+
+
+def _linked(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the dates in JSON-LD: those of articles first, then those of pages, and then those of other
+    things such as videos. Dates of comments and websites are left out."""
     nodes: list[dict[str, Any]] = []
     for one in json_ld(page.tree):
         inner = one.get("@graph")
@@ -90,7 +192,7 @@ def _linked(page: Document) -> Iterator[tuple[str, str]]:
 
     def rank(node: dict[str, Any]) -> int:
         kind = str(node.get("@type") or "")
-        return 2 * (not _ARTICLES.search(kind)) + kind.lower().strip("[]'\"").endswith("page")
+        return 0 if _ARTICLES.search(kind) else 1 if _PAGES.search(kind) else 2
 
     for node in sorted(nodes, key=rank):
         if "comment" in str(node.get("@type")).lower() or "website" in str(node.get("@type")).lower():
@@ -112,17 +214,24 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _metas(page: Document) -> Iterator[tuple[str, str]]:
-    """Yields the dates in meta elements."""
+def _metas(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the dates in meta elements. Names that clearly mean the publication come first."""
+    general: list[tuple[str, str]] = []
     for meta in page.tree.select("meta[content]")[:MAX_ELEMENTS]:
         names = [attribute_of(meta, key) for key in ("property", "name", "http-equiv", "itemprop")]
-        for name in " ".join(names).split():
+        for name in " ".join(names).lower().split():
+            letters = _NOT_A_LETTER.sub("", name[:100])
             for kind, pattern in _META.items():
-                if pattern.fullmatch(name):
-                    yield kind, attribute_of(meta, "content")
+                if pattern.fullmatch(letters):
+                    found = kind, attribute_of(meta, "content")
+                    if _GENERAL_NAME.fullmatch(letters):
+                        general.append(found)
+                    else:
+                        yield found
+    yield from general
 
 
-def _marked(page: Document) -> Iterator[tuple[str, str]]:
+def _marked(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
     """Yields the dates in properties of microdata and RDFa."""
     for key in ("itemprop", "property"):
         for element in page.tree.select(f"[{key}]")[:MAX_ELEMENTS]:
@@ -131,24 +240,25 @@ def _marked(page: Document) -> Iterator[tuple[str, str]]:
                     "datepublished": "published",
                     "datemodified": "modified",
                     "datecreated": "published",
+                    "uploaddate": "published",
                 }.get(name.rpartition(":")[2])
-                if kind and not _is_aside(element):
+                if kind and not heading.is_aside(element):
                     yield (
                         kind,
                         attribute_of(element, "content") or attribute_of(element, "datetime") or element.text,
                     )
 
 
-def _timed(page: Document) -> Iterator[tuple[str, str]]:
+def _timed(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
     """Yields the dates in elements that contain times. Elements that are marked as published or modified come
     first, then elements in the article."""
     elements = [
         one
         for one in page.tree.select("time, abbr.published, abbr.updated")[:MAX_ELEMENTS]
-        if not _is_aside(one)
+        if not heading.is_aside(one)
     ]
 
-    def rank(element: Any) -> int:
+    def rank(element: Any) -> tuple[int, int]:
         called = attribute_of(element, "class").lower()
         if (
             "pubdate" in element.attrs
@@ -156,8 +266,9 @@ def _timed(page: Document) -> Iterator[tuple[str, str]]:
             or "entry-date" in called
             or _MODIFIED.search(called)
         ):
-            return 0
-        return 1 if any(getattr(one, "tag", "") in ("article", "main") for one in _above(element)) else 2
+            return 0, -heading.closeness(element)
+        inside = any(one.tag in ("article", "main") for one in ancestors(element))
+        return (1 if inside else 2), -heading.closeness(element)
 
     for element in sorted(elements, key=rank):
         called = attribute_of(element, "class")
@@ -165,55 +276,100 @@ def _timed(page: Document) -> Iterator[tuple[str, str]]:
         before = _before(element)
         if words.MODIFIED.search(before):
             kind = "modified"
-        yield kind, attribute_of(element, "datetime") or attribute_of(element, "title") or element.text
+        for name in _DATE_ATTRIBUTES:
+            yield kind, attribute_of(element, name)
+        yield kind, element.text[:300]
 
 
-def _called(page: Document) -> Iterator[tuple[str, str]]:
-    """Yields the short texts of elements whose class names a date."""
-    for element in page.tree.select(
-        '[class*="date" i], [class*="time" i], [class*="publish" i], [class*="posted" i], [class*="byline" i]'
-    )[:MAX_ELEMENTS]:
-        if _CALLED.search(attribute_of(element, "class")) and not _is_aside(element):
-            text = " ".join(element.text[:300].split())
-            if len(text) < 150:
-                first = words.MODIFIED.search(text)
-                if first is None:
-                    yield "published", text
+def _called(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the short texts of elements whose class names a date, those closest to the heading first."""
+    elements = [
+        element
+        for element in page.tree.select(_DATE_SELECTOR)[:MAX_ELEMENTS]
+        if _CALLED.search(attribute_of(element, "class")) and not heading.is_aside(element)
+    ]
+    for element in sorted(elements, key=heading.closeness, reverse=True):
+        for name in _DATE_ATTRIBUTES:
+            if value := attribute_of(element, name):
+                yield "published", value
+        text = " ".join(element.text[:300].split())
+        if len(text) < 150:
+            yield from _parts(text)
 
 
-def _labelled(page: Document) -> Iterator[tuple[str, str]]:
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """Yields the text before a label such as `Updated` as published, and the text after it as modified."""
+    label = words.MODIFIED.search(text)
+    if label is None:
+        yield "published", text
+        return
+    yield "published", text[: label.start()]
+    after = text[label.end() :]
+    again = words.PUBLISHED.search(after)
+    yield "modified", after[: again.start()] if again else after
+    if again:
+        yield "published", after[again.end() :]
+
+
+def _labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
     """Yields the texts after a label, as in `Published: 12 May 2024` or `Mis à jour le 13 mai`."""
     text = page.text[:200_000] + " " + page.text[200_000:][-5000:]
+    spans = _spans_before_numbers(text)
     for kind, pattern in (("modified", words.MODIFIED), ("published", words.PUBLISHED)):
-        for found in list(pattern.finditer(text))[:20]:
-            after = text[found.end() : found.end() + 60]
+        labels = (found for start, end in spans for found in pattern.finditer(text, start, end))
+        for found in islice(labels, 20):
+            after = text[found.end() : found.end() + _MAX_LABEL_GAP]
             other = (words.PUBLISHED if kind == "modified" else words.MODIFIED).search(after)
             yield kind, after[: other.start()] if other else after
 
 
-def _addressed(page: Document) -> Iterator[tuple[str, str]]:
-    """Yields the date in the page's URL."""
-    if found := _ADDRESS.search(page.url or ""):
-        yield "published", f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}"
+def _spans_before_numbers(text: str) -> list[tuple[int, int]]:
+    """Returns the spans of a text in which a label of a date can be, because a number follows."""
+    spans: list[tuple[int, int]] = []
+    for number in _NUMBER.finditer(text):
+        start, end = max(0, number.start() - _MAX_LABEL_GAP - _MAX_LABEL_CHARS), number.start()
+        if spans and start <= spans[-1][1]:
+            spans[-1] = spans[-1][0], end
+        else:
+            spans.append((start, end))
+    return spans
 
 
-def _above(element: Any) -> Iterator[Any]:
-    for _ in range(100):
-        element = element.parent
-        if element is None:
-            return
-        yield element
+def _addressed(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the date in the page's URL, and in the URLs that the page states as its own."""
+    stated = [attribute_of(one, "content") for one in page.tree.select('meta[property="og:url"]')[:1]]
+    for url in (page.url or "", page.canonical or "", *stated):
+        yield "published", _date_in(url)
 
 
-def _is_aside(element: Any) -> bool:
-    """Whether an element is outside of the article, for example in comments or in a list of other
-    articles."""
-    return any(
-        getattr(one, "tag", "") == "aside"
-        or _ASIDE.search(attribute_of(one, "class") + " " + attribute_of(one, "id"))
-        for one in [element, *_above(element)]
-        if hasattr(one, "attrs") and getattr(one, "tag", "") not in ("body", "html")
-    )
+def _near(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the unlabelled dates near the heading, and a date such as `22.04.2020` in the URL."""
+    for line in near_heading(page, heading):
+        yield from _parts(line)
+    if found := _DAY_FIRST_ADDRESS.search(urlsplit(page.url or "").path):
+        yield "published", f"{found[4]}-{found[3]}-{found[1]}"
+
+
+def _scripted(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the dates of publication in the data of the page's scripts."""
+    left = _MAX_SCRIPT_CHARS
+    for script in page.tree.select("script:not([src])"):
+        text = script.text[:left]
+        left -= len(text)
+        for found in _IN_SCRIPTS.finditer(text):
+            yield "published", found["value"]
+
+
+def _pictured(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the date in the URL of the page's main picture."""
+    for meta in page.tree.select('meta[property="og:image"]')[:3]:
+        yield "published", _date_in(attribute_of(meta, "content"))
+
+
+def _date_in(url: str) -> str:
+    """Returns the date in a URL that begins with the year, or ''."""
+    found = _ADDRESS.search(url[:2000])
+    return f"{found[1]}-{int(found[3]):02}-{int(found[4]):02}" if found else ""
 
 
 def _before(element: Any) -> str:

@@ -1,0 +1,225 @@
+"""Finds the main heading of a page, separates the article from the parts beside it, and finds unlabelled
+dates near the heading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from gossamer.parsing.html import Document, attribute_of, once
+
+if TYPE_CHECKING:
+    import turbohtml
+
+MAX_NODES: Final = 20_000
+"""Maximum number of nodes of a page that are read."""
+MAX_HEADINGS: Final = 60
+"""Maximum number of headings that are compared with the title."""
+MAX_MEASURED_CHARS: Final = 10_000_000
+"""Maximum number of characters of `aside` elements that are measured on one page. Elements beyond this limit
+count as outside of the article."""
+_ASIDE: Final = re.compile(
+    r"comment|related|sidebar|widget|recommend|teaser|disqus|most-?(?:read|popular)|trending|latest-|newsletter"
+    r"|promo|(?:site|page|main|global)[-_]?footer|footer-news|colophon|wm-ipp|read-?(?:more|next)"
+    r"|more-(?:news|stories|articles)|similar|ticker|breaking|\brepl(?:y|ies)\b",
+    re.IGNORECASE,
+)
+"""Matches a class or id of an element outside of the article. `wm-ipp` is the banner of a web archive."""
+_SIDEBAR: Final = re.compile(r"sidebar|aside", re.IGNORECASE)
+_HIDDEN: Final = re.compile(r"script|style|noscript|template|nav|button|select|textarea|svg|iframe|head")
+_INLINE: Final = re.compile(
+    r"a|abbr|b|bdi|bdo|cite|code|data|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|time|u"
+)
+_MAX_METADATA_CHARS: Final = 400
+"""Maximum number of characters of an `aside` element that counts as the article's own metadata."""
+_DIGIT: Final = re.compile(r"\d")
+_CHARS_AFTER, _CHARS_BEFORE = 700, 200
+"""How many characters after and before the heading may contain the date."""
+_FIRST_CHARS: Final = 45
+"""A date in a long paragraph counts only if the paragraph begins with it."""
+_SHORT_CHARS, _BYLINE_CHARS = 60, 140
+"""Maximum number of characters of a line that contains little more than a date, and of a byline."""
+
+
+class Heading:
+    """The main heading of a page, or the page's body if the page has none."""
+
+    def __init__(self, page: Document) -> None:
+        self._page = page
+        self._asides: dict[turbohtml.Element, bool] = {}
+        self._measured = 0
+
+    @once
+    def element(self) -> turbohtml.Element | None:
+        """The heading, or None."""
+        return _heading_of(self._page)
+
+    @once
+    def _depths(self) -> dict[turbohtml.Element, int]:
+        """The depths of the heading and of the elements that contain it."""
+        above = [] if self.element is None else [self.element, *ancestors(self.element)]
+        return {one: len(above) - at for at, one in enumerate(above)}
+
+    def closeness(self, element: turbohtml.Element) -> int:
+        """Returns how deep the innermost element is that contains both the heading and `element`. A larger
+        number means that the two are closer."""
+        return max((self._depths.get(one, 0) for one in (element, *ancestors(element))), default=0)
+
+    def is_aside(self, element: turbohtml.Element) -> bool:
+        """Whether an element is outside of the article, for example in comments or in a list of other
+        articles. An element that contains the heading is never outside."""
+        for one in (element, *ancestors(element)):
+            if one in self._depths or one.tag in ("body", "html"):
+                return False
+            if self.begins_aside(one):
+                return True
+        return False
+
+    def begins_aside(self, element: turbohtml.Element) -> bool:
+        """Whether an element itself is a container of text outside of the article."""
+        if element in self._depths or not (element.attrs or element.tag in ("aside", "footer")):
+            return False
+        found = self._asides.get(element)
+        if found is None:
+            found = self._asides[element] = self._begins_aside(element)
+        return found
+
+    def _begins_aside(self, element: turbohtml.Element) -> bool:
+        if element.tag in ("article", "main", "body", "html"):
+            return False
+        if element.tag == "footer" and not any(one.tag in ("article", "main") for one in ancestors(element)):
+            return True
+        if element.tag == "aside" and not self._is_metadata(element):
+            return True
+        name = attribute_of(element, "class") + " " + attribute_of(element, "id")
+        # Blog1 is the list of posts of Blogger.
+        return _ASIDE.search(name) is not None and "Blog1" not in name
+
+    def _is_metadata(self, aside: turbohtml.Element) -> bool:
+        """Whether an `aside` element contains the author and date of the article around it."""
+        if self._measured > MAX_MEASURED_CHARS:
+            return False
+        length = len(aside.text)
+        self._measured += length
+        return length <= _MAX_METADATA_CHARS and any(
+            one.tag in ("article", "main") and one in self._depths for one in ancestors(aside)
+        )
+
+
+def ancestors(element: turbohtml.Element) -> Iterator[turbohtml.Element]:
+    """Yields at most 100 elements that contain `element`, the innermost first."""
+    import turbohtml
+
+    one = element.parent
+    for _ in range(100):
+        if not isinstance(one, turbohtml.Element):
+            return
+        yield one
+        one = one.parent
+
+
+def near_heading(page: Document, heading: Heading) -> Iterator[str]:
+    """Yields the texts that may be the date of the article, the most likely first: short lines near the
+    heading, bylines and beginnings of paragraphs near it, the other short lines after the heading, lines of a
+    sidebar next to it, and the other lines before it."""
+    lines = _Lines(page, heading)
+    near = [*_within(lines.after, _CHARS_AFTER, 0), *_within(lines.before[::-1], _CHARS_BEFORE, 1)]
+    near.sort(key=lambda one: one[0])
+    short = [line for _, line in near if len(line) <= _SHORT_CHARS]
+    longer = [line if len(line) <= _BYLINE_CHARS else line[:_FIRST_CHARS] for _, line in near]
+    others = [
+        line for line in (*lines.after, *lines.beside, *lines.before[::-1]) if len(line) <= _BYLINE_CHARS
+    ]
+    for line in (*short, *longer, *others):
+        if _DIGIT.search(line) and "://" not in line:
+            yield line
+
+
+def _within(lines: list[str], most: int, first: int) -> Iterator[tuple[int, str]]:
+    """Yields the lines within the first `most` characters, each with its distance in characters."""
+    distance = first
+    for line in lines:
+        yield distance, line
+        distance += len(line)
+        if distance > most:
+            return
+
+
+class _Lines:
+    """The lines of text of a page: `before` and `after` the heading, and `beside` it in a sidebar. Lines of
+    navigation, comments and lists of other articles are left out. Without a heading, all lines are after
+    it."""
+
+    def __init__(self, page: Document, heading: Heading) -> None:
+        self.before: list[str] = []
+        self.after: list[str] = []
+        self.beside: list[str] = []
+        self._heading = heading
+        self._lines = self.after if heading.element is None else self.before
+        self._words: list[str] = []
+        sidebars: list[turbohtml.Element] = []
+        if (body := page.tree.select_one("body")) is not None:
+            self._read(body, sidebars)
+        self._lines = self.beside
+        for sidebar in sidebars[:20]:
+            if heading.closeness(sidebar) > 2:  # 1 is html and 2 is body
+                for child in sidebar.children:
+                    self._read(child, [])
+
+    def _end_line(self) -> None:
+        if text := " ".join(" ".join(self._words).split()):
+            self._lines.append(text)
+        self._words.clear()
+
+    def _read(self, root: turbohtml.Node, sidebars: list[turbohtml.Element]) -> None:
+        import turbohtml
+
+        stack: list[turbohtml.Node | None] = [root]
+        for _ in range(MAX_NODES):
+            if not stack:
+                break
+            node = stack.pop()
+            if node is None:
+                self._end_line()
+            elif isinstance(node, turbohtml.Text):
+                self._words.append(node.data)
+            elif not isinstance(node, turbohtml.Element):
+                continue
+            elif node == self._heading.element:
+                self._end_line()
+                self._lines = self.after
+            elif _HIDDEN.fullmatch(node.tag):
+                continue
+            elif self._heading.begins_aside(node):
+                if node.tag == "aside" or _SIDEBAR.search(attribute_of(node, "class")):
+                    sidebars.append(node)
+            else:
+                if not _INLINE.fullmatch(node.tag):
+                    self._end_line()
+                    stack.append(None)
+                stack.extend(reversed(list(node.children)))
+        self._end_line()
+
+
+def _heading_of(page: Document) -> turbohtml.Element | None:
+    """Returns the heading whose text is most of the title, else the first h1, or None."""
+    titles = [_letters(page.title or "")]
+    titles += [
+        _letters(attribute_of(meta, "content")) for meta in page.tree.select('meta[property="og:title"]')[:1]
+    ]
+    for tag in ("h1", '[itemprop~="headline"]', "h2", "h3"):
+        for element in page.tree.select(tag)[:MAX_HEADINGS]:
+            text = _letters(element.text[:500])
+            if len(text) >= 8 and any(
+                text in title and (tag == "h1" or len(text) * 2 > len(title)) for title in titles
+            ):
+                return element
+    for element in page.tree.select("h1")[:MAX_HEADINGS]:
+        if element.text.strip():
+            return element
+    return None
+
+
+def _letters(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())

@@ -1,0 +1,1 @@
+"""Full-text search over the pages that a crawl kept (`gossamer find`)."""

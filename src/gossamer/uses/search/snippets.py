@@ -1,0 +1,123 @@
+"""Cuts the part of a text that shows best why a page was found, and marks the words of the query in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from gossamer.uses.search.query import Term
+from gossamer.uses.search.words import AFTER, BEFORE, Word, fold_in_place, is_unspaced, words
+
+SNIPPET_CHARS: Final = 220
+"""Approximate number of characters of a snippet."""
+MAX_SEARCHED_CHARS: Final = 300_000
+"""Words are marked in this many characters of a page's text."""
+Span = tuple[int, int]
+
+
+class Snippet(NamedTuple):
+    """A part of a text, and the spans of its characters that are words of the query."""
+
+    text: str
+    marks: list[Span]
+
+    def marked(self, before: str, after: str) -> str:
+        """Returns the text with `before` and `after` around each mark."""
+        parts, at = [], 0
+        for start, end in self.marks:
+            parts += [self.text[at:start], before, self.text[start:end], after]
+            at = end
+        return "".join((*parts, self.text[at:]))
+
+
+def mark(text: str, terms: Sequence[Term], column: str) -> Snippet:
+    """Returns a whole text with its marks. `column`: the column of the index that has the text."""
+    flat = " ".join(text.split())
+    return Snippet(flat, _matches(flat, terms, column))
+
+
+def snippet(text: str, terms: Sequence[Term], column: str = "text") -> Snippet:
+    """Returns the part of a text with the most words of the query, or its beginning if it has none."""
+    flat = " ".join(text[:MAX_SEARCHED_CHARS].split())
+    spans = _matches(flat, terms, column)
+    start = 0
+    if spans:
+        best = max(range(len(spans)), key=lambda at: _weight(spans, at))
+        start = max(0, spans[best][0] - SNIPPET_CHARS // 4)
+    start = _word_start(flat, start)
+    end = _word_end(flat, start + SNIPPET_CHARS)
+    before, after = ("… " if start else ""), (" …" if end < len(flat) else "")
+    moved = len(before) - start
+    marks = [(one + moved, other + moved) for one, other in spans if start <= one and other <= end]
+    return Snippet(before + flat[start:end] + after, marks)
+
+
+def _weight(spans: Sequence[Span], at: int) -> int:
+    """Returns how many marked characters a snippet has that begins near a mark."""
+    total, limit = 0, spans[at][0] + SNIPPET_CHARS * 3 // 4
+    for start, end in spans[at : at + 50]:
+        if end > limit:
+            break
+        total += end - start
+    return total
+
+
+def _matches(text: str, terms: Sequence[Term], column: str) -> list[Span]:
+    """Returns the spans of the words and phrases in a text, joined where they overlap."""
+    wanted = [term for term in terms if term.column in (None, column)]
+    if not wanted:
+        return []
+    folded = fold_in_place(text)
+    spans = sorted(span for term in wanted for span in _quickly(folded, term))
+    if not spans:
+        found = list(words(text))
+        spans = sorted(span for term in wanted for span in _of_term(found, term))
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _quickly(folded: str, term: Term) -> list[Span]:
+    """Returns the spans of a term in a folded text, 20 times as fast as `_of_term`. Words whose length
+    changes when they are folded are not found, nor are words of scripts without spaces."""
+    if any(map(is_unspaced, term.words)):
+        return []
+    pattern = BEFORE + r"[\W_]+".join(term.words) + ("" if term.is_prefix else AFTER)
+    return [found.span() for found in re.finditer(pattern, folded)]
+
+
+def _of_term(found: Sequence[Word], term: Term) -> list[Span]:
+    count, first, last = len(term.words), term.words[0], term.words[-1]
+    spans = []
+    for at in range(len(found) - count + 1):
+        if count > 1 and found[at].text != first:
+            continue
+        end = found[at + count - 1].text
+        if not (end.startswith(last) if term.is_prefix else end == last):
+            continue
+        if count > 2 and any(found[at + n].text != term.words[n] for n in range(1, count - 1)):
+            continue
+        finish = found[at + count - 1].end
+        if term.is_prefix and len(last) == 1 and len(end) == 2:
+            finish -= 1  # one character of a pair
+        spans.append((found[at].start, finish))
+    return spans
+
+
+def _word_start(text: str, at: int) -> int:
+    if at <= 0:
+        return 0
+    space = text.rfind(" ", max(0, at - 30), at)
+    return space + 1 if space >= 0 else at
+
+
+def _word_end(text: str, at: int) -> int:
+    if at >= len(text):
+        return len(text)
+    space = text.find(" ", at, at + 30)
+    return space if space >= 0 else at

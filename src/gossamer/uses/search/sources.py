@@ -1,0 +1,88 @@
+"""Makes documents from what a crawl kept: page records with text, or whole pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from gossamer.parsing import page_cost, pagedates
+from gossamer.parsing.encodings import decode
+from gossamer.parsing.html import parse
+from gossamer.parsing.text import text_of
+from gossamer.uses.search.index import IndexedPage, PageSource
+
+MAX_CHARS: Final = 2_000_000
+"""Maximum number of characters of a page's text that are indexed."""
+MAX_HEADINGS: Final = 200
+"""Maximum number of headings of a page that are indexed."""
+GONE: Final = (404, 410)
+"""The HTTP status codes that mean that a page no longer exists."""
+_HTML: Final = ("", "text/html", "application/xhtml+xml")
+
+
+class TextCount:
+    """Counts the page records that were read, and those with text."""
+
+    def __init__(self) -> None:
+        self.records = self.with_text = 0
+
+
+def of_records(rows: Iterable[Mapping[str, Any]], counted: TextCount) -> Iterator[PageSource]:
+    """Yields the pages of page records (docs/records.md). Records of failed URLs are left out."""
+    for row in rows:
+        status, url = row.get("status"), row.get("url")
+        if not isinstance(url, str) or not isinstance(status, int):
+            continue
+        fetched = str(row.get("fetched_at") or "")
+        if status in GONE:
+            yield PageSource(url, fetched, _nothing, is_gone=True)
+        elif 200 <= status < 300:
+            counted.records += 1
+            text = row.get("text")
+            counted.with_text += isinstance(text, str)
+            if isinstance(text, str):
+                yield PageSource(url, fetched, partial(_of_record, dict(row), fetched))
+
+
+def _nothing() -> None:
+    return None
+
+
+def _of_record(row: Mapping[str, Any], fetched: str) -> IndexedPage:
+    return IndexedPage(
+        row["url"],
+        fetched,
+        str(row.get("title") or ""),
+        "",
+        str(row["text"])[:MAX_CHARS],
+        row.get("language"),
+        None,
+    )
+
+
+def of_page(url: str, fetched: str, body: bytes, content_type: str | None) -> IndexedPage | None:
+    """Returns the document of a page. A page without an article has all its visible text. Returns None for
+    content that is neither HTML nor plain text, and for pages that are too costly to read.
+
+    >>> of_page("https://e.com/", "2026-11-25", b"<title>Cats</title><h1>Cats</h1><p>A cat sleeps.", "text/html").headings
+    'Cats'
+    """
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    if kind == "text/plain":
+        return IndexedPage(url, fetched, "", "", decode(body, content_type)[:MAX_CHARS], None, None)
+    if kind not in _HTML or page_cost.is_costly(body):
+        return None
+    page = parse(body, content_type, url)
+    headings = [" ".join(one.text.split()) for one in page.tree.select("h1, h2, h3")[:MAX_HEADINGS]]
+    dates = pagedates.of(page)
+    text = text_of(page.tree, body, url) or page.text
+    return IndexedPage(
+        url,
+        fetched,
+        page.title or "",
+        "\n".join(filter(None, headings)),
+        text[:MAX_CHARS],
+        page.language,
+        dates.published,
+    )

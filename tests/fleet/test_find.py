@@ -1,0 +1,30 @@
+"""`gossamer find` on a crawl of a fleet: the text comes from the outputs that its workers wrote."""
+
+from __future__ import annotations
+
+import json
+
+from support.fleet_workers import Fleet
+from web import preset, serve
+
+
+def test_a_crawl_of_a_fleet_is_searched_from_another_machine(fleet: Fleet) -> None:
+    with serve(preset("tiny", hosts=2, pages=5)) as web:
+        fleet.worker("w")
+        fleet.worker("v")
+        fleet.ready(2)
+        words = ["submit", *web.plan.seeds(), "--allow-private", "127.0.0.0/8", "--quiet", "--name", "c"]
+        fleet.run(*words, "--text", "-o", "out/", "--delay", "0.01")
+        fleet.ended("c")
+    rows = {row["url"]: row for row in fleet.rows() if row.get("text")}
+    away = ("--data", str(fleet.folder / "elsewhere"), "--json")
+    url, row = next(iter(rows.items()))
+    answer = json.loads(fleet.run("find", "-xyzzy", "--limit", "0", *away))
+    assert {result["url"] for result in answer["results"]} == rows.keys()
+    assert answer["crawl"] == "c"
+    some = " ".join(row["text"].split()[:4])
+    found = json.loads(fleet.run("find", f'"{some}"', "--crawl", "c", "--limit", "0", *away))
+    assert url in {result["url"] for result in found["results"]}
+    host = url.split("/")[2]
+    found = json.loads(fleet.run("find", f"site:{host}", "--limit", "0", "--no-update", *away))
+    assert {result["url"] for result in found["results"]} == {one for one in rows if f"//{host}/" in one}
