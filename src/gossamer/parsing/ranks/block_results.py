@@ -1,0 +1,216 @@
+"""Turns the blocks of a page into results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gossamer.parsing.html import attribute_of
+from gossamer.parsing.ranks.model import Result
+from gossamer.parsing.ranks.page_blocks import HEADINGS, Block, shown_text
+from gossamer.parsing.ranks.page_rules import EngineRules, PageRules
+from gossamer.parsing.ranks.page_scan import Candidate, Element, Scan
+from gossamer.parsing.ranks.result_links import result_target
+
+MAX_TITLE_CHARS: Final = 500
+MAX_TEXT_CHARS: Final = 5000
+MAX_ENTRIES: Final = 60
+"""Maximum number of entries of one block."""
+_ANONYMOUS_LINKS: Final = 3
+"""A page with at least this many results that all have one URL is a published sample with replaced links."""
+
+
+class ResultList:
+    """Collects the results of a page in their order, and numbers them."""
+
+    def __init__(self, found: Scan, engine: EngineRules, rules: PageRules) -> None:
+        self.engine = engine
+        self.rules = rules
+        self.results: list[Result] = []
+        self._position = 0
+        self._rank = 0
+        self._seen: set[str] = set()
+        self._subs: dict[Candidate, int] = {}
+        self._sitelinks: dict[Candidate | None, list[Candidate]] = {}
+        for one in found.sitelinks:
+            self._sitelinks.setdefault(one.parent, []).append(one)
+        urls = {one.url for one in found.organic}
+        self._is_anonymous = len(urls) == 1 and len(found.organic) >= _ANONYMOUS_LINKS
+
+    def add(self, block: Block) -> None:
+        """Adds the results of one block."""
+        if block.organic is not None:
+            self._add_organic(block.organic)
+            return
+        entries = self._entries(block)
+        if entries is None:
+            return
+        self._position += 1
+        for title, url, text, sub in entries[:MAX_ENTRIES]:
+            self.results.append(
+                Result(
+                    block.type, None, self._position, title[:MAX_TITLE_CHARS], url, text[:MAX_TEXT_CHARS], sub
+                )
+            )
+
+    def _add_organic(self, one: Candidate) -> None:
+        """Adds an organic result with its sitelinks. A URL that already has a rank is left out."""
+        key = one.url.partition("#:~:")[0]
+        if key in self._seen and not self._is_anonymous:
+            return
+        self._seen.add(key)
+        self._position += 1
+        self._rank += 1
+        sub = None
+        if one.parent is not None:
+            sub = self._subs[one.parent] = self._subs.get(one.parent, -1) + 1
+        title, text = _title(one), _snippet(one, self.engine)
+        self.results.append(
+            Result("organic", self._rank, self._position, title, one.url, text, sub, one.votes)
+        )
+        for place, link in enumerate(self._sitelinks.get(one, ())[:MAX_ENTRIES]):
+            self.results.append(
+                Result("sitelink", None, self._position, _title(link), link.url, sub=place, votes=link.votes)
+            )
+
+    def _entries(self, block: Block) -> list[tuple[str, str, str, int | None]] | None:
+        """Returns the entries of a feature as (title, url, text, sub), or None if the block is empty."""
+        kind, element = block.type, block.element
+        if kind == "people_also_ask":
+            return self._questions(block) or None
+        if kind == "related":
+            return [(text, "", "", at) for at, text in enumerate(self._searches(element))] or None
+        if kind == "ad":
+            return self._ads(block) or None
+        text = shown_text(element)
+        if block.feature.one or kind in ("ai_overview", "unknown", "map"):
+            title, url = self._main_link(element)
+            if not text and not url:
+                return None
+            whole = (title, "" if kind == "ai_overview" else url, text, None)
+            links = self._links(element) if kind == "ai_overview" else []
+            return [whole, *((*link, "", at) for at, link in enumerate(links))]
+        cards = self._cards(block)
+        if not cards and not text:
+            return None
+        return [(*card, at) for at, card in enumerate(cards)] or [
+            (self._main_link(element)[0], "", text, None)
+        ]
+
+    def _questions(self, block: Block) -> list[tuple[str, str, str, int | None]]:
+        """Returns the questions of a block, each with its answer if the page contains it."""
+        found: dict[str, tuple[str, str]] = {}
+        for one in self._parts(block):
+            text = shown_text(one)
+            question = attribute_of(one, "data-q") or self._question(one) or text
+            if not question or question in found:
+                continue
+            answer = text.removeprefix(question).strip()
+            links = self._links(one)
+            found[question] = (links[0][1] if links else "", answer)
+        return [(title, *rest, at) for at, (title, rest) in enumerate(found.items())]
+
+    def _question(self, element: Element) -> str:
+        """Returns the text of the part of a question that is shown before the answer is opened."""
+        one = element.select_one("[role=button], [aria-expanded], g-accordion-expander > div")
+        return shown_text(one) if one is not None else ""
+
+    def _searches(self, element: Element) -> list[str]:
+        """Returns the searches that a block suggests."""
+        found: dict[str, None] = {}
+        for link in element.select("a[href]")[:200]:
+            href = attribute_of(link, "href")
+            if "q=" in href and not result_target(href, self.engine.base, self.engine.own_paths):
+                text = shown_text(link)
+                if text:
+                    found[text] = None
+        return list(found)
+
+    def _ads(self, block: Block) -> list[tuple[str, str, str, int | None]]:
+        """Returns the ads of a block: one for each ad, its sitelinks left out."""
+        found: dict[tuple[str, str], str] = {}
+        for one in self._parts(block):
+            is_whole = one is block.element
+            for title, url in self._links(one, needs_heading=False)[: MAX_ENTRIES if is_whole else 1]:
+                found.setdefault((title, url), shown_text(one) if not is_whole else "")
+        return [(*key, text, at) for at, (key, text) in enumerate(found.items())]
+
+    def _cards(self, block: Block) -> list[tuple[str, str, str]]:
+        """Returns the entries of a feature as (title, url, text)."""
+        parts = self._parts(block)
+        if parts == [block.element]:
+            return [(title, url, "") for title, url in self._links(block.element)]
+        found: dict[tuple[str, str], str] = {}
+        for one in parts:
+            title, url = self._main_link(one)
+            text = shown_text(one)
+            if title or text:
+                found.setdefault((title or text[:MAX_TITLE_CHARS], url), text)
+        return [(*key, text) for key, text in found.items()]
+
+    def _parts(self, block: Block) -> list[Element]:
+        """Returns the elements of a block that are one entry each, or the block itself."""
+        for css in block.feature.entries:
+            parts = [one for one in block.element.select(css) if one is not block.element]
+            if parts:
+                return list(_outermost(parts))[: 4 * MAX_ENTRIES]
+        return [block.element]
+
+    def _main_link(self, element: Element) -> tuple[str, str]:
+        """Returns the title and the URL of a block that is one result."""
+        links = self._links(element)
+        heading = next(
+            (
+                text
+                for one in element.select(HEADINGS)[:20]
+                if (text := shown_text(one)) and not self.rules.heading_type(text)
+            ),
+            "",
+        )
+        url = links[0][1] if links else ""
+        return heading or (links[0][0] if links else ""), url
+
+    def _links(self, element: Element, needs_heading: bool = False) -> list[tuple[str, str]]:
+        """Returns the links to other sites in an element as (title, url), each URL once."""
+        found: dict[str, str] = {}
+        for link in element.select("a[href]")[:400]:
+            url = result_target(attribute_of(link, "href"), self.engine.base, self.engine.own_paths)
+            if not url:
+                continue
+            heading = link.select_one(HEADINGS)
+            title = shown_text(heading if heading is not None else link)
+            title = title or attribute_of(link, "aria-label") or attribute_of(link, "title")
+            if url not in found or (not found[url] and title):
+                found[url] = title
+        return [(title, url) for url, title in found.items()]
+
+
+def _outermost(parts: list[Element]) -> Iterator[Element]:
+    """Yields the elements that are in no other element of the list."""
+    known = set(parts)
+    for one in parts:
+        if known.isdisjoint(one.ancestors):
+            yield one
+
+
+def _title(one: Candidate) -> str:
+    return shown_text(one.heading)[:MAX_TITLE_CHARS]
+
+
+def _snippet(one: Candidate, engine: EngineRules) -> str:
+    """Returns the snippet of an organic result, or ''."""
+    for css in engine.snippets:
+        for element in one.block.select(css)[:5]:
+            if element not in one.chain and (text := shown_text(element)):
+                return text[:MAX_TEXT_CHARS]
+    texts = (
+        [
+            shown_text(child)
+            for element in one.chain[1:]
+            for child in element.select("div, span, p")[:200]
+            if child not in one.chain and child.select_one("a, h3, h2") is None
+        ][:400]
+        if one.block is not one.chain[0]
+        else []
+    )
+    return max(texts, key=len, default="")[:MAX_TEXT_CHARS]

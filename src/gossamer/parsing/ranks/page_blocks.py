@@ -1,0 +1,154 @@
+"""Divides a page into blocks in their order: organic results, known features, and unknown blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import turbohtml
+
+from gossamer.parsing.html import attribute_of
+from gossamer.parsing.ranks.page_rules import EngineRules, Feature, PageRules
+from gossamer.parsing.ranks.page_scan import Candidate, Element, Scan, ancestors
+from gossamer.parsing.ranks.result_links import result_target
+
+HEADINGS: Final = "h1, h2, h3, [role=heading]"
+MAX_HEADINGS: Final = 2000
+_AROUND_RESULT: Final = ("featured_snippet", "social")
+"""Types whose heading stands before a link that would otherwise be an organic result."""
+_NOT_SHOWN: Final = ("script", "style", "template", "noscript", "link", "meta")
+_MIN_UNKNOWN_CHARS: Final = 12
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """One block of a page. `organic` is None for features and unknown blocks."""
+
+    type: str
+    element: Element
+    order: int
+    feature: Feature
+    organic: Candidate | None = None
+
+
+def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: PageRules) -> list[Block]:
+    """Returns the blocks of a page: those of the main column in their order, then those beside it."""
+    features = {one.type: one for one in reversed(engine.features)}
+    containers = dict(found.containers)
+    for element, kind in _headed(tree, found, rules, containers):
+        containers.setdefault(element, features.get(kind) or Feature(kind))
+    listed = [
+        Block("organic", one.block, found.order[one.heading], Feature("organic"), one)
+        for one in found.organic
+    ]
+    listed += [
+        Block(feature.type, element, found.order[element], feature)
+        for element, feature in containers.items()
+        if containers.keys().isdisjoint(element.ancestors) and _shows(element)
+    ]
+    taken = {one.block for one in found.organic} | containers.keys()
+    for element in _leftover(found, taken):
+        kind = _type_by_signs(element, engine)
+        if kind or _is_shown_block(element, engine):
+            feature = features.get(kind) or Feature("unknown")
+            listed.append(Block(kind or "unknown", element, found.order[element], feature))
+    listed += [
+        Block("unknown", one.block, found.order[one.heading], Feature("unknown")) for one in found.weak
+    ]
+    return sorted(listed, key=lambda one: (one.feature.aside, one.order))
+
+
+def _headed(
+    tree: turbohtml.Document, found: Scan, rules: PageRules, containers: dict[Element, Feature]
+) -> Iterator[tuple[Element, str]]:
+    """Yields the blocks that have a known heading, each with its type. Links that turn out to belong to such
+    a block are removed from the organic results."""
+    typed: list[tuple[Element, str, list[Element]]] = []
+    organic_headings = {one.heading for one in (*found.organic, *found.sitelinks)}
+    for heading in tree.select(HEADINGS)[:MAX_HEADINGS]:
+        if heading in organic_headings:
+            continue
+        kind = rules.heading_type(heading.text)
+        if kind:
+            above = ancestors(heading)
+            if containers.keys().isdisjoint(above):
+                typed.append((heading, kind, above))
+    kinds: dict[Element, set[str]] = {}
+    for _, kind, above in typed:
+        for element in above:
+            kinds.setdefault(element, set()).add(kind)
+    for heading, kind, above in typed:
+        if kind in _AROUND_RESULT:
+            _claim_result(found, above)
+        holds = {element for one in found.organic for element in one.chain}
+        outer = {found.main, *ancestors(found.main)} if found.main is not None else set()
+        block = heading
+        for element in above:
+            if (
+                element in outer
+                or element in holds
+                or len(kinds[element]) > 1
+                or element.tag in ("body", "html")
+            ):
+                break
+            block = element
+        yield block, kind
+
+
+def _claim_result(found: Scan, above: list[Element]) -> None:
+    """Removes the organic result that a heading stands before, if it is the only one around the heading."""
+    holds: dict[Element, list[Candidate]] = {}
+    for one in found.organic:
+        for element in one.chain:
+            holds.setdefault(element, []).append(one)
+    nearest = next((holds[element] for element in above if element in holds), [])
+    if len(nearest) == 1:
+        found.organic.remove(nearest[0])
+        found.sitelinks[:] = [one for one in found.sitelinks if one.parent is not nearest[0]]
+
+
+def _leftover(found: Scan, taken: set[Element]) -> Iterator[Element]:
+    """Yields the largest elements of the main column that contain no result and no known feature."""
+    if found.main is None:
+        return
+    holds = {above for element in taken for above in element.ancestors}
+    waiting = [found.main]
+    while waiting:
+        for child in waiting.pop().children:
+            if not isinstance(child, turbohtml.Element) or child in taken or child.tag in _NOT_SHOWN:
+                continue
+            if child in holds:
+                waiting.append(child)
+            else:
+                yield child
+
+
+def _type_by_signs(element: Element, engine: EngineRules) -> str:
+    """Returns the type of an unknown block by the elements that it contains, or ''."""
+    for feature in engine.features:
+        if any(element.select_one(css) is not None for css in feature.signs):
+            return feature.type
+    return ""
+
+
+def _is_shown_block(element: Element, engine: EngineRules) -> bool:
+    """Whether an element shows a block of its own: it has text, and a link to another site or a heading."""
+    if not _shows(element) or len(shown_text(element)) < _MIN_UNKNOWN_CHARS:
+        return False
+    if element.select_one("h2, h3, [role=heading]") is not None:
+        return True
+    links = element.select("a[href]")[:50]
+    return any(result_target(attribute_of(one, "href"), engine.base, engine.own_paths) for one in links)
+
+
+def _shows(element: Element) -> bool:
+    """Whether an element contains anything that is shown."""
+    return "hidden" not in element.attrs and (
+        element.select_one("a[href], img, [role=heading], h2, h3") is not None or bool(shown_text(element))
+    )
+
+
+def shown_text(element: Element) -> str:
+    """Returns the text of an element, its spaces normalized. Scripts and styles were removed before."""
+    return " ".join(element.to_text().split())
