@@ -131,8 +131,8 @@ class ResultList:
         found: dict[tuple[str, str], str] = {}
         for one in self._parts(block):
             is_whole = one is block.element
-            for title, url in self._links(one, needs_heading=False)[: MAX_ENTRIES if is_whole else 1]:
-                found.setdefault((title, url), shown_text(one) if not is_whole else "")
+            for title, url in self._links(one)[: MAX_ENTRIES if is_whole else 1]:
+                found.setdefault((title, url), "" if is_whole else shown_text(one))
         return [(*key, text, at) for at, (key, text) in enumerate(found.items())]
 
     def _cards(self, block: Block) -> list[tuple[str, str, str]]:
@@ -159,20 +159,18 @@ class ResultList:
     def _main_link(self, element: Element) -> tuple[str, str]:
         """Returns the title and the URL of a block that is one result."""
         links = self._links(element)
-        heading = next(
-            (
-                text
-                for one in element.select(HEADINGS)[:20]
-                if (text := shown_text(one)) and not self.rules.heading_type(text)
-            ),
-            "",
-        )
-        url = links[0][1] if links else ""
-        return heading or (links[0][0] if links else ""), url
+        marked = [one for css in self.engine.titles for one in element.select(css)[:1]]
+        headings = [one for one in element.select(HEADINGS)[:20] if one.tag != "h1"]
+        for one in (*marked, *headings):
+            text = shown_text(one)
+            if text and not self.rules.heading_type(text):
+                return text, links[0][1] if links else ""
+        return links[0] if links else ("", "")
 
-    def _links(self, element: Element, needs_heading: bool = False) -> list[tuple[str, str]]:
-        """Returns the links to other sites in an element as (title, url), each URL once."""
-        found: dict[str, str] = {}
+    def _links(self, element: Element) -> list[tuple[str, str]]:
+        """Returns the links to other sites in an element as (title, url), each URL once. The title is the
+        heading in a link to the URL if there is one, otherwise the longest text of such a link."""
+        found: dict[str, tuple[bool, str]] = {}
         for link in element.select("a[href]")[:400]:
             url = result_target(attribute_of(link, "href"), self.engine.base, self.engine.own_paths)
             if not url:
@@ -180,9 +178,10 @@ class ResultList:
             heading = link.select_one(HEADINGS)
             title = shown_text(heading if heading is not None else link)
             title = title or attribute_of(link, "aria-label") or attribute_of(link, "title")
-            if url not in found or (not found[url] and title):
-                found[url] = title
-        return [(title, url) for url, title in found.items()]
+            before = found.get(url, (False, ""))
+            if url not in found or (heading is not None, len(title)) > (before[0], len(before[1])):
+                found[url] = (heading is not None, title)
+        return [(title, url) for url, (_, title) in found.items()]
 
 
 def _outermost(parts: list[Element]) -> Iterator[Element]:

@@ -11,7 +11,6 @@ import turbohtml
 from gossamer.parsing.html import attribute_of
 from gossamer.parsing.ranks.page_rules import EngineRules, Feature, PageRules
 from gossamer.parsing.ranks.page_scan import Candidate, Element, Scan, ancestors
-from gossamer.parsing.ranks.result_links import result_target
 
 HEADINGS: Final = "h1, h2, h3, [role=heading]"
 MAX_HEADINGS: Final = 2000
@@ -35,22 +34,24 @@ class Block:
 def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: PageRules) -> list[Block]:
     """Returns the blocks of a page: those of the main column in their order, then those beside it."""
     features = {one.type: one for one in reversed(engine.features)}
-    containers = dict(found.containers)
-    for element, kind in _headed(tree, found, rules, containers):
-        containers.setdefault(element, features.get(kind) or Feature(kind))
+    roots = dict(found.containers)
+    for heading, kind in _headings(tree, found, rules):
+        roots.setdefault(heading, features.get(kind) or Feature(kind))
+    grown = _grown(found, roots)
     listed = [
         Block("organic", one.block, found.order[one.heading], Feature("organic"), one)
         for one in found.organic
     ]
     listed += [
         Block(feature.type, element, found.order[element], feature)
-        for element, feature in containers.items()
-        if containers.keys().isdisjoint(element.ancestors) and _shows(element)
+        for element, feature in grown.items()
+        if grown.keys().isdisjoint(element.ancestors) and _shows(element)
     ]
-    taken = {one.block for one in found.organic} | containers.keys()
-    for element in _leftover(found, taken):
+    taken = {one.block for one in found.organic} | grown.keys()
+    ignored = {element for css in engine.ignore for element in tree.select(css)}
+    for element in _leftover(found, taken, ignored):
         kind = _type_by_signs(element, engine)
-        if kind or _is_shown_block(element, engine):
+        if kind or _is_shown_block(element):
             feature = features.get(kind) or Feature("unknown")
             listed.append(Block(kind or "unknown", element, found.order[element], feature))
     listed += [
@@ -59,41 +60,41 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
     return sorted(listed, key=lambda one: (one.feature.aside, one.order))
 
 
-def _headed(
-    tree: turbohtml.Document, found: Scan, rules: PageRules, containers: dict[Element, Feature]
-) -> Iterator[tuple[Element, str]]:
-    """Yields the blocks that have a known heading, each with its type. Links that turn out to belong to such
-    a block are removed from the organic results."""
-    typed: list[tuple[Element, str, list[Element]]] = []
-    organic_headings = {one.heading for one in (*found.organic, *found.sitelinks)}
+def _headings(tree: turbohtml.Document, found: Scan, rules: PageRules) -> list[tuple[Element, str]]:
+    """Returns the headings that name a type and are in no known container. A link that turns out to belong to
+    such a heading is removed from the organic results."""
+    listed: list[tuple[Element, str]] = []
+    own = {one.heading for one in (*found.organic, *found.sitelinks)}
     for heading in tree.select(HEADINGS)[:MAX_HEADINGS]:
-        if heading in organic_headings:
+        if heading in own or not (kind := rules.heading_type(heading.text)):
             continue
-        kind = rules.heading_type(heading.text)
-        if kind:
-            above = ancestors(heading)
-            if containers.keys().isdisjoint(above):
-                typed.append((heading, kind, above))
+        above = ancestors(heading)
+        if found.containers.keys().isdisjoint(above):
+            listed.append((heading, kind))
+            if kind in _AROUND_RESULT:
+                _claim_result(found, above)
+    return listed
+
+
+def _grown(found: Scan, roots: dict[Element, Feature]) -> dict[Element, Feature]:
+    """Returns the blocks around roots (headings and containers): each grows to the largest ancestor that
+    contains no organic result and no root of another type."""
     kinds: dict[Element, set[str]] = {}
-    for _, kind, above in typed:
-        for element in above:
-            kinds.setdefault(element, set()).add(kind)
-    for heading, kind, above in typed:
-        if kind in _AROUND_RESULT:
-            _claim_result(found, above)
-        holds = {element for one in found.organic for element in one.chain}
-        outer = {found.main, *ancestors(found.main)} if found.main is not None else set()
-        block = heading
-        for element in above:
-            if (
-                element in outer
-                or element in holds
-                or len(kinds[element]) > 1
-                or element.tag in ("body", "html")
-            ):
+    for root, feature in roots.items():
+        for element in (root, *ancestors(root)):
+            kinds.setdefault(element, set()).add(feature.type)
+    holds = {element for one in found.organic for element in one.chain}
+    if found.main is not None:
+        holds |= {found.main, *ancestors(found.main)}
+    grown: dict[Element, Feature] = {}
+    for root, feature in roots.items():
+        block = root
+        for element in ancestors(root):
+            if element in holds or len(kinds[element]) > 1:
                 break
             block = element
-        yield block, kind
+        grown.setdefault(block, feature)
+    return grown
 
 
 def _claim_result(found: Scan, above: list[Element]) -> None:
@@ -108,7 +109,7 @@ def _claim_result(found: Scan, above: list[Element]) -> None:
         found.sitelinks[:] = [one for one in found.sitelinks if one.parent is not nearest[0]]
 
 
-def _leftover(found: Scan, taken: set[Element]) -> Iterator[Element]:
+def _leftover(found: Scan, taken: set[Element], ignored: set[Element]) -> Iterator[Element]:
     """Yields the largest elements of the main column that contain no result and no known feature."""
     if found.main is None:
         return
@@ -116,7 +117,9 @@ def _leftover(found: Scan, taken: set[Element]) -> Iterator[Element]:
     waiting = [found.main]
     while waiting:
         for child in waiting.pop().children:
-            if not isinstance(child, turbohtml.Element) or child in taken or child.tag in _NOT_SHOWN:
+            if not isinstance(child, turbohtml.Element) or child.tag in _NOT_SHOWN:
+                continue
+            if child in taken or child in ignored:
                 continue
             if child in holds:
                 waiting.append(child)
@@ -132,14 +135,12 @@ def _type_by_signs(element: Element, engine: EngineRules) -> str:
     return ""
 
 
-def _is_shown_block(element: Element, engine: EngineRules) -> bool:
-    """Whether an element shows a block of its own: it has text, and a link to another site or a heading."""
+def _is_shown_block(element: Element) -> bool:
+    """Whether an element shows a block of its own: text with a link that leads to another page."""
     if not _shows(element) or len(shown_text(element)) < _MIN_UNKNOWN_CHARS:
         return False
-    if element.select_one("h2, h3, [role=heading]") is not None:
-        return True
     links = element.select("a[href]")[:50]
-    return any(result_target(attribute_of(one, "href"), engine.base, engine.own_paths) for one in links)
+    return any(attribute_of(one, "href")[:1] not in ("", "#", "j") for one in links)
 
 
 def _shows(element: Element) -> bool:

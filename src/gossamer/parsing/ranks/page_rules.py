@@ -57,6 +57,7 @@ class EngineRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     link_marks: frozenset[str]
     block_marks: tuple[str, ...]
     cite: str
+    titles: tuple[str, ...]
     query: tuple[str, ...]
     page: tuple[str, ...]
     foot: tuple[str, ...]
@@ -64,6 +65,7 @@ class EngineRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     snippets: tuple[str, ...]
     never: tuple[Selector, ...]
     never_classes: tuple[Selector, ...]
+    ignore: tuple[str, ...]
     sitelinks: tuple[Selector, ...]
     indented: tuple[Selector, ...]
     features: tuple[Feature, ...]
@@ -152,7 +154,15 @@ def default() -> PageRules:
 def css_of(engine: EngineRules) -> list[str]:
     """Returns all CSS selectors of an engine."""
     found = [*engine.main, *engine.more, *engine.headings, *engine.weak_headings, *engine.block_marks]
-    found += [engine.cite, *engine.query, *engine.page, *engine.foot, *engine.snippets]
+    found += [
+        engine.cite,
+        *engine.titles,
+        *engine.ignore,
+        *engine.query,
+        *engine.page,
+        *engine.foot,
+        *engine.snippets,
+    ]
     for group in (engine.classes, engine.never, engine.never_classes, engine.sitelinks, engine.indented):
         found += [one.css for one in group]
     for feature in engine.features:

@@ -224,6 +224,7 @@ def _sort_sitelinks(
         found.organic.append(one)
         for element in one.chain:
             above[element] = one if one.parent is None else one.parent
+    _set_blocks(found.organic)
 
 
 def _parent_of(one: Candidate, inner: set[Element], above: dict[Element, Candidate]) -> Candidate | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import turbohtml
 
 _MAX_TEXT_CHARS: Final = 200_000
-_WALLS: Final = ("captcha", "consent", "soft_block")
+_WALLS: tuple[Verdict, ...] = ("captcha", "consent", "soft_block")
 
 
 def verdict(
@@ -72,7 +72,7 @@ def wall_of(
         return "consent", "the URL is that of a consent page"
     for kind in _WALLS:
         if css := next((one for one in engine.walls.get(kind, ()) if tree.select_one(one) is not None), ""):
-            return kind, f"the page contains {css}"  # type: ignore[return-value]
+            return kind, f"the page contains {css}"
     for kind in _WALLS:
         if phrase := rules.phrase(kind, text):
             return kind, f"the page says {phrase!r}"
