@@ -42,15 +42,20 @@ class ResultList:
         if block.organic is not None:
             self._add_organic(block.organic)
             return
+        if block.type == "ad":
+            self._add_ads(block)
+            return
         entries = self._entries(block)
         if entries is None:
             return
+        self._append_all(block.type, entries)
+
+    def _append_all(self, kind: str, entries: list[tuple[str, str, str, int | None]]) -> None:
+        """Adds the entries of one block under the next position."""
         self._position += 1
         for title, url, text, sub in entries[:MAX_ENTRIES]:
             self.results.append(
-                Result(
-                    block.type, None, self._position, title[:MAX_TITLE_CHARS], url, text[:MAX_TEXT_CHARS], sub
-                )
+                Result(kind, None, self._position, title[:MAX_TITLE_CHARS], url, text[:MAX_TEXT_CHARS], sub)
             )
 
     def _add_organic(self, one: Candidate) -> None:
@@ -80,8 +85,6 @@ class ResultList:
             return self._questions(block) or None
         if kind == "related":
             return [(text, "", "", at) for at, text in enumerate(self._searches(element))] or None
-        if kind == "ad":
-            return self._ads(block) or None
         text = shown_text(element)
         if block.feature.one or kind in ("ai_overview", "unknown", "map"):
             title, url = self._main_link(element)
@@ -118,22 +121,38 @@ class ResultList:
     def _searches(self, element: Element) -> list[str]:
         """Returns the searches that a block suggests."""
         found: dict[str, None] = {}
+        ignored = ", ".join(self.engine.ignore)
         for link in element.select("a[href]")[:200]:
             href = attribute_of(link, "href")
+            if ignored and link.closest(ignored) is not None:
+                continue
             if "q=" in href and not result_target(href, self.engine.base, self.engine.own_paths):
                 text = shown_text(link)
                 if text:
                     found[text] = None
         return list(found)
 
-    def _ads(self, block: Block) -> list[tuple[str, str, str, int | None]]:
-        """Returns the ads of a block: one for each ad, its sitelinks left out."""
-        found: dict[tuple[str, str], str] = {}
-        for one in self._parts(block):
-            is_whole = one is block.element
-            for title, url in self._links(one)[: MAX_ENTRIES if is_whole else 1]:
-                found.setdefault((title, url), "" if is_whole else shown_text(one))
-        return [(*key, text, at) for at, (key, text) in enumerate(found.items())]
+    def _add_ads(self, block: Block) -> None:
+        """Adds the ads of a block. Each text ad has its own position, with its sitelinks; the cards of a
+        carousel share one."""
+        parts = self._parts(block)
+        cards = [part for part in parts if part.tag == "g-inner-card"]
+        if cards:
+            links = {link: shown_text(card) for card in cards for link in self._links(card)[:1]}
+            self._append_all("ad", [(*link, text, at) for at, (link, text) in enumerate(links.items())])
+            return
+        for part in parts:
+            links_of = self._links(part)
+            if not links_of:
+                continue
+            (title, url), *below = links_of
+            heading = part.select_one(HEADINGS)
+            title = shown_text(heading) if heading is not None and part is not block.element else title
+            self._append_all("ad", [(title, url, shown_text(part), None)])
+            for place, (name, goal) in enumerate([one for one in below if one[0]][:MAX_ENTRIES]):
+                self.results.append(
+                    Result("sitelink", None, self._position, name[:MAX_TITLE_CHARS], goal, sub=place)
+                )
 
     def _cards(self, block: Block) -> list[tuple[str, str, str]]:
         """Returns the entries of a feature as (title, url, text)."""

@@ -16,6 +16,8 @@ HEADINGS: Final = "h1, h2, h3, [role=heading]"
 MAX_HEADINGS: Final = 2000
 _AROUND_RESULT: Final = ("featured_snippet", "social")
 """Types whose heading stands before a link that would otherwise be an organic result."""
+_PART_OF: Final = {"map": "local_pack"}
+"""Types whose block may be a part of a block of another type."""
 _NOT_SHOWN: Final = ("script", "style", "template", "noscript", "link", "meta")
 _MIN_UNKNOWN_CHARS: Final = 12
 
@@ -42,6 +44,12 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
         Block("organic", one.block, found.order[one.heading], Feature("organic"), one)
         for one in found.organic
     ]
+    for element, feature in grown.items():
+        if feature.aside and feature.type == "knowledge":
+            heading = element.select_one(HEADINGS)
+            kind = rules.heading_type(heading.text) if heading is not None else ""
+            if kind:
+                grown[element] = Feature(kind, aside=True)
     listed += [
         Block(feature.type, element, found.order[element], feature)
         for element, feature in grown.items()
@@ -82,7 +90,7 @@ def _grown(found: Scan, roots: dict[Element, Feature]) -> dict[Element, Feature]
     kinds: dict[Element, set[str]] = {}
     for root, feature in roots.items():
         for element in (root, *ancestors(root)):
-            kinds.setdefault(element, set()).add(feature.type)
+            kinds.setdefault(element, set()).add(_PART_OF.get(feature.type, feature.type))
     holds = {element for one in found.organic for element in one.chain}
     if found.main is not None:
         holds |= {found.main, *ancestors(found.main)}
@@ -113,7 +121,7 @@ def _leftover(found: Scan, taken: set[Element], ignored: set[Element]) -> Iterat
     """Yields the largest elements of the main column that contain no result and no known feature."""
     if found.main is None:
         return
-    holds = {above for element in taken for above in element.ancestors}
+    holds = {above for element in taken | ignored for above in element.ancestors}
     waiting = [found.main]
     while waiting:
         for child in waiting.pop().children:

@@ -60,6 +60,7 @@ def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
     found = Scan({element: place for place, element in enumerate(tree.select("*"))})
     found.main = main_column(tree, rules)
     if found.main is None:
+        found.outside = len(_links(found, tree, rules, rules.headings, set())[1])
         return found
     more = {element for css in rules.more for element in tree.select(css)}
     for headings, is_weak in ((rules.headings, False), (rules.weak_headings, True)):

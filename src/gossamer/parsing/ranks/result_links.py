@@ -28,7 +28,7 @@ def target(href: str, base: str) -> str:
         if not url or len(url) > MAX_URL_CHARS or url[0] == "#":
             return ""
         try:
-            url = urljoin(base, url)
+            url = url if url.startswith(("http://", "https://")) else urljoin(base, url)
             parts = urlsplit(url)
             host = parts.hostname or ""
         except ValueError:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import turbohtml
 
 _MAX_TEXT_CHARS: Final = 200_000
+_MANY_LINKS: Final = 3
+"""A page with this many links that look like results is not a CAPTCHA, consent page or block."""
 _WALLS: tuple[Verdict, ...] = ("captcha", "consent", "soft_block")
 
 
@@ -28,11 +30,13 @@ def verdict(
     if found.organic:
         return _of_results(tree, found, engine, is_whole)
     text = plain(tree.to_text()[:_MAX_TEXT_CHARS])
-    if wall := wall_of(tree, engine, rules, url, text):
+    likely = len(found.weak) + found.outside
+    if likely < _MANY_LINKS and (wall := wall_of(tree, engine, rules, url, text)):
         return wall
-    if found.weak or found.outside:
-        return "layout_unknown", (
-            f"{len(found.weak) + found.outside} links look like results, but the data file does not know their place"
+    if likely:
+        return (
+            "layout_unknown",
+            f"{likely} links look like results, but the data file does not know their place",
         )
     if any(tree.select_one(css) is not None for css in engine.walls.get("no_results", ())):
         return "no_results", "the engine found nothing"
