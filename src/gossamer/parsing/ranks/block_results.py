@@ -162,6 +162,7 @@ class ResultList:
         found: dict[tuple[str, str], str] = {}
         for one in parts:
             title, url = self._main_link(one)
+            title = title or _label(one, block.element)
             text = shown_text(one)
             if title or text:
                 found.setdefault((title or text[:MAX_TITLE_CHARS], url), text)
@@ -209,6 +210,15 @@ def _outermost(parts: list[Element]) -> Iterator[Element]:
     for one in parts:
         if known.isdisjoint(one.ancestors):
             yield one
+
+
+def _label(element: Element, around: Element) -> str:
+    """Returns the text of the element that labels another one, or ''."""
+    name = attribute_of(element, "aria-labelledby")
+    if not name or "'" in name or "\\" in name:
+        return ""
+    label = around.select_one(f"[id='{name}']")
+    return shown_text(label) if label is not None else ""
 
 
 def _title(one: Candidate) -> str:
