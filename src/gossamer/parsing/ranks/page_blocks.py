@@ -48,8 +48,8 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
         for one in found.organic
     ]
     for aside in [one for one, feature in grown.items() if feature.aside and feature.type == "knowledge"]:
-        heading = aside.select_one(HEADINGS)
-        named = rules.heading_type(heading.text) if heading is not None else ""
+        first = aside.select_one(HEADINGS)
+        named = rules.heading_type(first.text) if first is not None else ""
         if named:
             grown[aside] = Feature(named, aside=True)
     listed += [
