@@ -142,12 +142,12 @@ class ResultList:
             self._append_all("ad", [(*link, text, at) for at, (link, text) in enumerate(links.items())])
             return
         for part in parts:
-            links_of = self._links(part)
-            if not links_of:
-                continue
-            (title, url), *below = links_of
             heading = part.select_one(HEADINGS)
-            title = shown_text(heading) if heading is not None and part is not block.element else title
+            named = shown_text(heading) if heading is not None and part is not block.element else ""
+            (title, url), *below = self._links(part) or [(named, "")]
+            if not url and not named:
+                continue
+            title = named or title
             self._append_all("ad", [(title, url, shown_text(part), None)])
             for place, (name, goal) in enumerate([one for one in below if one[0]][:MAX_ENTRIES]):
                 self.results.append(
