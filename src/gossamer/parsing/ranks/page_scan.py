@@ -165,20 +165,27 @@ def _links(
 def _containers(
     tree: turbohtml.Document, rules: EngineRules, inside: list[Candidate], is_known: bool
 ) -> dict[Element, Feature]:
-    """Returns the elements that are blocks of known features. A container with several organic-looking links
-    of its own is not a single result, so it is left out."""
-    found: dict[Element, Feature] = {}
-    for feature in rules.features:
-        for one in (*feature.inside, *(feature.classes if is_known else ())):
-            for element in tree.select(one.css):
-                found.setdefault(element, feature)
+    """Returns the elements that are blocks of known features. Two kinds of containers are left out: those of
+    single results that hold several candidates, and all that are known by class names only if these hold
+    most candidates of the page, because the class names then have new meanings."""
     holds = _holds(inside)
     limit = max(2, len(inside) // 2)
-    return {
-        element: feature
-        for element, feature in found.items()
-        if holds.get(element, 0) < (2 if feature.one else limit + 1)
-    }
+
+    def elements(groups: Iterable[tuple[Feature, tuple[Selector, ...]]]) -> dict[Element, Feature]:
+        return {
+            element: feature
+            for feature, selectors in groups
+            for one in selectors
+            for element in tree.select(one.css)
+            if holds.get(element, 0) < (2 if feature.one else limit + 1)
+        }
+
+    found = elements((feature, feature.inside) for feature in rules.features)
+    if is_known:
+        by_class = elements((feature, feature.classes) for feature in rules.features)
+        if sum(not by_class.keys().isdisjoint(one.chain) for one in inside) <= limit:
+            found = by_class | found
+    return found
 
 
 def _holds(inside: list[Candidate]) -> dict[Element, int]:
