@@ -9,7 +9,7 @@ from gossamer.parsing.html import attribute_of
 from gossamer.parsing.ranks.model import Result
 from gossamer.parsing.ranks.page_blocks import HEADINGS, PageBlock, shown_text
 from gossamer.parsing.ranks.page_rules import EngineRules, PageRules
-from gossamer.parsing.ranks.page_scan import ResultCandidate, Element, Scan, ancestors
+from gossamer.parsing.ranks.page_scan import Element, ResultCandidate, Scan, ancestors
 from gossamer.parsing.ranks.result_links import host_and_path, result_target
 
 MAX_TITLE_CHARS: Final = 500

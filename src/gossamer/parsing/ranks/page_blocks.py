@@ -10,7 +10,7 @@ import turbohtml
 
 from gossamer.parsing.html import attribute_of
 from gossamer.parsing.ranks.page_rules import EngineRules, Feature, PageRules
-from gossamer.parsing.ranks.page_scan import ResultCandidate, Element, Scan, ancestors
+from gossamer.parsing.ranks.page_scan import Element, ResultCandidate, Scan, ancestors
 
 HEADINGS: Final = "h1, h2, h3, [role=heading]"
 MAX_HEADINGS: Final = 2000

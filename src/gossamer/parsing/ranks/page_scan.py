@@ -13,12 +13,17 @@ from typing import Final, TypeAlias
 import turbohtml
 
 from gossamer.parsing.html import attribute_of
-from gossamer.parsing.ranks.page_rules import EngineRules, Feature, DatedSelector
-from gossamer.parsing.ranks.result_links import result_target
+from gossamer.parsing.ranks.page_rules import DatedSelector, EngineRules, Feature
+from gossamer.parsing.ranks.result_links import host_and_path, result_target
 
 Element: TypeAlias = turbohtml.Element
 NEEDED_VOTES: Final = 2
+MAX_BLOCK_CHARS: Final = 5000
 MAX_CANDIDATES: Final = 1000
+FEW_RESULTS: Final = 3
+"""A page with fewer organic results is searched for headings of other kinds, as mobile pages have them."""
+MANY_RESULTS: Final = 5
+"""This many results with such headings count more than the few with usual ones."""
 _REDIRECTS: Final = ("/url?", "/goto?")
 
 
@@ -62,11 +67,13 @@ def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
         found.outside = len(_links(found, tree, rules, rules.headings, set())[1])
         return found
     more = {element for css in rules.more for element in tree.select(css)}
-    for headings, is_weak in ((rules.headings, False), (rules.weak_headings, True)):
-        _scan_headings(found, tree, rules, headings, is_weak, more)
-        if found.organic or found.weak:
-            break
-    return found
+    _scan_headings(found, tree, rules, rules.headings, False, more)
+    if len(found.organic) >= FEW_RESULTS or not rules.weak_headings:
+        return found
+    other = Scan(found.order, found.main)
+    _scan_headings(other, tree, rules, rules.weak_headings, True, more)
+    enough = MANY_RESULTS if found.organic else 1
+    return other if len(other.organic) >= enough else found
 
 
 def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
@@ -128,10 +135,16 @@ def _scan_headings(
             or attribute_of(one.link, "href").startswith(_REDIRECTS)
             or not marked.isdisjoint(one.chain)
         )
-        has_cite = one.block.select_one(rules.cite) is not None
+        has_cite = one.block.select_one(rules.cite) is not None or _shows_host(one)
         structure = has_cite or (has_marks and not is_weak)
         one.votes = structure + 1 + (one.class_votes >= enough)
     _sort_sitelinks(found, tree, rules, inside)
+
+
+def _shows_host(one: ResultCandidate) -> bool:
+    """Whether the block of a candidate shows the host name of its target."""
+    host = host_and_path(one.url)[0].removeprefix("www.")
+    return bool(host) and host in one.block.text[:MAX_BLOCK_CHARS]
 
 
 def _links(
