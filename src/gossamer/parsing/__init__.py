@@ -12,6 +12,7 @@ sitemaps       URLs of sitemaps and feeds
 structured     JSON-LD, microdata, Open Graph and RDFa of a page (parsers: microdata, rdfa, lenient_json)
 embedded       data in scripts (parser: js_literals)
 prices         an amount and a currency in a text (their written forms: price_words, currencies)
+ranks          result pages of Google and Bing as typed results
 products       a product page as one record (the visible page: shop_page, shop_words)
 dates          dates in texts (their written forms: date_words)
 pagedates      when a page was published and modified
@@ -28,9 +29,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gossamer.parsing import encodings, links, pdf, prices, products, sitemaps, structured, text
+    from gossamer.parsing import encodings, links, pdf, prices, products, ranks, sitemaps, structured, text
 
-__all__ = ["encodings", "links", "pdf", "prices", "products", "sitemaps", "structured", "text"]
+__all__ = ["encodings", "links", "pdf", "prices", "products", "ranks", "sitemaps", "structured", "text"]
 
 
 def __getattr__(name: str) -> Any:
