@@ -1,0 +1,149 @@
+"""The crawl of an audit, on the public API: a site whose page function reads the facts of each page, and two
+sinks that write them into the database before a visit is settled."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import gossamer
+from gossamer import Site
+from gossamer.errors import CrawlFailed, NothingFound
+from gossamer.uses.audit.database import AuditDatabase, ResponseRow
+from gossamer.uses.audit.model import PageFacts, PageLink, to_json
+from gossamer.uses.audit.page_facts import read_page
+
+if TYPE_CHECKING:
+    from gossamer import PageView
+
+RETRIES = "10s,1m"
+"""The waits before a failed page is tried again. A report shall not wait for long."""
+ERROR_STATUSES = range(400, 500)
+FINAL_OUTCOMES = ("done", "redirected", "dead", "skipped")
+_writers: dict[str, AuditWriter] = {}
+"""The writers whose crawl is running, for `AuditAttempts`."""
+_facts = msgspec.json.Decoder(PageFacts).decode
+_links = msgspec.json.Decoder(list[PageLink]).decode
+
+
+class AuditWriter:
+    """Writes what a crawl finds into the database. `checked`: the crawl only checks links."""
+
+    def __init__(self, database: AuditDatabase, checked: bool = False) -> None:
+        self.database, self.checked = database, checked
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes pages and failures. They are durable when this returns."""
+        self.database.write_pages(
+            (
+                row["page"],
+                _facts(row["facts"]),
+                _links(row["links"]),
+                base64.b64decode(row["sketch"]),
+                row["elapsed"],
+            )
+            for row in rows
+            if "facts" in row
+        )
+        self.database.write_responses(
+            ResponseRow(
+                *(row["page"], row["status"], "dead", row["failed"], 0.0, 0, None, row["at"], self.checked)
+            )
+            for row in rows
+            if "failed" in row
+        )
+
+    def write_attempts(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes the attempts that ended a visit, and redirects."""
+        self.database.write_responses(
+            ResponseRow(
+                *(row["url"], row["status"], row["outcome"], row.get("error")),
+                *(row["seconds"], row["bytes_wire"], row.get("location"), row["ts"], self.checked),
+            )
+            for row in rows
+            if row["outcome"] in FINAL_OUTCOMES
+        )
+
+    def __enter__(self) -> str:
+        """Returns the name of the sink for attempts."""
+        _writers[name := str(id(self))] = self
+        return f"python://gossamer.uses.audit.site_crawl:AuditAttempts?writer={name}"
+
+    def __exit__(self, *_: object) -> None:
+        _writers.pop(str(id(self)), None)
+
+
+class AuditAttempts:
+    """The sink of the attempts."""
+
+    def __init__(self, url: str) -> None:
+        self._writer = _writers[url.rpartition("=")[2]]
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes rows. They are durable when this returns."""
+        self._writer.write_attempts(rows)
+
+
+def page_item(view: PageView) -> dict[str, Any]:
+    """Returns the facts of a page as an item."""
+    try:
+        facts, links, sketch = read_page(view)
+    except ValueError as error:  # the page would take too much memory
+        page = view.page
+        facts = PageFacts(
+            url=view.url,
+            status=view.status,
+            content_type=page.content_type or "",
+            size=len(page.body),
+            structured_errors=[f"the page is too costly to read: {error}"[:300]],
+        )
+        links, sketch = [], b""
+    return {
+        "page": view.url,
+        "facts": to_json(facts),
+        "links": to_json(links),
+        "sketch": base64.b64encode(sketch).decode(),
+        "elapsed": view.page.elapsed,
+    }
+
+
+def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
+    """Returns the site whose pages are audited."""
+    site = Site(name, sinks=[writer], retries=options.pop("retries", RETRIES), **options)
+
+    @site.page(name="page")
+    def page(view: PageView) -> Iterator[dict[str, Any]]:
+        yield page_item(view)
+
+    @site.page(name="error_page", status=ERROR_STATUSES)
+    def error_page(view: PageView) -> Iterator[dict[str, Any]]:
+        yield page_item(view)
+
+    @site.failed
+    def failed(failure: Any) -> Iterator[dict[str, Any]]:
+        yield {
+            "page": failure.url,
+            "failed": f"{failure.reason}",
+            "status": failure.status,
+            "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.999Z"),
+        }
+
+    return site
+
+
+def run_crawl(
+    site: Site, writer: AuditWriter, seeds: list[Any], options: Mapping[str, Any]
+) -> tuple[str, Any]:
+    """Runs or resumes a crawl. Returns its state and its summary. A crawl in which every page failed is no
+    error here: the failures are findings."""
+    with writer as attempts:
+        try:
+            result = gossamer.run(site, *([seeds] if seeds else []), attempts=attempts, **options)
+        except (CrawlFailed, NothingFound) as error:
+            summary = error.summary
+            return getattr(summary, "state", "finished"), summary
+    return result.state, result
