@@ -113,6 +113,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
             "try": "prices_try:try_",
         },
     ),
+    "audit": "audit:audit",
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
@@ -130,7 +131,7 @@ GROUPS = {
     "Data": ("items", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
-    "Uses": ("prices",),
+    "Uses": ("prices", "audit"),
     "Installation": ("doctor", "config", "version"),
 }
 """The groups of the commands in `gossamer --help`."""

@@ -36,6 +36,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer weight archive 1 --store valkey://store:6379",
         "gossamer weight news --precedence 1 --store valkey://store:6379",
     ),
+    "audit": (
+        "gossamer audit https://www.example.com/",
+        "gossamer audit https://www.example.com/ -o report.html -o findings.xlsx -o sitemap.xml.gz",
+        "gossamer audit https://www.example.com/ --limit 500 --external all --fail-on new-error",
+        "gossamer audit .gossamer/audits/www.example.com.db -o findings/ -o links.gexf",
+    ),
     "prices targets": (
         "gossamer prices targets shop:https://shop.example/ --limit 5000 -o targets.csv",
         "gossamer prices targets sitemap:https://shop.example/sitemap.xml --include /product/",

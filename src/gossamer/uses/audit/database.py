@@ -202,9 +202,7 @@ class AuditDatabase:
         with self.transaction() as base:
             base.execute(f"UPDATE audits SET {names} WHERE number = ?", [*values.values(), number])
 
-    def write_pages(
-        self, pages: Iterable[tuple[str, PageFacts, Sequence[PageLink], bytes, float]]
-    ) -> None:
+    def write_pages(self, pages: Iterable[tuple[str, PageFacts, Sequence[PageLink], bytes, float]]) -> None:
         """Writes pages with their links, in place of what is known of them: the requested URL, the facts, the
         links, the sketch, the seconds that the response took."""
         with self.transaction() as base:
@@ -243,10 +241,7 @@ class AuditDatabase:
         base.execute("DELETE FROM links WHERE source = ?", [page])
         base.executemany(
             "INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (page, target, link.kind, link.fragment, link.text, link.nofollow)
-                for target, link in targets
-            ],
+            [(page, target, link.kind, link.fragment, link.text, link.nofollow) for target, link in targets],
         )
         base.execute("DELETE FROM hreflangs WHERE page = ?", [page])
         base.executemany(

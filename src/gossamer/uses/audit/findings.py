@@ -13,11 +13,63 @@ from gossamer.uses.audit.model import AuditFinding, CheckResult, Severity
 
 CHUNK: Final = 1000
 _GENERIC: Final = frozenset(
-    "click here|here|read more|more|learn more|link|this|this page|this link|click|details|go|continue|download|"
-    "hier|klicken sie hier|hier klicken|mehr|weiterlesen|mehr lesen|mehr erfahren|cliquez ici|ici|lire la suite|"
-    "en savoir plus|plus|haga clic aquí|aquí|leer más|más|saber más|clicca qui|qui|leggi di più|leggi tutto|"
-    "clique aqui|aqui|saiba mais|leia mais|klik hier|lees meer|kliknij tutaj|tutaj|więcej|czytaj więcej|"
-    "здесь|подробнее|читать далее|こちら|詳細|もっと見る|点击这里|更多|了解更多|阅读更多".split("|")
+    [
+        "click here",
+        "here",
+        "read more",
+        "more",
+        "learn more",
+        "link",
+        "this",
+        "this page",
+        "this link",
+        "click",
+        "details",
+        "go",
+        "continue",
+        "download",
+        "hier",
+        "klicken sie hier",
+        "hier klicken",
+        "mehr",
+        "weiterlesen",
+        "mehr lesen",
+        "mehr erfahren",
+        "cliquez ici",
+        "ici",
+        "lire la suite",
+        "en savoir plus",
+        "plus",
+        "haga clic aquí",
+        "aquí",
+        "leer más",
+        "más",
+        "saber más",
+        "clicca qui",
+        "qui",
+        "leggi di più",
+        "leggi tutto",
+        "clique aqui",
+        "aqui",
+        "saiba mais",
+        "leia mais",
+        "klik hier",
+        "lees meer",
+        "kliknij tutaj",
+        "tutaj",
+        "więcej",
+        "czytaj więcej",
+        "здесь",
+        "подробнее",
+        "читать далее",
+        "こちら",
+        "詳細",
+        "もっと見る",
+        "点击这里",
+        "更多",
+        "了解更多",
+        "阅读更多",
+    ]
 )
 _LOCAL: Final = (".localhost", ".local", ".internal", ".test", ".localdomain")
 
@@ -135,9 +187,7 @@ def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
 
 
 def _page_findings(database: AuditDatabase, checks: Sequence[AuditCheck]) -> Iterator[AuditFinding]:
-    indexable = {
-        flag: [check for check in checks if flag or check.over == "html"] for flag in (False, True)
-    }
+    indexable = {flag: [check for check in checks if flag or check.over == "html"] for flag in (False, True)}
     query = (
         "SELECT u.url, p.facts, t.indexable FROM pages p JOIN urls u ON u.id = p.id JOIN targets t ON t.id = p.id "
         "WHERE p.status = 200 AND p.is_html AND t.internal"
@@ -213,9 +263,7 @@ def _results(
     *,
     whole: bool,
 ) -> list[CheckResult]:
-    query = (
-        "SELECT check_id, count(*), sum(is_new), count(DISTINCT url) FROM findings WHERE audit = ? GROUP BY check_id"
-    )
+    query = "SELECT check_id, count(*), sum(is_new), count(DISTINCT url) FROM findings WHERE audit = ? GROUP BY check_id"
     counts = {name: (n, new, pages) for name, n, new, pages in database.rows(query, [audit])}
     indexable = max(1, database.value("SELECT count(*) FROM targets WHERE indexable"))
     found = []

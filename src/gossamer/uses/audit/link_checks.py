@@ -58,8 +58,8 @@ def _condition(external: bool) -> str:
     if external:
         return f"NOT {inside} AND u.url LIKE 'http%' AND l.kind IN {_KINDS}"
     unvisited = (
-        f"u.id NOT IN (SELECT id FROM pages) AND u.id NOT IN (SELECT id FROM blocked) "
-        f"AND u.id NOT IN (SELECT id FROM responses WHERE checked = 0)"
+        "u.id NOT IN (SELECT id FROM pages) AND u.id NOT IN (SELECT id FROM blocked) "
+        "AND u.id NOT IN (SELECT id FROM responses WHERE checked = 0)"
     )
     return f"{inside} AND {unvisited} AND (l.kind IN {_EMBEDDED} OR (l.kind IN {_KINDS} AND l.nofollow = 1))"
 

@@ -170,9 +170,7 @@ def _first_steps(
     database: AuditDatabase, record: AuditRecord, options: AuditOptions, tell: Callable[[str], None]
 ) -> None:
     tell("robots.txt and sitemaps are read")
-    read_site_files(
-        database, record.options["start"], _fetch_options(options), _pause(options), tell
-    )
+    read_site_files(database, record.options["start"], _fetch_options(options), _pause(options), tell)
 
 
 def crawl_name(url: str) -> str:
@@ -199,9 +197,7 @@ def _crawl(
     resumed = bool(database.value("SELECT count(*) FROM responses"))
     if not resumed:
         given["fresh"] = True
-    site = make_site(
-        "default", writer, follow=True, hosts=sorted(hosts), **site_options
-    )
+    site = make_site("default", writer, follow=True, hosts=sorted(hosts), **site_options)
     state, summary = run_crawl(site, writer, seeds, given)
     reasons = incomplete_reasons(state, summary)
     return {"state": state, "reasons": reasons}

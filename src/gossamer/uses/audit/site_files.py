@@ -51,9 +51,7 @@ def read_site_files(
             tell(f"{len(seen):,} sitemaps are read, {len(waiting):,} are left")
 
 
-def _read_robots(
-    database: AuditDatabase, origin: str, options: Mapping[str, Any]
-) -> tuple[bytes, list[str]]:
+def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any]) -> tuple[bytes, list[str]]:
     """Stores the robots.txt of an origin. Returns it, and the sitemaps that it names."""
     status, body, problem = None, b"", ""
     try:

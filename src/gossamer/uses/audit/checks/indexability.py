@@ -145,7 +145,11 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages that forbid indexing",
         fix="Remove noindex from the pages that should be found.",
-        test=lambda facts: iter(["X-Robots-Tag" if {"noindex", "none"} & {*facts.header_robots} else "meta robots"] if facts.is_noindex else []),
+        test=lambda facts: iter(
+            ["X-Robots-Tag" if {"noindex", "none"} & {*facts.header_robots} else "meta robots"]
+            if facts.is_noindex
+            else []
+        ),
         over="html",
     ),
     AuditCheck(
@@ -154,7 +158,11 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages whose links must not be followed",
         fix="Remove nofollow, unless the links of the page should count nothing.",
-        test=lambda facts: iter(["X-Robots-Tag" if {"nofollow", "none"} & {*facts.header_robots} else "meta robots"] if facts.is_nofollow else []),
+        test=lambda facts: iter(
+            ["X-Robots-Tag" if {"nofollow", "none"} & {*facts.header_robots} else "meta robots"]
+            if facts.is_nofollow
+            else []
+        ),
         over="html",
     ),
     AuditCheck(
@@ -181,7 +189,11 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages without a canonical URL",
         fix='Add <link rel="canonical"> with the absolute URL of the page itself.',
-        test=lambda facts: iter([] if facts.canonical or facts.canonicals or facts.header_canonicals else ["none in the head, none in the header"]),
+        test=lambda facts: iter(
+            []
+            if facts.canonical or facts.canonicals or facts.header_canonicals
+            else ["none in the head, none in the header"]
+        ),
     ),
     AuditCheck(
         id="canonical-multiple",

@@ -123,9 +123,9 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages that are linked with and without nofollow",
         fix="Decide whether the page may be followed.",
-        sql=f"SELECT d.url, '', sum(l.nofollow) || ' of ' || count(*) || ' links have nofollow' FROM links l JOIN urls d ON d.id = l.target "
+        sql="SELECT d.url, '', sum(l.nofollow) || ' of ' || count(*) || ' links have nofollow' FROM links l JOIN urls d ON d.id = l.target "
         "JOIN pages p ON p.id = l.source "
-        f"WHERE l.kind IN ('a', 'area') AND d.host IN (SELECT host FROM hosts) AND NOT p.nofollow "
+        "WHERE l.kind IN ('a', 'area') AND d.host IN (SELECT host FROM hosts) AND NOT p.nofollow "
         "GROUP BY l.target HAVING sum(l.nofollow) > 0 AND sum(l.nofollow) < count(*)",
     ),
     AuditCheck(

@@ -20,7 +20,9 @@ JOIN urls s ON s.id = l.source JOIN urls d ON d.id = l.target {joins} WHERE {whe
 _FAILED: Final = "(t.status >= 400 OR (t.status IS NULL AND t.error IS NOT NULL AND t.error NOT IN ('robots', 'redirect-loop')))"
 _LOOP: Final = f"(f.hops >= {MAX_HOPS} OR t.error = 'redirect-loop')"
 _IN_CHAIN: Final = "JOIN finals f ON f.id = t.id"
-_WITH_TEXT: Final = "said(t.status, t.error) || CASE WHEN l.text != '' THEN ', link \"' || l.text || '\"' ELSE '' END"
+_WITH_TEXT: Final = (
+    "said(t.status, t.error) || CASE WHEN l.text != '' THEN ', link \"' || l.text || '\"' ELSE '' END"
+)
 _LINKED: Final = "' (' || coalesce(i.pages, 0) || ' pages link to it)'"
 _ERROR_TITLE: Final = re.compile(
     r"\b(?:(?:error\s*)?404|page not found|not found|seite nicht gefunden|nicht gefunden|page introuvable|"
@@ -39,7 +41,6 @@ def soft_404(facts: PageFacts) -> Iterator[str]:
         yield f"status 200, but the page says: {(facts.h1 or facts.title)[:100]}"
 
 
-
 CHECKS: Final = (
     AuditCheck(
         id="broken-link",
@@ -47,7 +48,9 @@ CHECKS: Final = (
         severity=ERROR,
         title="Links to pages of the site that do not work",
         fix="Correct the link, remove it, or redirect the target to the page that replaces it.",
-        sql=_LINK.format(detail=_WITH_TEXT, joins="", where=f"t.internal AND l.kind IN {CLICKS} AND {_FAILED}"),
+        sql=_LINK.format(
+            detail=_WITH_TEXT, joins="", where=f"t.internal AND l.kind IN {CLICKS} AND {_FAILED}"
+        ),
         thing="links",
     ),
     AuditCheck(
