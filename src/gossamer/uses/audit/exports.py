@@ -7,9 +7,8 @@ import csv
 import gzip
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 from xml.sax.saxutils import escape, quoteattr
 
 from gossamer.client.extras import install_command
@@ -241,7 +240,6 @@ class _SitemapFiles:
         self._zip = path.endswith(".gz")
         stem = path.removesuffix(".gz").removesuffix(".xml")
         self._stem, self._ending = stem, ".xml.gz" if self._zip else ".xml"
-        self._stack = ExitStack()
         self._file: IO[bytes] | None = None
         self._urls = self._bytes = 0
         self.files: list[str] = []
@@ -253,7 +251,8 @@ class _SitemapFiles:
             self._end_file()
         if self._file is None:
             name = f"{self._stem}-{len(self.files) + 1}{self._ending}"
-            self._file = gzip.open(name, "wb") if self._zip else open(name, "wb")  # type: ignore[assignment]
+            opened = gzip.open(name, "wb") if self._zip else open(name, "wb")  # noqa: SIM115 - closed by _end_file
+            self._file = cast("IO[bytes]", opened)
             self.files.append(name)
             self._urls, self._bytes = 0, self._write(_URLSET)
         self._bytes += self._write(data)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from gossamer.uses.audit.checks.audit_check import MAX_DETAIL_CHARS, AuditCheck
@@ -12,65 +14,6 @@ from gossamer.uses.audit.link_graph import decode_facts
 from gossamer.uses.audit.model import AuditFinding, CheckResult, Severity
 
 CHUNK: Final = 1000
-_GENERIC: Final = frozenset(
-    [
-        "click here",
-        "here",
-        "read more",
-        "more",
-        "learn more",
-        "link",
-        "this",
-        "this page",
-        "this link",
-        "click",
-        "details",
-        "go",
-        "continue",
-        "download",
-        "hier",
-        "klicken sie hier",
-        "hier klicken",
-        "mehr",
-        "weiterlesen",
-        "mehr lesen",
-        "mehr erfahren",
-        "cliquez ici",
-        "ici",
-        "lire la suite",
-        "en savoir plus",
-        "plus",
-        "haga clic aquí",
-        "aquí",
-        "leer más",
-        "más",
-        "saber más",
-        "clicca qui",
-        "qui",
-        "leggi di più",
-        "leggi tutto",
-        "clique aqui",
-        "aqui",
-        "saiba mais",
-        "leia mais",
-        "klik hier",
-        "lees meer",
-        "kliknij tutaj",
-        "tutaj",
-        "więcej",
-        "czytaj więcej",
-        "здесь",
-        "подробнее",
-        "читать далее",
-        "こちら",
-        "詳細",
-        "もっと見る",
-        "点击这里",
-        "更多",
-        "了解更多",
-        "阅读更多",
-    ]
-)
 _LOCAL: Final = (".localhost", ".local", ".internal", ".test", ".localdomain")
 
 
@@ -118,7 +61,13 @@ def is_public(host: str) -> bool:
 
 def is_generic(text: str) -> bool:
     """Returns whether the text of a link says nothing about its target."""
-    return text.strip(" .…:!>»›→").lower() in _GENERIC
+    return text.strip(" .…:!>»›→").lower() in _generic()
+
+
+@cache
+def _generic() -> frozenset[str]:
+    text = files("gossamer.uses.audit").joinpath("link_texts.txt").read_text(encoding="utf-8")
+    return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
 
 
 def run_checks(

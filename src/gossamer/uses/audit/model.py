@@ -100,6 +100,8 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     duplicate_ids: list[str] = []
     metas_in_body: list[str] = []
     viewport: bool = False
+    unrendered: str = ""
+    """Why the page is empty without JavaScript. '' if it is not, or if a browser fetched it."""
     mixed: list[str] = []
     """Files that a page of https loads over http."""
     insecure_forms: list[str] = []

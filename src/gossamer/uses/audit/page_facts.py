@@ -52,6 +52,12 @@ _EMBEDDED: Final = (
     ("source", "src", "media"),
     ("embed", "src", "media"),
 )
+_BESIDE: Final = (
+    "nav, aside, footer, dialog, [role=navigation], [role=complementary], [role=contentinfo], [role=search]"
+)
+"""Parts of a page that are not its content. The levels of their headings stand for themselves."""
+_PERMALINK: Final = " ¶§#🔗"
+"""Marks that documentation puts behind a heading as a link to itself."""
 _RELATIONS: Final = ("next", "prev", "alternate", "stylesheet")
 
 
@@ -71,6 +77,7 @@ def read_page(view: PageView) -> tuple[PageFacts, list[PageLink], bytes]:
     _read_head(facts, tree, resolve)
     _read_headings(facts, tree)
     _read_images(facts, tree, inert)
+    facts.unrendered = page.unrendered or ""
     facts.ids, facts.duplicate_ids = _ids(tree, inert)
     found = check_structured(tree)
     facts.structured_errors, facts.structured_gaps, facts.structured_bad = found
@@ -174,10 +181,10 @@ def _read_headings(facts: PageFacts, tree: Any) -> None:
     for heading in tree.select("h1, h2, h3, h4, h5, h6"):
         if heading.closest("svg, template") is not None:
             continue
-        if len(facts.headings) < 300:
+        if len(facts.headings) < 300 and heading.closest(_BESIDE) is None:
             facts.headings.append(int(heading.tag[1]))
         if heading.tag == "h1" and len(facts.h1s) < MAX_LISTED:
-            text = _short(heading.text)
+            text = _short(heading.text).rstrip(_PERMALINK)
             if not text:
                 text = _short(" ".join(_attribute(one, "alt") for one in heading.select("img[alt]")))
             facts.h1s.append(text)

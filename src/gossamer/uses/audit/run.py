@@ -225,9 +225,20 @@ def incomplete_reasons(state: str, summary: Any) -> list[str]:
     if lost:
         shown = ", ".join(f"{name} {n:,}" for name, n in sorted(lost.items()))
         reasons.append(f"pages failed: {shown}")
-    if n := sum(getattr(summary, "unrendered", {}).values()):
-        reasons.append(f"{n:,} pages are empty without JavaScript: give --ladder browser")
     return reasons
+
+
+def unrendered_reasons(database: AuditDatabase) -> list[str]:
+    """Returns why pages that need JavaScript may hide links. [] if there are none."""
+    query = (
+        "SELECT u.url FROM pages p JOIN urls u ON u.id = p.id WHERE p.status = 200 "
+        "AND json_extract(p.facts, '$.unrendered') IS NOT NULL ORDER BY u.url"
+    )
+    urls = [url for (url,) in database.rows(query)]
+    if not urls:
+        return []
+    shown = f"{urls[0]} is" if len(urls) == 1 else f"{len(urls):,} pages, such as {urls[0]}, are"
+    return [f"{shown} empty without JavaScript and may have links: give --ladder browser"]
 
 
 def _evaluate(
@@ -246,7 +257,7 @@ def _evaluate(
         checked = check_links(database, crawl_name(record.url), given, options.external)
     tell("the link graph is built")
     build_graph(database, record.options["start"])
-    reasons = list(crawl_state["reasons"])
+    reasons = [*crawl_state["reasons"], *unrendered_reasons(database)]
     before = next((one for one in reversed(database.audits()) if one.number < record.number), None)
     results = evaluate_checks(database, record.number, before, reasons, options.external != 0, checked, tell)
     summary = _summary(database, record, before, crawl_state, reasons, checked, results, began, options)
@@ -300,7 +311,8 @@ def _summary(
         whole=not reasons,
         reasons=list(reasons),
         pages=database.value(
-            "SELECT count(*) FROM targets t JOIN pages p ON p.id = t.id WHERE t.internal AND p.is_html"
+            "SELECT count(*) FROM targets t JOIN pages p ON p.id = t.id WHERE t.internal "
+            "AND p.is_html AND p.status = 200"
         ),
         indexable=database.value("SELECT count(*) FROM targets WHERE indexable"),
         links=database.value("SELECT count(*) FROM links"),

@@ -51,7 +51,7 @@ class AuditWriter:
         )
         self.database.write_responses(
             ResponseRow(
-                *(row["page"], row["status"], "dead", row["failed"], 0.0, 0, None, row["at"], self.checked)
+                row["page"], row["status"], "dead", row["failed"], 0.0, 0, None, row["at"], self.checked
             )
             for row in rows
             if "failed" in row
@@ -61,8 +61,15 @@ class AuditWriter:
         """Writes the attempts that ended a visit, and redirects."""
         self.database.write_responses(
             ResponseRow(
-                *(row["url"], row["status"], row["outcome"], row.get("error")),
-                *(row["seconds"], row["bytes_wire"], row.get("location"), row["ts"], self.checked),
+                url=row["url"],
+                status=row["status"],
+                outcome=row["outcome"],
+                error=row.get("error"),
+                seconds=row["seconds"],
+                size=row["bytes_wire"],
+                location=row.get("location"),
+                at=row["ts"],
+                checked=self.checked,
             )
             for row in rows
             if row["outcome"] in FINAL_OUTCOMES

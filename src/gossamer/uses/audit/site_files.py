@@ -36,7 +36,7 @@ def read_site_files(
     """Reads robots.txt and the sitemaps that it names, or else `/sitemap.xml`. `start`: the first page of the
     site, after redirects. `pause`: the seconds between two requests."""
     origin = origin_of(start)
-    body, named = _read_robots(database, origin, options)
+    named = _read_robots(database, origin, options)
     waiting = [(url, "robots.txt") for url in named] or [(f"{origin}/sitemap.xml", "guess")]
     seen: set[str] = set()
     while waiting and len(seen) < MAX_SITEMAPS:
@@ -51,8 +51,8 @@ def read_site_files(
             tell(f"{len(seen):,} sitemaps are read, {len(waiting):,} are left")
 
 
-def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any]) -> tuple[bytes, list[str]]:
-    """Stores the robots.txt of an origin. Returns it, and the sitemaps that it names."""
+def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any]) -> list[str]:
+    """Stores the robots.txt of an origin. Returns the sitemaps that it names."""
     status, body, problem = None, b"", ""
     try:
         page = gossamer.fetch(f"{origin}/robots.txt", **options)
@@ -73,7 +73,7 @@ def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any
             "INSERT OR REPLACE INTO robots_files VALUES (?, ?, ?, ?)", [origin, status, problem, body]
         )
     urls = [found for one in named if (found := gossamer.url.parse(one, f"{origin}/"))]
-    return body, [url for url in urls if url.startswith(("http://", "https://"))]
+    return [url for url in urls if url.startswith(("http://", "https://"))]
 
 
 def _read_sitemap(database: AuditDatabase, url: str, source: str, options: Mapping[str, Any]) -> list[str]:

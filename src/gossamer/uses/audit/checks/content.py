@@ -62,10 +62,11 @@ CHECKS: Final = (
         severity=WARNING,
         title="Pages with the same text",
         fix="Keep one page, and redirect the others or make it their canonical page.",
-        sql="SELECT u.url, f.url, g.n || ' pages' FROM pages p JOIN targets t ON t.id = p.id JOIN urls u ON u.id = p.id "
-        "JOIN (SELECT p.text_hash, count(*) AS n, min(p.id) AS first FROM pages p JOIN targets t ON t.id = p.id "
-        "  WHERE t.indexable AND p.words > 0 GROUP BY p.text_hash HAVING count(*) > 1) g ON g.text_hash = p.text_hash "
-        "JOIN urls f ON f.id = g.first WHERE t.indexable AND p.id != g.first",
+        sql="SELECT u.url, substr(g.first, 7), g.n || ' pages' FROM pages p JOIN targets t ON t.id = p.id "
+        "JOIN urls u ON u.id = p.id JOIN (SELECT p.text_hash, count(*) AS n, "
+        "  min(printf('%05d ', length(u.url)) || u.url) AS first FROM pages p JOIN targets t ON t.id = p.id "
+        "  JOIN urls u ON u.id = p.id WHERE t.indexable AND p.words > 0 GROUP BY p.text_hash HAVING count(*) > 1) g "
+        "ON g.text_hash = p.text_hash WHERE t.indexable AND u.url != substr(g.first, 7)",
     ),
     AuditCheck(
         id="duplicate-near",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
@@ -20,6 +21,7 @@ _VERSION: Final = """
 SELECT DISTINCT u.url, h.url, h.code || ': ' || {detail} FROM hreflangs h JOIN pages p ON p.id = h.page
 JOIN urls u ON u.id = h.page JOIN targets t ON t.id = h.target WHERE p.status = 200 AND {where}
 """
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BROKEN: Final = "(t.status >= 400 OR (t.status IS NULL AND t.error IS NOT NULL AND t.error != 'robots'))"
 
 
@@ -69,8 +71,29 @@ def _is_absolute(href: str) -> bool:
 def canonical_relative(facts: PageFacts) -> Iterator[str]:
     """A relative canonical URL."""
     for href in (*facts.canonicals, *facts.header_canonicals):
-        if not _is_absolute(href):
+        if href and not _is_absolute(href) and not _SCHEME.match(href):
+            yield f"it is written as {href[:150]}"
+
+
+def canonical_invalid(facts: PageFacts) -> Iterator[str]:
+    """A canonical URL that is not on the web."""
+    for href in (*facts.canonicals, *facts.header_canonicals):
+        if not href or (_SCHEME.match(href) and not _is_absolute(href)):
             yield f"it is written as {href[:150] or 'an empty text'}"
+
+
+def canonical_missing(facts: PageFacts) -> Iterator[str]:
+    """No canonical URL."""
+    if not facts.canonicals and not facts.header_canonicals:
+        yield "none in the head, none in the header"
+
+
+def _said_where(facts: PageFacts, words: set[str]) -> Iterator[str]:
+    """Yields the place of a robots directive."""
+    if words & {*facts.header_robots}:
+        yield "X-Robots-Tag"
+    elif words & {*facts.robots}:
+        yield "meta robots"
 
 
 def canonical_multiple(facts: PageFacts) -> Iterator[str]:
@@ -145,11 +168,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages that forbid indexing",
         fix="Remove noindex from the pages that should be found.",
-        test=lambda facts: iter(
-            ["X-Robots-Tag" if {"noindex", "none"} & {*facts.header_robots} else "meta robots"]
-            if facts.is_noindex
-            else []
-        ),
+        test=lambda facts: _said_where(facts, {"noindex", "none"}),
         over="html",
     ),
     AuditCheck(
@@ -158,11 +177,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages whose links must not be followed",
         fix="Remove nofollow, unless the links of the page should count nothing.",
-        test=lambda facts: iter(
-            ["X-Robots-Tag" if {"nofollow", "none"} & {*facts.header_robots} else "meta robots"]
-            if facts.is_nofollow
-            else []
-        ),
+        test=lambda facts: _said_where(facts, {"nofollow", "none"}),
         over="html",
     ),
     AuditCheck(
@@ -189,11 +204,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages without a canonical URL",
         fix='Add <link rel="canonical"> with the absolute URL of the page itself.',
-        test=lambda facts: iter(
-            []
-            if facts.canonical or facts.canonicals or facts.header_canonicals
-            else ["none in the head, none in the header"]
-        ),
+        test=canonical_missing,
     ),
     AuditCheck(
         id="canonical-multiple",
@@ -211,6 +222,15 @@ CHECKS: Final = (
         title="Canonical URLs that are relative",
         fix="Write the absolute URL, with scheme and host.",
         test=canonical_relative,
+        over="html",
+    ),
+    AuditCheck(
+        id="canonical-invalid",
+        group="indexability",
+        severity=ERROR,
+        title="Canonical URLs that are no address of the web",
+        fix="Write the https address of the page. Often the address of a file or of the build machine was left.",
+        test=canonical_invalid,
         over="html",
     ),
     AuditCheck(

@@ -68,7 +68,8 @@ CHECKS: Final = (
         title=f"Pages with more than {MAX_LINKS} links",
         fix="Split the page, or link only to what matters.",
         sql=f"SELECT u.url, '', count(DISTINCT l.target) || ' links' FROM links l JOIN targets t ON t.id = l.source "
-        f"JOIN urls u ON u.id = l.source WHERE t.indexable AND l.kind = 'a' GROUP BY l.source HAVING count(DISTINCT l.target) > {MAX_LINKS}",
+        "JOIN urls u ON u.id = l.source WHERE t.indexable AND l.kind = 'a' GROUP BY l.source "
+        f"HAVING count(DISTINCT l.target) > {MAX_LINKS}",
     ),
     AuditCheck(
         id="anchor-empty",
@@ -78,7 +79,7 @@ CHECKS: Final = (
         fix="Give the link a text, or its image an alt.",
         sql=_ANCHOR.format(
             detail="'no text'",
-            where="l.kind = 'a' AND l.text = '' AND d.host IN (SELECT host FROM hosts)",
+            where="l.kind = 'a' AND l.source != l.target AND l.text = '' AND d.host IN (SELECT host FROM hosts)",
         ),
         thing="links",
     ),
@@ -90,7 +91,7 @@ CHECKS: Final = (
         fix="Say in the link where it leads.",
         sql=_ANCHOR.format(
             detail="l.text",
-            where="l.kind = 'a' AND l.text != '' AND is_generic(l.text) AND d.host IN (SELECT host FROM hosts)",
+            where="l.kind = 'a' AND l.source != l.target AND is_generic(l.text) AND d.host IN (SELECT host FROM hosts)",
         ),
         thing="links",
     ),

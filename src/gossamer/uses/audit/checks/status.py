@@ -19,6 +19,7 @@ JOIN urls s ON s.id = l.source JOIN urls d ON d.id = l.target {joins} WHERE {whe
 """
 _FAILED: Final = "(t.status >= 400 OR (t.status IS NULL AND t.error IS NOT NULL AND t.error NOT IN ('robots', 'redirect-loop')))"
 _LOOP: Final = f"(f.hops >= {MAX_HOPS} OR t.error = 'redirect-loop')"
+_REFUSED: Final = "'rate-limited', 'blocked', 'robots-unreachable'"
 _IN_CHAIN: Final = "JOIN finals f ON f.id = t.id"
 _WITH_TEXT: Final = (
     "said(t.status, t.error) || CASE WHEN l.text != '' THEN ', link \"' || l.text || '\"' ELSE '' END"
@@ -91,6 +92,15 @@ CHECKS: Final = (
         over="html",
     ),
     AuditCheck(
+        id="javascript-needed",
+        group="status",
+        severity=NOTICE,
+        title="Pages that are empty without JavaScript",
+        fix="Send the text in the page itself, or audit the site with --ladder browser.",
+        test=lambda facts: iter([facts.unrendered[:200]] if facts.unrendered else []),
+        over="html",
+    ),
+    AuditCheck(
         id="robots-blocked-linked",
         group="status",
         severity=NOTICE,
@@ -108,9 +118,9 @@ CHECKS: Final = (
         sql=_LINK.format(
             detail=_WITH_TEXT,
             joins="LEFT JOIN finals f ON f.id = l.target LEFT JOIN targets e ON e.id = f.final",
-            where=f"NOT t.internal AND l.kind IN {CLICKS} AND ((t.status IN (404, 410) OR t.status >= 500 AND t.status != 999 "
-            "OR (t.status IS NULL AND t.error IS NOT NULL AND t.error NOT IN ('robots', 'rate-limited', 'blocked', 'redirect-loop', 'robots-unreachable'))) "
-            "OR e.status IN (404, 410))",
+            where=f"NOT t.internal AND l.kind IN {CLICKS} AND (t.status IN (404, 410) OR e.status IN (404, 410) "
+            "OR (t.status >= 500 AND t.status != 999) "
+            f"OR (t.status IS NULL AND t.error IS NOT NULL AND t.error NOT IN ('robots', 'redirect-loop', {_REFUSED})))",
         ),
         needs="links",
         thing="links",
@@ -124,7 +134,8 @@ CHECKS: Final = (
         sql=_LINK.format(
             detail=_WITH_TEXT,
             joins="",
-            where=f"NOT t.internal AND l.kind IN {CLICKS} AND (t.status IN (401, 403, 405, 406, 407, 429, 451, 999) OR t.error IN ('rate-limited', 'blocked', 'robots-unreachable'))",
+            where=f"NOT t.internal AND l.kind IN {CLICKS} AND (t.status IN (401, 403, 405, 406, 407, 429, 451, 999) "
+            f"OR t.error IN ({_REFUSED}))",
         ),
         needs="links",
         thing="links",
@@ -168,7 +179,8 @@ CHECKS: Final = (
         title="Chains of redirects",
         fix="Redirect to the last URL at once, and link to that one.",
         sql="SELECT u.url, e.url, f.hops || ' redirects' FROM finals f JOIN urls u ON u.id = f.id JOIN urls e ON e.id = f.final "
-        f"JOIN targets t ON t.id = f.id WHERE t.internal AND f.hops BETWEEN 2 AND {MAX_HOPS - 1} AND coalesce(t.error, '') != 'redirect-loop'",
+        f"JOIN targets t ON t.id = f.id WHERE t.internal AND f.hops BETWEEN 2 AND {MAX_HOPS - 1} "
+        "AND coalesce(t.error, '') != 'redirect-loop'",
     ),
     AuditCheck(
         id="redirect-loop",

@@ -32,10 +32,12 @@ _NARROW: Final = {
 }
 """The width of characters in Arial, in parts of its size. Others: 0.556, and 1 for full-width ones."""
 _DUPLICATE: Final = """
-SELECT u.url, g.{name}, g.n || ' pages, first ' || f.url FROM pages p JOIN targets t ON t.id = p.id JOIN urls u ON u.id = p.id
-JOIN (SELECT p.{name}, count(*) AS n, min(p.id) AS first FROM pages p JOIN targets t ON t.id = p.id
+SELECT u.url, g.{name}, g.n || ' pages, first ' || substr(g.first, 7) FROM pages p JOIN targets t ON t.id = p.id
+JOIN urls u ON u.id = p.id
+JOIN (SELECT p.{name}, count(*) AS n, min(printf('%05d ', length(u.url)) || u.url) AS first FROM pages p
+  JOIN targets t ON t.id = p.id JOIN urls u ON u.id = p.id
   WHERE t.indexable AND p.{name} != '' GROUP BY p.{name} HAVING count(*) > 1) g ON g.{name} = p.{name}
-JOIN urls f ON f.id = g.first WHERE t.indexable
+WHERE t.indexable
 """
 
 
