@@ -9,7 +9,6 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,114 @@ from xml.sax.saxutils import escape
 NAME, OTHER = "www.audit.example", "other.example"
 TIMES = 3
 """How often each check is planted."""
-VOCABULARY = ["the", "river", "house", "garden", "morning", "people", "water", "light", "small", "travel", "winter", "summer", "road", "market", "kitchen", "letter", "music", "window", "paper", "story", "village", "mountain", "teacher", "doctor", "friend", "family", "evening", "bread", "coffee", "apple", "silver", "copper", "wooden", "strong", "quiet", "early", "often", "never", "always", "between", "under", "along", "through", "before", "after", "while", "because", "although", "however", "carries", "follows", "watches", "builds", "paints", "writes", "answers", "remembers", "discovers", "explains", "measures", "collects", "returns", "bridge", "station", "island", "harbour", "forest", "valley", "meadow", "castle", "library", "museum", "theatre", "factory", "workshop", "painter", "sailor", "farmer", "baker", "captain", "engineer", "student", "neighbour", "journey", "weather", "season", "history", "science", "language", "picture", "number", "beautiful", "careful", "simple", "bright", "narrow", "gentle", "heavy", "ancient", "modern", "famous", "common", "private", "public", "second", "distant"]
+VOCABULARY = [
+    "the",
+    "river",
+    "house",
+    "garden",
+    "morning",
+    "people",
+    "water",
+    "light",
+    "small",
+    "travel",
+    "winter",
+    "summer",
+    "road",
+    "market",
+    "kitchen",
+    "letter",
+    "music",
+    "window",
+    "paper",
+    "story",
+    "village",
+    "mountain",
+    "teacher",
+    "doctor",
+    "friend",
+    "family",
+    "evening",
+    "bread",
+    "coffee",
+    "apple",
+    "silver",
+    "copper",
+    "wooden",
+    "strong",
+    "quiet",
+    "early",
+    "often",
+    "never",
+    "always",
+    "between",
+    "under",
+    "along",
+    "through",
+    "before",
+    "after",
+    "while",
+    "because",
+    "although",
+    "however",
+    "carries",
+    "follows",
+    "watches",
+    "builds",
+    "paints",
+    "writes",
+    "answers",
+    "remembers",
+    "discovers",
+    "explains",
+    "measures",
+    "collects",
+    "returns",
+    "bridge",
+    "station",
+    "island",
+    "harbour",
+    "forest",
+    "valley",
+    "meadow",
+    "castle",
+    "library",
+    "museum",
+    "theatre",
+    "factory",
+    "workshop",
+    "painter",
+    "sailor",
+    "farmer",
+    "baker",
+    "captain",
+    "engineer",
+    "student",
+    "neighbour",
+    "journey",
+    "weather",
+    "season",
+    "history",
+    "science",
+    "language",
+    "picture",
+    "number",
+    "beautiful",
+    "careful",
+    "simple",
+    "bright",
+    "narrow",
+    "gentle",
+    "heavy",
+    "ancient",
+    "modern",
+    "famous",
+    "common",
+    "private",
+    "public",
+    "second",
+    "distant",
+]
 SECURITY = {
     "Strict-Transport-Security": "max-age=31536000",
     "Content-Security-Policy": "default-src 'self'",
@@ -31,13 +137,12 @@ SECURITY = {
 
 @dataclass
 class Answer:
-    """What the server answers for a path. `reset`: it closes the connection instead. `slow`: seconds."""
+    """What the server answers for a path. `reset`: it closes the connection instead."""
 
     body: bytes = b""
     status: int = 200
     kind: str = "text/html; charset=utf-8"
     headers: dict[str, str] = field(default_factory=dict)
-    slow: float = 0.0
     reset: bool = False
 
 
@@ -95,11 +200,10 @@ class AuditedSite:
         linked: bool = True,
         listed: bool = True,
         headers: dict[str, str] | None = None,
-        slow: float = 0.0,
         **parts: str,
     ) -> str:
         """Adds a page. `linked`: the lists link to it. `listed`: the sitemap has it."""
-        self.answers[path] = Answer(self.html(path, **parts).encode(), headers=headers or {}, slow=slow)
+        self.answers[path] = Answer(self.html(path, **parts).encode(), headers=headers or {})
         self.note(path, linked, listed)
         return path
 
@@ -230,7 +334,6 @@ def _plant_statuses(site: AuditedSite, n: int) -> None:
     site.expect("soft-404", path)
     site.disallowed.append(f"/closed-{n}")
     site.expect("robots-blocked-linked", site.add(f"/closed-{n}.html", listed=False))
-    site.expect("slow-page", site.add(f"/slow-{n}.html", slow=2.3))
     site.expect("large-page", site.add(f"/large-{n}.html", body=f"<!-- {'x' * 2_100_000} -->"))
     site.others[f"/moved-{n}.html"] = Answer(status=301, headers={"Location": f"/new-{n}.html"})
     site.others[f"/new-{n}.html"] = Answer(b"new")
@@ -388,7 +491,7 @@ def _plant_titles(site: AuditedSite, n: int) -> None:
         "title-missing",
         site.add(f"/title-missing-{n}.html", title=("", "<title></title>", "<title> </title>")[n]),
     )
-    twice = f"<title>The first of two titles {n}</title><title>The other one of both {n}</title>"
+    twice = f"<title>The first of the two titles {n}</title><title>The other one of both {n}</title>"
     site.expect("title-multiple", site.add(f"/title-multiple-{n}.html", title=twice))
     for letter in "ab":
         path = site.add(
@@ -504,10 +607,11 @@ def _plant_links(site: AuditedSite, n: int) -> None:
     site.expect("deep-page", site.add(f"/step-{n}-4.html", linked=False))
     for step in (3, 4):
         site.expect("single-inlink", f"/step-{n}-{step}.html")
-    many = "".join(f'<a href="{site.plain}/{one}">Page {one} of the other port</a>' for one in range(510))
-    site.expect(
-        "many-links", site.add(f"/many-{n}.html", body=many.replace(site.plain, f"https://{OTHER}.invalid"))
+    many = "".join(
+        f'<a href="{site.other}/many/{one}">Page {one} of the other site</a>' for one in range(510)
     )
+    site.others |= {f"/many/{one}": Answer(b"one of many") for one in range(510)}
+    site.expect("many-links", site.add(f"/many-{n}.html", body=many))
     site.expect("anchor-empty", site.add(f"/empty-{n}.html", body='<a href="/page-0.html"></a>'))
     text = ("click here", "Read more…", "hier")[n]
     site.expect("anchor-generic", site.add(f"/generic-{n}.html", body=f'<a href="/page-0.html">{text}</a>'))
@@ -590,7 +694,6 @@ def _handler(site: AuditedSite) -> type[http.server.BaseHTTPRequestHandler]:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
-            time.sleep(answer.slow)
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.kind)
             self.send_header("Content-Length", str(len(answer.body)))

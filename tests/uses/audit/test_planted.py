@@ -32,6 +32,9 @@ SITE_WIDE = {
 FAILURES = {"page-5xx", "page-no-response", "javascript-needed"}
 """Checks of pages that keep a crawl from seeing the whole site."""
 
+TIMED = {"slow-page"}
+"""Checks of times, which depend on the machine. They have a test without a server."""
+
 
 def found_urls(database: Path) -> dict[str, set[str]]:
     """The pages of the findings, by check."""
@@ -46,7 +49,7 @@ def differences(site: AuditedSite, database: Path) -> dict[str, dict[str, list[s
     """What was not found, and what should not have been, by check."""
     found = found_urls(database)
     told = {}
-    for check in {*found, *site.truth} - {"duplicate-near"}:
+    for check in {*found, *site.truth} - {"duplicate-near", *TIMED}:
         missed, false = (
             site.truth[check] - found.get(check, set()),
             found.get(check, set()) - site.truth[check],
@@ -61,8 +64,8 @@ def test_clean_site_has_no_finding(
 ) -> None:
     with serving(clean_site, keys) as site:
         done = run_audit(site.url("/"))
-    assert found_urls(tmp_path / "audit.db") == {}
-    assert (done.whole, done.reasons, done.errors + done.warnings + done.notices) == (True, [], 0)
+    assert found_urls(tmp_path / "audit.db").keys() <= TIMED
+    assert (done.whole, done.reasons, done.errors, done.notices) == (True, [], 0, 0)
     assert done.pages == done.indexable == sum(path.endswith(".html") for path in site.answers) + 1
     assert {one.state for one in done.checks} == {"checked"}
 
@@ -77,7 +80,7 @@ def test_all_planted_instances_are_found_and_nothing_else(
     near = found_urls(tmp_path / "audit.db")["duplicate-near"]
     assert sorted(len(near & pair) for pair in site.near) == [1] * TIMES
     assert near <= set().union(*site.near)
-    planted = {check.id for check in CHECKS} - SITE_WIDE - FAILURES - {"duplicate-near"}
+    planted = {check.id for check in CHECKS} - SITE_WIDE - FAILURES - TIMED - {"duplicate-near"}
     assert {name: len(site.truth[name]) for name in planted if len(site.truth[name]) < TIMES} == {}
 
 
@@ -113,7 +116,7 @@ def test_site_wide_faults_are_found(
 
     with serving(bare, keys, secure=n != 1, security={}) as site:
         run_audit(site.url("/"))
-    found = found_urls(tmp_path / "audit.db")
+    found = {name: urls for name, urls in found_urls(tmp_path / "audit.db").items() if name not in TIMED}
     expected = SITE_WIDE - ({"http-page"} if n != 1 else {"hsts-missing", "csp-missing", "nosniff-missing"})
     assert set(found) == expected
     assert all(len(urls) == 1 for urls in found.values())

@@ -262,13 +262,25 @@ class AuditDatabase:
                 base.execute(
                     "INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
                     "status = excluded.status, outcome = excluded.outcome, error = excluded.error, "
-                    "seconds = excluded.seconds, size = excluded.size, location = excluded.location, "
+                    "seconds = excluded.seconds, size = max(excluded.size, responses.size), "
+                    "location = coalesce(excluded.location, responses.location), "
                     "at = excluded.at, checked = excluded.checked "
                     "WHERE excluded.at >= responses.at AND responses.checked >= excluded.checked",
                     [
                         *(one, row.status, row.outcome, row.error, row.seconds, row.size),
                         *(None if location == one else location, row.at, row.checked),
                     ],
+                )
+
+    def write_sizes(self, sizes: Iterable[tuple[str, int]]) -> None:
+        """Writes the sizes of files in bytes, by URL."""
+        with self.transaction() as base:
+            for url, size in sizes:
+                write_urls(base, [(url_id(url), url)])
+                base.execute(
+                    "INSERT INTO responses VALUES (?, NULL, 'size', NULL, 0, ?, NULL, '', 1) "
+                    "ON CONFLICT (id) DO UPDATE SET size = max(size, excluded.size)",
+                    [url_id(url), size],
                 )
 
     def facts(self, where: str = "1", values: Sequence[Any] = ()) -> Iterator[tuple[int, str, PageFacts]]:

@@ -4,15 +4,20 @@ robots.txt and the pace of each host apply as in every crawl."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import gossamer
 from gossamer.uses.audit.database import AuditDatabase
-from gossamer.uses.audit.site_crawl import RETRIES, AuditWriter, run_crawl
+from gossamer.uses.audit.findings import is_public
+from gossamer.uses.audit.site_crawl import RETRIES, AuditWriter, record_failures, run_crawl
+
+if TYPE_CHECKING:
+    from gossamer import PageView
 
 NO_HEAD: Final = (400, 401, 403, 404, 405, 406, 429, 500, 501, 503)
 """Statuses with which servers answer HEAD although GET works."""
+MAX_SIZE: Final = 2**53
 _KINDS: Final = "('a', 'area', 'iframe', 'frame', 'img', 'script', 'stylesheet', 'media', 'next', 'prev')"
 _OF_CRAWL: Final = ("retries", "limit", "depth", "include", "exclude", "scope", "sitemaps", "time_limit")
 """Options that only the crawl of the site has."""
@@ -34,6 +39,7 @@ def check_links(
     """Checks at most `limit` links to other sites (None: all), those that most pages link to first, and as
     many embedded files and unvisited pages of the site. Two crawls: HEAD, then GET for what HEAD did not
     answer."""
+    database.define("is_public", 1, is_public)
     external = _links_to_check(database, limit, external=True)
     own = _links_to_check(database, limit, external=False)
     seeds = [{"url": url, "method": "HEAD", "key": f"head {url}"[:500]} for url in (*external, *own)]
@@ -56,7 +62,7 @@ def check_links(
 def _condition(external: bool) -> str:
     inside = "u.host IN (SELECT host FROM hosts)"
     if external:
-        return f"NOT {inside} AND u.url LIKE 'http%' AND l.kind IN {_KINDS}"
+        return f"NOT {inside} AND u.url LIKE 'http%' AND l.kind IN {_KINDS} AND is_public(u.host)"
     unvisited = (
         "u.id NOT IN (SELECT id FROM pages) AND u.id NOT IN (SELECT id FROM blocked) "
         "AND u.id NOT IN (SELECT id FROM responses WHERE checked = 0)"
@@ -81,11 +87,22 @@ def _count(database: AuditDatabase, *, external: bool) -> int:
 def _check(database: AuditDatabase, name: str, seeds: list[Any], options: Mapping[str, Any]) -> None:
     writer = AuditWriter(database, checked=True)
     # the name "default" makes the site read pages of every host, also those that redirects lead to
-    site = gossamer.Site("default", follow=False, retries=options.get("retries", RETRIES), blocks=False)
+    site = gossamer.Site(
+        "default",
+        follow=False,
+        retries=options.get("retries", RETRIES),
+        blocks=False,
+        sinks=[writer],
+        types=["image/*", "video/*", "audio/*", "font/*", "application/*"],
+    )
 
     @site.page()
-    def ignore(_view: Any) -> Any:  # the attempts have all that is needed
-        return []
+    def size(view: PageView) -> Iterator[dict[str, Any]]:
+        length = view.headers.get("content-length", "")
+        if length.isdigit():
+            yield {"page": view.url, "length": min(int(length), MAX_SIZE)}
+
+    record_failures(site)
 
     given = {key: value for key, value in options.items() if key not in _OF_CRAWL}
     run_crawl(site, writer, seeds, {**given, "name": name, "fresh": True, "scope": "page"})

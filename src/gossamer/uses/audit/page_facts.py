@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import xxhash
 
 import gossamer
+from gossamer.uses.audit.database import host_of
 from gossamer.uses.audit.model import ImageFacts, PageFacts, PageLink
 from gossamer.uses.audit.structured_checks import check_structured
 
 if TYPE_CHECKING:
     from gossamer import PageView
+    from gossamer.parsing.rendering_need import RenderingNeed
 
 MAX_TEXT_CHARS: Final = 500
 """The most characters of a title, description or heading that are stored."""
@@ -61,9 +63,9 @@ _PERMALINK: Final = " ¶§#🔗"
 _RELATIONS: Final = ("next", "prev", "alternate", "stylesheet")
 
 
-def read_page(view: PageView) -> tuple[PageFacts, list[PageLink], bytes]:
+def read_page(view: PageView, need: RenderingNeed | None = None) -> tuple[PageFacts, list[PageLink], bytes]:
     """Returns the facts of a page, its links, and the sketch of its text. A sketch is empty if the page has
-    too few words."""
+    too few words. `need`: judges whether a page needs JavaScript, from the pages of its host so far."""
     page = view.page
     kind = (page.content_type or "").partition(";")[0].strip().lower()
     facts = PageFacts(url=view.url, status=view.status, content_type=kind, size=len(page.body))
@@ -77,7 +79,8 @@ def read_page(view: PageView) -> tuple[PageFacts, list[PageLink], bytes]:
     _read_head(facts, tree, resolve)
     _read_headings(facts, tree)
     _read_images(facts, tree, inert)
-    facts.unrendered = page.unrendered or ""
+    if need is not None and view.status == 200 and page.rung in ("plain", "impersonated"):
+        facts.unrendered = need.judge(host_of(view.url), view.document, page.body, page.content_type)
     facts.ids, facts.duplicate_ids = _ids(tree, inert)
     found = check_structured(tree)
     facts.structured_errors, facts.structured_gaps, facts.structured_bad = found
@@ -251,7 +254,8 @@ def _read_text(facts: PageFacts, view: PageView) -> bytes:
     """Reads the text of a page. Returns its sketch."""
     text = view.document.text
     words = _WORD.findall(text.lower())
-    facts.words, facts.text_hash = len(words), view.document.text_hash
+    facts.words = len(words)
+    facts.text_hash = xxhash.xxh3_128_hexdigest(" ".join(text.split()).encode("utf-8", "replace"))
     facts.is_lorem = "lorem ipsum dolor" in text.lower()
     main = view.main_text
     if len(main) < len(text) / 10:

@@ -13,17 +13,19 @@ import msgspec
 import gossamer
 from gossamer import Site
 from gossamer.errors import CrawlFailed, NothingFound
-from gossamer.uses.audit.database import AuditDatabase, ResponseRow
+from gossamer.uses.audit.database import AuditDatabase, ResponseRow, host_of
 from gossamer.uses.audit.model import PageFacts, PageLink, to_json
 from gossamer.uses.audit.page_facts import read_page
 
 if TYPE_CHECKING:
     from gossamer import PageView
+    from gossamer.parsing.rendering_need import RenderingNeed
 
 RETRIES = "10s,1m"
 """The waits before a failed page is tried again. A report shall not wait for long."""
 ERROR_STATUSES = range(400, 500)
 FINAL_OUTCOMES = ("done", "redirected", "dead", "skipped")
+ROBOTS = "/robots.txt"
 _writers: dict[str, AuditWriter] = {}
 """The writers whose crawl is running, for `AuditAttempts`."""
 _facts = msgspec.json.Decoder(PageFacts).decode
@@ -35,6 +37,8 @@ class AuditWriter:
 
     def __init__(self, database: AuditDatabase, checked: bool = False) -> None:
         self.database, self.checked = database, checked
+        self._silent: dict[str, str] = {}
+        """Why an origin did not answer for its robots.txt."""
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Writes pages and failures. They are durable when this returns."""
@@ -56,9 +60,13 @@ class AuditWriter:
             for row in rows
             if "failed" in row
         )
+        self.database.write_sizes((row["page"], row["length"]) for row in rows if "length" in row)
 
     def write_attempts(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Writes the attempts that ended a visit, and redirects."""
+        """Writes the attempts that ended a visit, and redirects, except those for robots.txt."""
+        for row in rows:
+            if row["status"] is None and row["url"].endswith(ROBOTS) and row.get("error"):
+                self._silent[row["url"].removesuffix(ROBOTS)] = row["error"]
         self.database.write_responses(
             ResponseRow(
                 url=row["url"],
@@ -72,8 +80,18 @@ class AuditWriter:
                 checked=self.checked,
             )
             for row in rows
-            if row["outcome"] in FINAL_OUTCOMES
+            if row["outcome"] in FINAL_OUTCOMES and not row["url"].endswith(ROBOTS)
         )
+
+    def explain_unreachable(self) -> None:
+        """Replaces the reason `robots-unreachable` by the one for which the host did not answer at all."""
+        with self.database.transaction() as base:
+            for origin, reason in self._silent.items():
+                base.execute(
+                    "UPDATE responses SET error = ? WHERE error = 'robots-unreachable' AND id IN "
+                    "(SELECT id FROM urls WHERE host = ? AND url LIKE ? || '/%')",
+                    [reason, host_of(f"{origin}/"), origin],
+                )
 
     def __enter__(self) -> str:
         """Returns the name of the sink for attempts."""
@@ -95,10 +113,10 @@ class AuditAttempts:
         self._writer.write_attempts(rows)
 
 
-def page_item(view: PageView) -> dict[str, Any]:
+def page_item(view: PageView, need: RenderingNeed | None = None) -> dict[str, Any]:
     """Returns the facts of a page as an item."""
     try:
-        facts, links, sketch = read_page(view)
+        facts, links, sketch = read_page(view, need)
     except ValueError as error:  # the page would take too much memory
         page = view.page
         facts = PageFacts(
@@ -120,26 +138,35 @@ def page_item(view: PageView) -> dict[str, Any]:
 
 def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
     """Returns the site whose pages are audited."""
+    from gossamer.parsing.rendering_need import RenderingNeed  # it imports the parser
+
     site = Site(name, sinks=[writer], retries=options.pop("retries", RETRIES), **options)
+
+    need = RenderingNeed()
 
     @site.page(name="page")
     def page(view: PageView) -> Iterator[dict[str, Any]]:
-        yield page_item(view)
+        yield page_item(view, need)
 
     @site.page(name="error_page", status=ERROR_STATUSES)
     def error_page(view: PageView) -> Iterator[dict[str, Any]]:
         yield page_item(view)
 
+    record_failures(site)
+    return site
+
+
+def record_failures(site: Site) -> None:
+    """Makes a site yield an item for each URL that failed."""
+
     @site.failed
     def failed(failure: Any) -> Iterator[dict[str, Any]]:
         yield {
             "page": failure.url,
-            "failed": f"{failure.reason}",
+            "failed": str(failure.reason),
             "status": failure.status,
             "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.999Z"),
         }
-
-    return site
 
 
 def run_crawl(
@@ -149,8 +176,8 @@ def run_crawl(
     error here: the failures are findings."""
     with writer as attempts:
         try:
-            result = gossamer.run(site, *([seeds] if seeds else []), attempts=attempts, **options)
+            result: Any = gossamer.run(site, *([seeds] if seeds else []), attempts=attempts, **options)
         except (CrawlFailed, NothingFound) as error:
-            summary = error.summary
-            return getattr(summary, "state", "finished"), summary
-    return result.state, result
+            result = error.summary
+    writer.explain_unreachable()
+    return getattr(result, "state", "finished"), result

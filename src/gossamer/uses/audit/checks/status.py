@@ -18,7 +18,7 @@ SELECT s.url, d.url, {detail} FROM links l JOIN targets t ON t.id = l.target
 JOIN urls s ON s.id = l.source JOIN urls d ON d.id = l.target {joins} WHERE {where} GROUP BY l.source, l.target
 """
 _FAILED: Final = "(t.status >= 400 OR (t.status IS NULL AND t.error IS NOT NULL AND t.error NOT IN ('robots', 'redirect-loop')))"
-_LOOP: Final = f"(f.hops >= {MAX_HOPS} OR t.error = 'redirect-loop')"
+_LOOP: Final = f"(f.hops >= {MAX_HOPS} OR coalesce(t.error, '') = 'redirect-loop')"
 _REFUSED: Final = "'rate-limited', 'blocked', 'robots-unreachable'"
 _IN_CHAIN: Final = "JOIN finals f ON f.id = t.id"
 _WITH_TEXT: Final = (
