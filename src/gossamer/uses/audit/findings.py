@@ -19,12 +19,14 @@ _LOCAL: Final = (".localhost", ".local", ".internal", ".test", ".localdomain")
 
 class CheckScope(NamedTuple):
     """What the checks may conclude. `reasons`: why the crawl did not see the whole site. `sitemaps`: whether
-    there is a sitemap. `links`: whether links were checked; `unchecked`: how many were not."""
+    there is a sitemap. `links`: whether links were checked; `unchecked`: how many were not. `offline`: no other
+    site answered, so the network of this machine may be at fault."""
 
     reasons: Sequence[str]
     sitemaps: bool
     links: bool
     unchecked: int
+    offline: bool = False
 
 
 def said(status: int | None, error: str | None) -> str:
@@ -130,6 +132,8 @@ def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
     elif check.needs == "links":
         if not scope.links:
             return "skipped", "links were not checked (--external 0)"
+        if scope.offline and check.id.startswith("external"):
+            return "inconclusive", "no other site answered: does this machine reach the internet?"
         if scope.unchecked:
             return "partial", f"{scope.unchecked:,} links were not checked: raise --external"
     return "checked", ""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NO_HEAD: Final = (400, 401, 403, 404, 405, 406, 429, 500, 501, 503)
 """Statuses with which servers answer HEAD although GET works."""
+MIN_SILENT_HOSTS: Final = 4
 MAX_SIZE: Final = 2**53
 _KINDS: Final = "('a', 'area', 'iframe', 'frame', 'img', 'script', 'stylesheet', 'media', 'next', 'prev')"
 _OF_CRAWL: Final = ("retries", "limit", "depth", "include", "exclude", "scope", "sitemaps", "time_limit")
@@ -57,6 +58,16 @@ def check_links(
     return CheckedLinks(
         *(len(external), _count(database, external=True)), *(len(own), _count(database, external=False))
     )
+
+
+def is_offline(database: AuditDatabase) -> bool:
+    """Returns whether several other sites were asked and none of them answered."""
+    query = (
+        "SELECT count(DISTINCT u.host), count(r.status) FROM responses r JOIN urls u ON u.id = r.id "
+        "WHERE r.checked = 1 AND r.outcome != 'size' AND u.host NOT IN (SELECT host FROM hosts)"
+    )
+    hosts, answered = next(iter(database.rows(query)))
+    return bool(hosts >= MIN_SILENT_HOSTS and not answered)
 
 
 def _condition(external: bool) -> str:

@@ -15,7 +15,7 @@ from gossamer.errors import ConfigError, FetchFailed, NothingFound, UsageError
 from gossamer.uses.audit.checks.audit_check import AuditCheck
 from gossamer.uses.audit.database import AuditDatabase, AuditRecord, host_of
 from gossamer.uses.audit.findings import CheckScope, run_checks, total
-from gossamer.uses.audit.link_checks import CheckedLinks, check_links
+from gossamer.uses.audit.link_checks import CheckedLinks, check_links, is_offline
 from gossamer.uses.audit.link_graph import build_graph
 from gossamer.uses.audit.model import AuditSummary, CheckResult, Severity, to_json
 from gossamer.uses.audit.registry import CHECKS
@@ -286,7 +286,11 @@ def evaluate_checks(
     """Runs the checks of an audit whose graph is built."""
     unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
     scope = CheckScope(
-        reasons, bool(database.value("SELECT count(*) FROM sitemaps")), links, max(0, unchecked)
+        reasons,
+        bool(database.value("SELECT count(*) FROM sitemaps")),
+        links,
+        max(0, unchecked),
+        offline=is_offline(database),
     )
     states = {one["id"]: one["state"] for one in before.summary.get("checks", [])} if before else {}
     return run_checks(database, number, before.number if before else None, checks, scope, states, tell)
