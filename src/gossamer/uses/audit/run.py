@@ -260,7 +260,10 @@ def _evaluate(
     reasons = [*crawl_state["reasons"], *unrendered_reasons(database)]
     before = next((one for one in reversed(database.audits()) if one.number < record.number), None)
     results = evaluate_checks(database, record.number, before, reasons, options.external != 0, checked, tell)
-    summary = _summary(database, record, before, crawl_state, reasons, checked, results, began, options)
+    summary = summarize(
+        database, record, before, crawl_state["state"], reasons, checked, results, options.database
+    )
+    summary.seconds = round(time.time() - began, 1)
     database.update(
         record.number,
         ended=time.time(),
@@ -296,22 +299,22 @@ def evaluate_checks(
     return run_checks(database, number, before.number if before else None, checks, scope, states, tell)
 
 
-def _summary(
+def summarize(
     database: AuditDatabase,
     record: AuditRecord,
     before: AuditRecord | None,
-    crawl_state: Mapping[str, Any],
+    state: str,
     reasons: Sequence[str],
     checked: CheckedLinks,
     results: list[CheckResult],
-    began: float,
-    options: AuditOptions,
+    path: str,
 ) -> AuditSummary:
+    """Returns the summary of an audit whose checks have run."""
     return AuditSummary(
         url=record.url,
         audit=record.number,
         before=before.number if before else None,
-        state=crawl_state["state"],
+        state=state,
         whole=not reasons,
         reasons=list(reasons),
         pages=database.value(
@@ -327,8 +330,8 @@ def _summary(
         notices=total(results, Severity.NOTICE),
         new=sum(one.new for one in results),
         fixed=sum(one.fixed for one in results),
-        seconds=round(time.time() - began, 1),
-        database=options.database,
+        seconds=0.0,
+        database=path,
         checks=results,
     )
 
