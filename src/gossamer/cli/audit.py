@@ -116,37 +116,36 @@ def audit(
         raise UsageError(f"--fail-on {fail_on!r}: write one of {', '.join(FAIL_ON)}")
     hush_remarks(quiet)
     check_outputs(output or [])
-    stored = target if target.endswith(".db") and "://" not in target else None
-    given: dict[str, Any] = {
-        "delay": delay,
-        "include": include,
-        "exclude": exclude,
-        "ladder": ladder.split(",") if ladder else None,
-        "ignore_robots": ignore_robots or None,
-        "data": data,
-        "setting": setting,
-    }
-    crawl = {name: value for name, value in given.items() if value is not None} | {"progress": not quiet}
-    if stored is None:
+    if target.endswith(".db") and "://" not in target:
+        done = stored_audit(target)
+    else:
         url = start_url(target)
+        given: dict[str, Any] = {"delay": delay, "include": include, "exclude": exclude, "ladder": ladder}
+        given |= {"ignore_robots": ignore_robots or None, "data": data, "setting": setting}
         options = AuditOptions(
             database=database or database_path(url, data),
             external=parse_external(external),
             limit=limit,
             depth=depth,
             fresh=fresh,
-            crawl=crawl,
+            crawl=crawl_options(given, progress=not quiet),
         )
         done = run_audit(url, options)
-    else:
-        done = stored_audit(stored)
-    default = f"audit-{Path(done.database).stem}.html"
-    done.outputs = write_outputs(output or ([default] if stored is None else []), done)
+        output = output or [f"audit-{Path(done.database).stem}.html"]
+    done.outputs = write_outputs(output or [], done)
     if as_json:
         put_json(done)
     else:
         print_summary(done)
     return failed(done, fail_on)
+
+
+def crawl_options(given: dict[str, Any], progress: bool) -> dict[str, Any]:
+    """Returns the options of `gossamer.run` that were given."""
+    found = {name: value for name, value in given.items() if value is not None}
+    if "ladder" in found:
+        found["ladder"] = found["ladder"].split(",")
+    return found | {"progress": progress}
 
 
 def parse_external(text: str) -> int | None:

@@ -422,10 +422,12 @@ def _plant_indexability(site: AuditedSite, n: int) -> None:
     site.expect("nofollow-internal", path)
 
 
-def _plant_versions(site: AuditedSite, n: int) -> None:
-    def version(code: str, href: str) -> str:
-        return f'<link rel="alternate" hreflang="{code}" href="{href}">'
+def version(code: str, href: str) -> str:
+    """The element of a language version."""
+    return f'<link rel="alternate" hreflang="{code}" href="{href}">'
 
+
+def _plant_versions(site: AuditedSite, n: int) -> None:
     def plant(check: str, code: str, target: str, *more: str, own: bool = True, default: bool = True) -> str:
         path = f"/{check}-{n}.html"
         head = version(code, target) + "".join(more)

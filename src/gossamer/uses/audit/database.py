@@ -34,8 +34,10 @@ _SITE = """
 CREATE TABLE IF NOT EXISTS urls (id INTEGER PRIMARY KEY, url TEXT NOT NULL, host TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS pages (
   id INTEGER PRIMARY KEY, status INTEGER NOT NULL, is_html INTEGER NOT NULL, noindex INTEGER NOT NULL,
-  nofollow INTEGER NOT NULL, canonical INTEGER, title TEXT NOT NULL, description TEXT NOT NULL, h1 TEXT NOT NULL, text_hash TEXT NOT NULL,
-  main_hash TEXT NOT NULL, words INTEGER NOT NULL, size INTEGER NOT NULL, elapsed REAL NOT NULL,
+  nofollow INTEGER NOT NULL, canonical INTEGER, refresh INTEGER,
+  title TEXT NOT NULL, description TEXT NOT NULL, h1 TEXT NOT NULL, text_hash TEXT NOT NULL,
+  main_hash TEXT NOT NULL, words INTEGER NOT NULL,
+  size INTEGER NOT NULL, elapsed REAL NOT NULL,
   facts TEXT NOT NULL, sketch BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS responses (
   id INTEGER PRIMARY KEY, status INTEGER, outcome TEXT NOT NULL, error TEXT, seconds REAL NOT NULL,
@@ -227,13 +229,14 @@ class AuditDatabase:
         if facts.canonical:
             canonical = url_id(facts.canonical)
             mentioned.append((canonical, facts.canonical))
-        if facts.refresh:
-            mentioned.append((url_id(facts.refresh), facts.refresh))
+        refresh = url_id(facts.refresh) if facts.refresh else None
+        if refresh is not None:
+            mentioned.append((refresh, facts.refresh))
         write_urls(base, mentioned)
         base.execute(
-            "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                *(page, facts.status, facts.is_html, facts.is_noindex, facts.is_nofollow, canonical),
+                *(page, facts.status, facts.is_html, facts.is_noindex, facts.is_nofollow, canonical, refresh),
                 *(facts.title, facts.description, facts.h1, facts.text_hash, facts.main_hash),
                 *(facts.words, facts.size, elapsed, to_json(facts), sketch),
             ],

@@ -16,7 +16,7 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.audit.database import AuditDatabase
 from gossamer.uses.audit.findings import fixed_findings
 from gossamer.uses.audit.link_graph import CLICKS
-from gossamer.uses.audit.model import AuditSummary, CheckResult
+from gossamer.uses.audit.model import AuditSummary, CheckOutcome
 
 FORMS: Final = (".html", ".xlsx", ".gexf", ".xml", ".xml.gz", ".csv")
 MAX_SITEMAP_URLS: Final = 50_000
@@ -137,7 +137,7 @@ SUMMARY_HEADS: Final = (
 )
 
 
-def summary_row(check: CheckResult) -> tuple[object, ...]:
+def summary_row(check: CheckOutcome) -> tuple[object, ...]:
     """Returns a check as a row of the summary."""
     return (
         *(check.id, check.group, check.severity, check.title, check.state, check.count, check.new),

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from gossamer.uses.audit.checks.audit_check import MAX_DETAIL_CHARS, AuditCheck
 from gossamer.uses.audit.database import AuditDatabase
 from gossamer.uses.audit.link_graph import decode_facts
-from gossamer.uses.audit.model import AuditFinding, CheckResult, Severity
+from gossamer.uses.audit.model import AuditFinding, CheckOutcome, Severity
 
 CHUNK: Final = 1000
 _LOCAL: Final = (".localhost", ".local", ".internal", ".test", ".localdomain")
@@ -80,7 +80,7 @@ def run_checks(
     scope: CheckScope,
     states_before: dict[str, str],
     tell: Callable[[str], None],
-) -> list[CheckResult]:
+) -> list[CheckOutcome]:
     """Runs checks and stores their findings. `states_before`: the states of the checks in the audit before,
     whose number is `before`. Returns a result for each check."""
     functions: tuple[tuple[str, int, Any], ...] = (
@@ -126,9 +126,9 @@ def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
         if scope.reasons:
             return "inconclusive", f"the crawl did not see the whole site: {'; '.join(scope.reasons)}"
         if check.id == "orphan" and not scope.sitemaps:
-            return "skipped", "there is no sitemap to compare with"
+            return "skipped", "there is no sitemap with URLs to compare with"
     elif check.needs == "sitemap" and not scope.sitemaps:
-        return "skipped", "there is no sitemap"
+        return "skipped", "there is no sitemap with URLs"
     elif check.needs == "links":
         if not scope.links:
             return "skipped", "links were not checked (--external 0)"
@@ -215,7 +215,7 @@ def _results(
     comparable: set[str],
     *,
     whole: bool,
-) -> list[CheckResult]:
+) -> list[CheckOutcome]:
     query = "SELECT check_id, count(*), sum(is_new), count(DISTINCT url) FROM findings WHERE audit = ? GROUP BY check_id"
     counts = {name: (n, new, pages) for name, n, new, pages in database.rows(query, [audit])}
     indexable = max(1, database.value("SELECT count(*) FROM targets WHERE indexable"))
@@ -227,7 +227,7 @@ def _results(
             fixed = sum(1 for _ in fixed_findings(database, audit, before, check.id, whole=whole))
         state, reason = states[check.id]
         found.append(
-            CheckResult(
+            CheckOutcome(
                 *(check.id, check.group, check.severity.value, check.title, check.fix, state, reason),
                 *(n, new, fixed, round(min(1.0, pages / indexable), 4)),
             )
@@ -235,6 +235,6 @@ def _results(
     return found
 
 
-def total(results: Iterable[CheckResult], severity: Severity) -> int:
+def total(results: Iterable[CheckOutcome], severity: Severity) -> int:
     """Returns the number of findings of a severity."""
     return sum(one.count for one in results if one.severity == severity)

@@ -3,6 +3,7 @@ away a page is, how many pages link to it, and which pages are alike. All of it 
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterator
 from itertools import groupby
@@ -23,8 +24,9 @@ MIN_LIKENESS: Final = 0.9
 _ROWS: Final = 8
 """The numbers of a sketch in one band. Two pages are compared if a whole band is equal."""
 _EMPTY: Final = 0xFFFFFFFF
+_LINES: Final = re.compile(r"([A-Za-z]*\d+)[-:,][A-Za-z]*\d+")
 decode_facts = msgspec.json.Decoder(PageFacts).decode
-CLICKS: Final = "('a', 'area', 'iframe', 'frame', 'next', 'prev')"
+CLICKS: Final = "('a', 'area', 'iframe', 'frame', 'next', 'prev', 'refresh')"
 """The kinds of links that a visitor or a crawler follows."""
 
 _FINALS = f"""
@@ -48,7 +50,7 @@ SELECT u.id, u.host IN (SELECT host FROM hosts),
   CASE WHEN p.id IS NULL THEN r.error END, r.location, coalesce(p.noindex, 0), p.canonical,
   coalesce(p.is_html, 0),
   p.id IS NOT NULL AND p.status = 200 AND p.is_html AND NOT p.noindex AND r.location IS NULL
-    AND (p.canonical IS NULL OR p.canonical = p.id) AND u.host IN (SELECT host FROM hosts),
+    AND (p.canonical IS NULL OR p.canonical = p.id) AND coalesce(p.refresh, p.id) = p.id AND u.host IN (SELECT host FROM hosts),
   coalesce(p.elapsed, r.seconds), coalesce(p.size, r.size)
 FROM urls u LEFT JOIN pages p ON p.id = u.id LEFT JOIN responses r ON r.id = u.id
 WHERE p.id IS NOT NULL OR r.id IS NOT NULL;
@@ -97,6 +99,7 @@ def find_missing_fragments(database: AuditDatabase) -> None:
     """Fills the table `missing_fragments`: fragments that links name and that their target does not have."""
     query = (
         "SELECT DISTINCT l.target, l.fragment FROM links l JOIN targets t ON t.id = l.target "
+        "JOIN pages p ON p.id = l.target AND p.refresh IS NULL "
         "WHERE l.fragment != '' AND l.kind IN ('a', 'area') AND t.internal AND t.is_page AND t.status = 200 "
         "ORDER BY l.target"
     )
@@ -113,11 +116,15 @@ def find_missing_fragments(database: AuditDatabase) -> None:
 
 def lacks_fragment(known: set[str], fragment: str) -> bool:
     """Returns whether a page with these ids has no target for a fragment. Fragments for text and for scripts
-    need none.
+    need none. A range of lines such as `L5-L9` needs its first line.
 
     >>> lacks_fragment({"a b"}, "a%20b"), lacks_fragment(set(), "top"), lacks_fragment(set(), "c")
     (False, False, True)
+    >>> lacks_fragment({"L5"}, "L5-L9"), lacks_fragment({"L5"}, "L6-L9")
+    (False, True)
     """
+    if lines := _LINES.fullmatch(fragment):
+        return lines[1] not in known
     if fragment in known or fragment.lower() == "top" or fragment.startswith((":~:", "/", "!")):
         return False
     return unquote(fragment) not in known

@@ -28,8 +28,8 @@ class PageLink(msgspec.Struct, array_like=True):
     url: str
     """The absolute URL without fragment."""
     kind: str
-    """The element: a, area, iframe, frame, form, img, script, stylesheet, media, or the relation of a `link`
-    element: next, prev, alternate."""
+    """The element: a, area, iframe, frame, form, img, script, stylesheet, media, refresh (a meta refresh), or
+    the relation of a `link` element: next, prev, alternate."""
     text: str = ""
     """The visible text of the link, or the `alt` text of its image. At most 100 characters."""
     nofollow: bool = False
@@ -149,7 +149,7 @@ class AuditFinding(msgspec.Struct, array_like=True, frozen=True):
     detail: str = ""
 
 
-class CheckResult(msgspec.Struct):
+class CheckOutcome(msgspec.Struct):
     """What a check found in an audit."""
 
     id: str
@@ -194,7 +194,7 @@ class AuditSummary(msgspec.Struct, kw_only=True):
     fixed: int
     seconds: float
     database: str
-    checks: list[CheckResult] = []
+    checks: list[CheckOutcome] = []
     outputs: list[str] = []
 
     def counts(self) -> dict[str, int]:

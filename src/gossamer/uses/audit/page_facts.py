@@ -40,6 +40,7 @@ _HTML: Final = ("text/html", "application/xhtml+xml")
 _ROBOTS: Final = frozenset({"robots", "googlebot"})
 _FIELDS: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _SECURITY: Final = ("strict-transport-security", "content-security-policy", "x-content-type-options")
+_PLACEHOLDER: Final = "lorem ipsum dolor"
 _WORD: Final = re.compile(r"\w+")
 _LINK_HEADER: Final = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w-]+\s*=\s*(?:\"[^\"]*\"|[^\s;,\"]+))*)")
 _REL_CANONICAL: Final = re.compile(r";\s*rel\s*=\s*\"?[^\";,]*\bcanonical\b", re.IGNORECASE)
@@ -256,13 +257,27 @@ def _read_text(facts: PageFacts, view: PageView) -> bytes:
     words = _WORD.findall(text.lower())
     facts.words = len(words)
     facts.text_hash = xxhash.xxh3_128_hexdigest(" ".join(text.split()).encode("utf-8", "replace"))
-    facts.is_lorem = "lorem ipsum dolor" in text.lower()
+    facts.is_lorem = _has_placeholder(text, view)
     main = view.main_text
     if len(main) < len(text) / 10:
         main = text
     facts.main_hash = xxhash.xxh3_64_hexdigest(" ".join(main.split()).encode("utf-8", "replace"))
-    facts.detected_language = detect_language(main, facts.language)
+    if _PLACEHOLDER not in text.lower():
+        facts.detected_language = detect_language(main, facts.language)
     return sketch_of(_WORD.findall(main.lower())[:_MAX_WORDS])
+
+
+def _has_placeholder(text: str, view: PageView) -> bool:
+    """Returns whether a page shows placeholder text, except in code and in quotations."""
+    shown = text.lower().count(_PLACEHOLDER)
+    if shown:
+        quoted = view.document.tree.select("pre, textarea, blockquote, code")
+        shown -= sum(
+            _PLACEHOLDER in " ".join(one.text.lower().split())
+            for one in quoted
+            if one.tag != "code" or one.closest("pre") is None
+        )
+    return shown > 0
 
 
 def detect_language(text: str, declared: str) -> str:
@@ -299,7 +314,7 @@ def _links(facts: PageFacts, tree: Any, resolve: Any, inert: set[Any]) -> Iterat
     """Yields the links and embedded files of a page, each combination of URL, element and fragment once."""
     found: dict[tuple[str, str, str], PageLink] = {}
     shut = facts.is_nofollow
-    for kind, raw, element in _mentions(tree, inert):
+    for kind, raw, element in _mentions(facts, tree, inert):
         raw = raw.strip()
         if not raw or raw[:11].lower().startswith(_NOT_PAGES):
             continue
@@ -321,7 +336,9 @@ def _links(facts: PageFacts, tree: Any, resolve: Any, inert: set[Any]) -> Iterat
     yield from found.values()
 
 
-def _mentions(tree: Any, inert: set[Any]) -> Iterator[tuple[str, str, Any]]:
+def _mentions(facts: PageFacts, tree: Any, inert: set[Any]) -> Iterator[tuple[str, str, Any]]:
+    if facts.refresh and tree.root is not None:
+        yield "refresh", facts.refresh, tree.root
     for tag in ("a", "area"):
         for element in tree.select(f"{tag}[href]"):
             if element not in inert:

@@ -11,7 +11,7 @@ from typing import Final
 
 from gossamer.uses.audit.database import AuditDatabase
 from gossamer.uses.audit.findings import fixed_findings
-from gossamer.uses.audit.model import AuditSummary, CheckResult
+from gossamer.uses.audit.model import AuditSummary, CheckOutcome
 from gossamer.uses.audit.registry import GROUPS
 
 MAX_ROWS: Final = 100
@@ -110,7 +110,7 @@ def _change(new: int, fixed: int) -> str:
     return " ".join(parts)
 
 
-def _section(database: AuditDatabase, summary: AuditSummary, check: CheckResult) -> str:
+def _section(database: AuditDatabase, summary: AuditSummary, check: CheckOutcome) -> str:
     query = (
         "SELECT url, target, detail, is_new FROM findings WHERE audit = ? AND check_id = ? "
         "ORDER BY is_new DESC, url, target LIMIT ?"

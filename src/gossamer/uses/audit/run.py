@@ -17,7 +17,7 @@ from gossamer.uses.audit.database import AuditDatabase, AuditRecord, host_of
 from gossamer.uses.audit.findings import CheckScope, run_checks, total
 from gossamer.uses.audit.link_checks import CheckedLinks, check_links, is_offline
 from gossamer.uses.audit.link_graph import build_graph
-from gossamer.uses.audit.model import AuditSummary, CheckResult, Severity, to_json
+from gossamer.uses.audit.model import AuditSummary, CheckOutcome, Severity, to_json
 from gossamer.uses.audit.registry import CHECKS
 from gossamer.uses.audit.site_crawl import AuditWriter, make_site, run_crawl
 from gossamer.uses.audit.site_files import find_blocked, read_site_files, sitemap_seeds
@@ -285,12 +285,12 @@ def evaluate_checks(
     checked: CheckedLinks,
     tell: Callable[[str], None],
     checks: Sequence[AuditCheck] = CHECKS,
-) -> list[CheckResult]:
+) -> list[CheckOutcome]:
     """Runs the checks of an audit whose graph is built."""
     unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
     scope = CheckScope(
         reasons,
-        bool(database.value("SELECT count(*) FROM sitemaps")),
+        bool(database.value("SELECT EXISTS (SELECT 1 FROM sitemap_urls)")),
         links,
         max(0, unchecked),
         offline=is_offline(database),
@@ -306,7 +306,7 @@ def summarize(
     state: str,
     reasons: Sequence[str],
     checked: CheckedLinks,
-    results: list[CheckResult],
+    results: list[CheckOutcome],
     path: str,
 ) -> AuditSummary:
     """Returns the summary of an audit whose checks have run."""
