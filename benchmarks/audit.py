@@ -133,7 +133,8 @@ def measure_pages(folder: Path) -> None:
     """Measures the reading of pages of a folder."""
     files = sorted(folder.rglob("*.html"))
     files = files[:: max(1, len(files) // MAX_HTML)][:MAX_HTML]
-    ours, floor = [], []
+    ours: list[float] = []
+    floor: list[float] = []
     for file in files:
         body, url = file.read_bytes(), f"{SITE}/{file.name}"
 
