@@ -183,3 +183,24 @@ def test_sketches_tell_how_alike_texts_are() -> None:
     assert likeness(sketch_of(words), sketch_of(words)) == 1.0
     assert likeness(sketch_of(words), sketch_of(other)) > 0.9
     assert likeness(sketch_of(words), sketch_of([f"v{n}" for n in range(400)])) < 0.05
+
+
+def test_pages_that_share_only_the_name_of_the_site_as_a_heading_are_no_duplicates(tmp_path: Path) -> None:
+    with database(tmp_path, {}) as base:
+        base.write_pages(
+            (BASE + path, PageFacts(url=BASE + path, is_html=True, h1s=["The site", own]), [], b"", 0.1)
+            for path, own in (("/a", "One"), ("/b", "Two"), ("/c", "Two"))
+        )
+        build_graph(base, f"{BASE}/a")
+        assert found(base, "h1-duplicate") == ["/b", "/c"]
+
+
+def test_lines_of_code_are_fragments(tmp_path: Path) -> None:
+    with database(tmp_path, {}) as base:
+        links = [PageLink(f"{BASE}/a", "a", "x", fragment=one) for one in ("5-9", "v1-v2", "7-8", "none")]
+        facts = PageFacts(url=f"{BASE}/a", is_html=True, ids=["5", "v1-v2"])
+        base.write_pages([(f"{BASE}/a", facts, links, b"", 0.1)])
+        build_graph(base, f"{BASE}/a")
+        found(base, "fragment-missing")
+        rows = base.rows("SELECT target FROM findings ORDER BY target")
+        assert [target.partition("#")[2] for (target,) in rows] == ["7-8", "none"]

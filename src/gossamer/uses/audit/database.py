@@ -237,7 +237,13 @@ class AuditDatabase:
             "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 *(page, facts.status, facts.is_html, facts.is_noindex, facts.is_nofollow, canonical, refresh),
-                *(facts.title, facts.description, facts.h1, facts.text_hash, facts.main_hash),
+                *(
+                    facts.title,
+                    facts.description,
+                    " | ".join(filter(None, facts.h1s)),
+                    facts.text_hash,
+                    facts.main_hash,
+                ),
                 *(facts.words, facts.size, elapsed, to_json(facts), sketch),
             ],
         )

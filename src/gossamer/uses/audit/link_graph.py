@@ -120,10 +120,10 @@ def lacks_fragment(known: set[str], fragment: str) -> bool:
 
     >>> lacks_fragment({"a b"}, "a%20b"), lacks_fragment(set(), "top"), lacks_fragment(set(), "c")
     (False, False, True)
-    >>> lacks_fragment({"L5"}, "L5-L9"), lacks_fragment({"L5"}, "L6-L9")
-    (False, True)
+    >>> lacks_fragment({"L5"}, "L5-L9"), lacks_fragment({"L5"}, "L6-L9"), lacks_fragment({"v3-v4"}, "v3-v4")
+    (False, True, False)
     """
-    if lines := _LINES.fullmatch(fragment):
+    if fragment not in known and (lines := _LINES.fullmatch(fragment)):
         return lines[1] not in known
     if fragment in known or fragment.lower() == "top" or fragment.startswith((":~:", "/", "!")):
         return False

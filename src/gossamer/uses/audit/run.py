@@ -110,7 +110,7 @@ def _begin(
         raise ConfigError(
             f"{options.database} has the audits of {audits[-1].url}: give another --database for {url}"
         )
-    if audits and audits[-1].ended is None and not options.fresh:
+    if audits and audits[-1].ended is None and audits[-1].stage and not options.fresh:
         record = audits[-1]
         if record.options.get("identity") != options.identity():
             raise ConfigError(
