@@ -278,3 +278,11 @@ def test_checks_are_listed(tmp_path: Path) -> None:
     code, out, _ = gossamer(tmp_path, "audit", "--checks")
     assert code == 0
     assert "hreflang-return-missing" in out
+
+
+def test_password_of_a_site_is_neither_stored_nor_shown(tmp_path: Path, docs: str) -> None:
+    url = docs.replace("http://", "http://me:geheim77@")
+    code, out, err = gossamer(tmp_path, "audit", url, "--delay", "0", "-o", "r.html", "--database", "a.db")
+    assert code == 0, err
+    assert "geheim77" not in out + err
+    assert b"geheim77" not in (tmp_path / "a.db").read_bytes() + (tmp_path / "r.html").read_bytes()

@@ -105,6 +105,7 @@ def audit(
     command.
     """
     from gossamer.cli.printing import hush_remarks, put_json
+    from gossamer.config.redaction import register_in
     from gossamer.uses.audit.exports import check_outputs
     from gossamer.uses.audit.run import AuditOptions, database_path, start_url
 
@@ -115,6 +116,7 @@ def audit(
     if fail_on is not None and fail_on not in FAIL_ON:
         raise UsageError(f"--fail-on {fail_on!r}: write one of {', '.join(FAIL_ON)}")
     hush_remarks(quiet)
+    register_in(target)
     check_outputs(output or [])
     if target.endswith(".db") and "://" not in target:
         done = stored_audit(target)

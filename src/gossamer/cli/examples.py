@@ -38,8 +38,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "audit": (
         "gossamer audit https://www.example.com/",
-        "gossamer audit https://www.example.com/ -o report.html -o findings.xlsx -o sitemap.xml.gz",
-        "gossamer audit https://www.example.com/ --limit 500 --external all --fail-on new-error",
+        "gossamer audit https://www.example.com/ --external all -o report.html -o findings.xlsx --fail-on new-error",
         "gossamer audit .gossamer/audits/www.example.com.db -o findings/ -o links.gexf",
     ),
     "prices targets": (

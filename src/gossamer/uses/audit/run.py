@@ -75,6 +75,17 @@ def start_url(text: str) -> str:
     return url.partition("#")[0]
 
 
+def without_credentials(url: str) -> str:
+    """Returns a URL without user name and password.
+
+    >>> without_credentials("https://me:secret@example.com/a@b")
+    'https://example.com/a@b'
+    """
+    scheme, _, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
 def audit(url: str, options: AuditOptions, tell: Callable[[str], None]) -> AuditSummary:
     """Audits a site. `url`: its first page. `tell`: called with messages for the user. An interrupted audit is
     continued. Raises GossamerError. A KeyboardInterrupt leaves the audit open."""
@@ -86,7 +97,7 @@ def audit(url: str, options: AuditOptions, tell: Callable[[str], None]) -> Audit
             record = _staged(database, record, "crawl")
         crawl_state: dict[str, Any] = record.summary
         if record.stage == "crawl":
-            crawl_state = _crawl(database, record, options, tell)
+            crawl_state = _crawl(database, record, url, options, tell)
             if crawl_state["state"] == "stopped":
                 raise KeyboardInterrupt
             record = _staged(database, record, "links", crawl_state)
@@ -120,7 +131,7 @@ def _begin(
         tell(f"audit {record.number} continues")
         return record
     first = _first_page(url, options)
-    record = database.begin(url, {"identity": options.identity(), "start": first})
+    record = database.begin(without_credentials(url), {"identity": options.identity(), "start": first})
     with database.transaction() as base:
         hosts = {host_of(url), host_of(first)}
         base.executemany("INSERT OR IGNORE INTO hosts VALUES (?)", [(host,) for host in hosts])
@@ -179,11 +190,16 @@ def crawl_name(url: str) -> str:
 
 
 def _crawl(
-    database: AuditDatabase, record: AuditRecord, options: AuditOptions, tell: Callable[[str], None]
+    database: AuditDatabase,
+    record: AuditRecord,
+    url: str,
+    options: AuditOptions,
+    tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Crawls the site. Returns the state of the crawl and why it is not whole."""
+    """Crawls the site. `url`: its first page, with credentials if there are some. Returns the state of the crawl
+    and why it is not whole."""
     hosts = {host for (host,) in database.rows("SELECT host FROM hosts")}
-    seeds: list[Any] = [{"url": record.url, "priority": 10}]
+    seeds: list[Any] = [{"url": url, "priority": 10}]
     if options.limit is None or options.limit > 1:
         listed = sitemap_seeds(database, hosts)
         seeds += [{"url": one} for one, _ in zip(listed, range(MAX_SITEMAP_SEEDS), strict=False)]
