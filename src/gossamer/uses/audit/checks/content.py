@@ -252,7 +252,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Links of https pages to http addresses of the site",
         fix="Link to the https address.",
-        sql=f"SELECT s.url, d.url, l.text FROM links l JOIN urls s ON s.id = l.source JOIN urls d ON d.id = l.target "
+        sql=f"SELECT s.url, d.url, l.text FROM urls d CROSS JOIN links l ON l.target = d.id JOIN urls s ON s.id = l.source "
         f"WHERE l.kind IN {CLICKS} AND s.url LIKE 'https://%' AND d.url LIKE 'http://%' "
         "AND bare_host(d.host) IN (SELECT bare_host(host) FROM hosts) GROUP BY l.source, l.target",
         thing="links",

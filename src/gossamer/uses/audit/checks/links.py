@@ -101,7 +101,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Links to a fragment that the page does not have",
         fix="Correct the part after the #, or give the target this id.",
-        sql="SELECT s.url, d.url || '#' || l.fragment, l.text FROM missing_fragments m JOIN links l "
+        sql="SELECT s.url, d.url || '#' || l.fragment, l.text FROM missing_fragments m CROSS JOIN links l "
         "ON l.target = m.target AND l.fragment = m.fragment JOIN urls s ON s.id = l.source "
         "JOIN urls d ON d.id = l.target WHERE l.kind IN ('a', 'area')",
         thing="links",
@@ -127,6 +127,7 @@ CHECKS: Final = (
         sql="SELECT d.url, '', sum(l.nofollow) || ' of ' || count(*) || ' links have nofollow' FROM links l JOIN urls d ON d.id = l.target "
         "JOIN pages p ON p.id = l.source "
         "WHERE l.kind IN ('a', 'area') AND d.host IN (SELECT host FROM hosts) AND NOT p.nofollow "
+        "AND l.target IN (SELECT target FROM links WHERE nofollow = 1) "
         "GROUP BY l.target HAVING sum(l.nofollow) > 0 AND sum(l.nofollow) < count(*)",
     ),
     AuditCheck(

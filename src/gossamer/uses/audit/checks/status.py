@@ -14,8 +14,8 @@ SLOW_S: Final = 2.0
 LARGE_BYTES: Final = 2_000_000
 MAX_ERROR_PAGE_WORDS: Final = 300
 _LINK: Final = """
-SELECT s.url, d.url, {detail} FROM links l JOIN targets t ON t.id = l.target
-JOIN urls s ON s.id = l.source JOIN urls d ON d.id = l.target {joins} WHERE {where} GROUP BY l.source, l.target
+SELECT s.url, d.url, {detail} FROM targets t {joins} CROSS JOIN links l ON l.target = t.id
+JOIN urls s ON s.id = l.source JOIN urls d ON d.id = l.target WHERE {where} GROUP BY l.source, l.target
 """
 _FAILED: Final = "(t.status >= 400 OR (t.status IS NULL AND t.error IS NOT NULL AND t.error NOT IN ('robots', 'redirect-loop')))"
 _LOOP: Final = f"(f.hops >= {MAX_HOPS} OR coalesce(t.error, '') = 'redirect-loop')"
@@ -117,7 +117,7 @@ CHECKS: Final = (
         fix="Correct the link or remove it.",
         sql=_LINK.format(
             detail=_WITH_TEXT,
-            joins="LEFT JOIN finals f ON f.id = l.target LEFT JOIN targets e ON e.id = f.final",
+            joins="LEFT JOIN finals f ON f.id = t.id LEFT JOIN targets e ON e.id = f.final",
             where=f"NOT t.internal AND l.kind IN {CLICKS} AND (t.status IN (404, 410) OR e.status IN (404, 410) "
             "OR (t.status >= 500 AND t.status != 999) "
             f"OR (t.status IS NULL AND t.error IS NOT NULL AND t.error NOT IN ('robots', 'redirect-loop', {_REFUSED})))",
@@ -148,7 +148,7 @@ CHECKS: Final = (
         fix="Link to the new address.",
         sql=_LINK.format(
             detail="said(t.status, NULL) || ', to ' || g.url",
-            joins="JOIN finals f ON f.id = l.target JOIN urls g ON g.id = f.final JOIN targets e ON e.id = f.final",
+            joins="JOIN finals f ON f.id = t.id JOIN urls g ON g.id = f.final JOIN targets e ON e.id = f.final",
             where=f"NOT t.internal AND l.kind IN {CLICKS} AND t.status IN (301, 308) AND e.status = 200",
         ),
         needs="links",
