@@ -25,6 +25,10 @@ KEPT = {
     "observability/alert_rules.py::RULES": "the alert rules, each with the function that reads it",
     "observability/metrics.py::METRICS": "the metrics, each with its help and the function that reads it",
     "identity/browsers.py::_ALL": "browsers with their fingerprints, which belong together with the code",
+    **{
+        f"uses/audit/checks/{name}.py::CHECKS": "the checks of an audit, each with its query or function"
+        for name in ("status", "indexability", "titles", "content", "links")
+    },
     "url/tracking.py::TRACKING": "needed by the first URL of each crawl; a file would cost every start",
 }
 """Literals of more than 60 strings that stay in Python, each with its reason."""

@@ -82,6 +82,19 @@ def test_an_attempt_is_counted_from_one_and_masks_secrets() -> None:
     assert (line.rung, failed.rung) == ("plain", "impersonated")
 
 
+def test_an_attempt_names_where_a_redirect_leads() -> None:
+    def location(status: int, *headers: tuple[str, str]) -> str | None:
+        page = Page("https://a.example/x/", status, list(headers), b"", 0.0, 0.0, 0)
+        claim = Claim(1, 0, "a.example", Request("https://a.example/x/"))
+        line = attempt("c", "w", claim, page, "redirected", None)
+        return line.location
+
+    assert location(301, ("location", "../y")) == "https://a.example/y"
+    assert location(302, ("location", "mailto:a@b.example")) is None
+    assert location(200, ("location", "/y")) is None
+    assert location(301) is None
+
+
 def test_answers_that_one_climbed_past_are_kept_before_the_one_that_counts() -> None:
     low = Page(URL, 403, [], b"no", 0.0, 0.1, 2, block="generic denied (status 403)")
     high = Page(URL, 200, [], b"yes", 1.0, 0.1, 3, rung="browser")

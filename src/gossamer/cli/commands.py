@@ -114,6 +114,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         },
     ),
     "find": "find:find",
+    "audit": "audit:audit",
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
@@ -131,7 +132,7 @@ GROUPS = {
     "Data": ("items", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
-    "Uses": ("prices", "find"),
+    "Uses": ("prices", "find", "audit"),
     "Installation": ("doctor", "config", "version"),
 }
 """The groups of the commands in `gossamer --help`."""

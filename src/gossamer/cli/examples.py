@@ -36,6 +36,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer weight archive 1 --store valkey://store:6379",
         "gossamer weight news --precedence 1 --store valkey://store:6379",
     ),
+    "audit": (
+        "gossamer audit https://www.example.com/",
+        "gossamer audit https://www.example.com/ --external all -o report.html -o findings.xlsx --fail-on new-error",
+        "gossamer audit .gossamer/audits/www.example.com.db -o findings/ -o links.gexf",
+    ),
     "prices targets": (
         "gossamer prices targets shop:https://shop.example/ --limit 5000 -o targets.csv",
         "gossamer prices targets sitemap:https://shop.example/sitemap.xml --include /product/",

@@ -201,6 +201,8 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     """The id of the request."""
     added_at: str | None = None
     """When the request was added, RFC 3339."""
+    location: str | None = None
+    """The URL that a redirect leads to. None if the response is no redirect, or if it leads to no http(s) URL."""
 
 
 class KnownLine(msgspec.Struct, omit_defaults=True):

@@ -96,7 +96,7 @@ _TYPES: dict[Any, str] = {
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
-LATER = ("region", "id", "added_at")
+LATER = ("region", "id", "added_at", "location")
 """Columns of records that files of earlier versions lack. Their values are left out there."""
 _GIVEN = (Column("id"), Column("added_at", "time"))
 _GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))

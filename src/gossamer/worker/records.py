@@ -10,6 +10,7 @@ from typing import Any
 
 from xxhash import xxh3_128_hexdigest
 
+from gossamer import url
 from gossamer.config.redaction import mask
 from gossamer.model.page import Exchange, Failure, Page
 from gossamer.model.request import Request
@@ -18,6 +19,7 @@ from gossamer.model.visit import RAW, Attempt, Claim, Edge, PageRecord, Raw, Req
 from gossamer.parsing.html import Document
 from gossamer.parsing.links import links_of
 from gossamer.worker.conditional_get import GONE_STATUSES
+from gossamer.worker.decide import REDIRECTS, redirect_target
 
 NO_WAY = ("dns", "connect", "tls", "timeout")
 """The failure reasons of requests that did not reach the server."""
@@ -136,8 +138,17 @@ def attempt(
         error=error if page else (error or getattr(result, "reason", None)),
         screenshot=result.screenshot if isinstance(result, Page) else None,
         console=result.console if isinstance(result, Page) else (),
+        location=_location(result) if isinstance(result, Page) else None,
         **given_fields(claim.request),
     )
+
+
+def _location(page: Page) -> str | None:
+    """Returns the URL that a redirect leads to, with secrets masked."""
+    if page.status not in REDIRECTS or (location := page.header("location")) is None:
+        return None
+    target = redirect_target(location, page.url, url.parse)
+    return None if target is None else mask(target)
 
 
 def earlier_tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:

@@ -1,0 +1,259 @@
+"""`gossamer audit`: crawls a site and reports what is broken in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gossamer.cli.options import Argument, Json, Option, Quiet
+from gossamer.errors import GateNotMet, UsageError
+
+if TYPE_CHECKING:
+    from gossamer.uses.audit.model import AuditSummary
+    from gossamer.uses.audit.run import AuditOptions
+
+FAIL_ON = ("error", "warning", "notice", "new-error", "new-warning", "new")
+MAX_LISTED_REASONS = 5
+Target = Annotated[
+    str | None,
+    Argument(
+        metavar="[URL]", help="The first page of the site, or a database of audits (.db) to report on again."
+    ),
+]
+Outputs = Annotated[
+    list[str] | None,
+    Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help=(
+            "report.html (default audit-HOST.html), .xlsx, .csv, FOLDER/ (a CSV file per check), .gexf (the "
+            "link graph), .xml or .xml.gz (a sitemap); repeatable."
+        ),
+    ),
+]
+Database = Annotated[
+    str | None,
+    Option("--database", metavar="FILE", help="The audits of the site (default .gossamer/audits/HOST.db)."),
+]
+External = Annotated[
+    str,
+    Option(
+        "--external",
+        metavar="N",
+        help="The most links to other sites, and embedded files, that are checked: a number, or all (default 500).",
+    ),
+]
+FailOn = Annotated[
+    str | None,
+    Option(
+        "--fail-on",
+        metavar="WHAT",
+        help="Exit with 30 if there is an error, warning, notice, new-error, new-warning or new.",
+    ),
+]
+Limit = Annotated[
+    int | None, Option("--limit", metavar="N", help="The most pages that are crawled.", least=1)
+]
+Depth = Annotated[int | None, Option("--depth", metavar="N", help="The most links from the first page.")]
+Delay = Annotated[str | None, Option("--delay", metavar="SECONDS", help="Between two requests to a host.")]
+Include = Annotated[
+    list[str] | None,
+    Option("--include", metavar="REGEX", help="Only URLs that match one of these; repeatable."),
+]
+Exclude = Annotated[
+    list[str] | None,
+    Option("--exclude", metavar="REGEX", help="No URLs that match one of these; repeatable."),
+]
+Ladder = Annotated[
+    str | None, Option("--ladder", metavar="RUNGS", help="plain (default), impersonated, browser.")
+]
+DataFolder = Annotated[
+    str | None, Option("--data", metavar="DIR", help="The data folder (default .gossamer).")
+]
+IgnoreRobots = Annotated[bool, Option("--ignore-robots", help="Visit what robots.txt forbids, too.")]
+Setting = Annotated[
+    list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting of a crawl.")
+]
+Fresh = Annotated[bool, Option("--fresh", help="Begin anew instead of continuing an interrupted audit.")]
+ListChecks = Annotated[bool, Option("--checks", help="List all checks.")]
+
+
+def audit(
+    target: Target = None,
+    output: Outputs = None,
+    database: Database = None,
+    limit: Limit = None,
+    depth: Depth = None,
+    external: External = "500",
+    fail_on: FailOn = None,
+    delay: Delay = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    ladder: Ladder = None,
+    ignore_robots: IgnoreRobots = False,
+    data: DataFolder = None,
+    fresh: Fresh = False,
+    setting: Setting = None,
+    checks: ListChecks = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Crawl a site and report what is broken in it: links, redirects, titles, duplicates, indexability and more.
+
+    The next audit of the site tells what is new and what is fixed. An interrupted audit continues with the same
+    command.
+    """
+    from gossamer.cli.printing import hush_remarks, put_json
+    from gossamer.config.redaction import register_in
+    from gossamer.uses.audit.exports import check_outputs
+    from gossamer.uses.audit.run import AuditOptions, database_path, start_url
+
+    if checks:
+        return list_checks(as_json)
+    if target is None:
+        raise UsageError("no URL given; see gossamer audit --help")
+    if fail_on is not None and fail_on not in FAIL_ON:
+        raise UsageError(f"--fail-on {fail_on!r}: write one of {', '.join(FAIL_ON)}")
+    hush_remarks(quiet)
+    register_in(target)
+    check_outputs(output or [])
+    if target.endswith(".db") and "://" not in target:
+        done = stored_audit(target)
+    else:
+        url = start_url(target)
+        given: dict[str, Any] = {"delay": delay, "include": include, "exclude": exclude, "ladder": ladder}
+        given |= {"ignore_robots": ignore_robots or None, "data": data, "setting": setting}
+        options = AuditOptions(
+            database=database or database_path(url, data),
+            external=parse_external(external),
+            limit=limit,
+            depth=depth,
+            fresh=fresh,
+            crawl=crawl_options(given, progress=not quiet),
+        )
+        done = run_audit(url, options)
+        output = output or [f"audit-{Path(done.database).stem}.html"]
+    done.outputs = write_outputs(output or [], done)
+    if as_json:
+        put_json(done)
+    else:
+        print_summary(done)
+    return failed(done, fail_on)
+
+
+def crawl_options(given: dict[str, Any], progress: bool) -> dict[str, Any]:
+    """Returns the options of `gossamer.run` that were given."""
+    found = {name: value for name, value in given.items() if value is not None}
+    if "ladder" in found:
+        found["ladder"] = found["ladder"].split(",")
+    return found | {"progress": progress}
+
+
+def parse_external(text: str) -> int | None:
+    """Returns the number of `--external`, None for `all`. Raises UsageError."""
+    if text == "all":
+        return None
+    if not text.isdigit():
+        raise UsageError(f"--external {text!r}: write a number, or all")
+    return int(text)
+
+
+def run_audit(url: str, options: AuditOptions) -> AuditSummary:
+    """Audits a site. Raises GossamerError."""
+    from gossamer.cli.printing import remark
+    from gossamer.uses.audit.run import audit as run
+
+    try:
+        return run(url, options, remark)
+    except KeyboardInterrupt:
+        remark("stopped: what was found is kept, and the same command continues the audit")
+        raise
+
+
+def stored_audit(path: str) -> AuditSummary:
+    """Returns the last audit of a database."""
+    from gossamer.uses.audit.run import stored_summary
+
+    found = stored_summary(path)
+    found.database = path
+    return found
+
+
+def write_outputs(paths: list[str], done: AuditSummary) -> list[str]:
+    """Writes all outputs. Returns the files."""
+    from gossamer.uses.audit.database import AuditDatabase
+    from gossamer.uses.audit.exports import write_output
+
+    found: list[str] = []
+    with AuditDatabase(done.database) as database:
+        for path in paths:
+            found += write_output(path, database, done)
+    return found
+
+
+def failed(done: AuditSummary, fail_on: str | None) -> int:
+    """Returns 0. Raises GateNotMet if there is what `--fail-on` names, or something worse."""
+    if fail_on is None:
+        return 0
+    worst = {"error": 1, "warning": 2, "notice": 3, "new": 3}[fail_on.removeprefix("new-")]
+    severities = ("error", "warning", "notice")[:worst]
+    only_new = fail_on.startswith("new")
+    n = sum(one.new if only_new else one.count for one in done.checks if one.severity in severities)
+    if n:
+        raise GateNotMet(f"--fail-on {fail_on}: {n:,} findings")
+    return 0
+
+
+def print_summary(done: AuditSummary) -> None:
+    """Prints an audit on stdout."""
+    from gossamer.cli.printing import format_duration, put_table
+
+    rank = {"error": 0, "warning": 1, "notice": 2}
+    found = sorted((one for one in done.checks if one.count or one.fixed), key=lambda one: rank[one.severity])
+    compared = done.before is not None
+    rows = [
+        (
+            *(one.severity, one.title, one.id, f"{one.count:,}"),
+            *((f"{one.new:,}" if one.new else "", f"{one.fixed:,}" if one.fixed else "") if compared else ()),
+        )
+        for one in found
+    ]
+    heads = ("severity", "finding", "check", "count", *(("new", "fixed") if compared else ()))
+    if rows:
+        put_table(heads, rows, right=("count", "new", "fixed"), least=("check",))
+        print()
+    change = f", {done.new:,} new, {done.fixed:,} fixed since audit {done.before}" if compared else ""
+    print(
+        f"audit {done.audit} of {done.url} {done.state} in {format_duration(done.seconds)}: {done.pages:,} pages "
+        f"({done.indexable:,} indexable), {done.errors:,} errors, {done.warnings:,} warnings, "
+        f"{done.notices:,} notices{change}"
+    )
+    for reason in done.reasons[:MAX_LISTED_REASONS]:
+        print(f"not the whole site: {reason}")
+    for path in done.outputs[:MAX_LISTED_REASONS]:
+        print(f"written: {path}")
+    if len(done.outputs) > MAX_LISTED_REASONS:
+        print(f"written: {len(done.outputs) - MAX_LISTED_REASONS} more files")
+
+
+def list_checks(as_json: bool) -> int:
+    """Prints all checks."""
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.uses.audit.registry import CHECKS
+
+    if as_json:
+        for one in CHECKS:
+            put_json(
+                {
+                    "id": one.id,
+                    "group": one.group,
+                    "severity": one.severity.value,
+                    "title": one.title,
+                    "fix": one.fix,
+                }
+            )
+    else:
+        rows = [(one.id, one.group, one.severity.value, one.title) for one in CHECKS]
+        put_table(("check", "group", "severity", "finds"), rows, long=("finds",))
+    return 0

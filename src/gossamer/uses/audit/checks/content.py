@@ -1,0 +1,295 @@
+"""Checks of text, language, images, structured data and what browsers need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gossamer.uses.audit.checks.audit_check import ERROR, NOTICE, WARNING, AuditCheck
+from gossamer.uses.audit.checks.indexability import language_fault
+from gossamer.uses.audit.link_graph import CLICKS
+from gossamer.uses.audit.model import PageFacts
+
+THIN_WORDS: Final = 50
+LARGE_IMAGE_BYTES: Final = 500_000
+_RESOURCE: Final = """
+SELECT s.url, d.url, said(t.status, t.error) FROM links l JOIN targets t ON t.id = l.target
+JOIN urls s ON s.id = l.source JOIN urls d ON d.id = l.target LEFT JOIN finals f ON f.id = l.target
+LEFT JOIN targets e ON e.id = f.final
+WHERE {where} AND (t.status >= 400 OR (t.status IS NULL AND t.error IS NOT NULL AND t.error NOT IN ('robots', 'rate-limited', 'blocked'))
+  OR e.status >= 400) AND (t.internal OR coalesce(t.status, 0) NOT IN (401, 403, 405, 429, 999)) GROUP BY l.source, l.target
+"""
+_HOST_HEADER: Final = """
+SELECT 'https://' || u.host || '/', '', count(*) || ' of ' || (SELECT count(*) FROM pages q JOIN urls v ON v.id = q.id
+  WHERE v.host = u.host AND q.is_html AND q.status = 200) || ' pages, for example ' || min(u.url)
+FROM pages p JOIN urls u ON u.id = p.id WHERE p.is_html AND p.status = 200 AND u.url LIKE 'https://%'
+AND p.facts NOT LIKE '%"{name}"%' GROUP BY u.host
+"""
+
+
+def language_invalid(facts: PageFacts) -> Iterator[str]:
+    """A lang attribute that is no language code."""
+    if facts.language and (fault := language_fault(facts.language)):
+        yield f"{facts.language}: {fault}"
+
+
+def language_mismatch(facts: PageFacts) -> Iterator[str]:
+    """A text in another language than the declared one."""
+    declared = facts.language.replace("_", "-").partition("-")[0].lower()
+    found = facts.detected_language.partition("-")[0].lower()
+    if declared and found and declared != found and not language_fault(facts.language):
+        yield f"declared {facts.language}, the text is {found}"
+
+
+def _listed(values: list[str], most: int = 5) -> Iterator[str]:
+    if values:
+        more = f" and {len(values) - most} more" if len(values) > most else ""
+        yield f"{', '.join(one or 'no src' for one in values[:most])[:250]}{more}"
+
+
+CHECKS: Final = (
+    AuditCheck(
+        id="thin-page",
+        group="content",
+        severity=NOTICE,
+        title=f"Pages with fewer than {THIN_WORDS} words",
+        fix="Say more, merge the page with another one, or forbid its indexing.",
+        test=lambda facts: iter([f"{facts.words} words"] if facts.words < THIN_WORDS else []),
+    ),
+    AuditCheck(
+        id="duplicate-exact",
+        group="content",
+        severity=WARNING,
+        title="Pages with the same text",
+        fix="Keep one page, and redirect the others or make it their canonical page.",
+        sql="SELECT u.url, substr(g.first, 7), g.n || ' pages' FROM pages p JOIN targets t ON t.id = p.id "
+        "JOIN urls u ON u.id = p.id JOIN (SELECT p.text_hash, count(*) AS n, "
+        "  min(printf('%05d ', length(u.url)) || u.url) AS first FROM pages p JOIN targets t ON t.id = p.id "
+        "  JOIN urls u ON u.id = p.id WHERE t.indexable AND p.words > 0 GROUP BY p.text_hash HAVING count(*) > 1) g "
+        "ON g.text_hash = p.text_hash WHERE t.indexable AND u.url != substr(g.first, 7)",
+    ),
+    AuditCheck(
+        id="duplicate-near",
+        group="content",
+        severity=NOTICE,
+        title="Pages with nearly the same text",
+        fix="Make the pages differ, or keep one of them.",
+        sql="SELECT u.url, f.url, 'about ' || cast(round(a.likeness * 100) AS INTEGER) || ' % alike' FROM alike a "
+        "JOIN urls u ON u.id = a.page JOIN urls f ON f.id = a.first JOIN pages p ON p.id = a.page "
+        "JOIN pages q ON q.id = a.first WHERE p.text_hash != q.text_hash",
+    ),
+    AuditCheck(
+        id="lorem-ipsum",
+        group="content",
+        severity=WARNING,
+        title="Pages with placeholder text",
+        fix="Replace the lorem ipsum.",
+        test=lambda facts: iter(["lorem ipsum dolor"] if facts.is_lorem else []),
+        over="html",
+    ),
+    AuditCheck(
+        id="language-missing",
+        group="content",
+        severity=NOTICE,
+        title="Pages that declare no language",
+        fix='Add lang to the html element: <html lang="en">.',
+        test=lambda facts: iter([] if facts.language else ["the html element has no lang"]),
+        over="html",
+    ),
+    AuditCheck(
+        id="language-invalid",
+        group="content",
+        severity=WARNING,
+        title="Pages with an invalid language code",
+        fix="Write a language code such as en or pt-BR.",
+        test=language_invalid,
+        over="html",
+    ),
+    AuditCheck(
+        id="language-mismatch",
+        group="content",
+        severity=WARNING,
+        title="Pages whose text is in another language",
+        fix="Declare the language of the text, or translate the text.",
+        test=language_mismatch,
+    ),
+    AuditCheck(
+        id="duplicate-id",
+        group="content",
+        severity=NOTICE,
+        title="Pages that use an id twice",
+        fix="Give each element an id of its own: links to a fragment reach only the first one.",
+        test=lambda facts: _listed(facts.duplicate_ids),
+        over="html",
+    ),
+    AuditCheck(
+        id="alt-missing",
+        group="media",
+        severity=WARNING,
+        title="Images without alt",
+        fix='Describe the image in alt, or write alt="" if it is a decoration.',
+        test=lambda facts: _listed(facts.images.without_alt),
+        over="html",
+    ),
+    AuditCheck(
+        id="alt-long",
+        group="media",
+        severity=NOTICE,
+        title="Images with a long alt",
+        fix="Describe the image in a sentence. Put longer descriptions into the text.",
+        test=lambda facts: _listed(facts.images.long_alt),
+        over="html",
+    ),
+    AuditCheck(
+        id="image-size-missing",
+        group="media",
+        severity=NOTICE,
+        title="Images without width and height",
+        fix="Give the image width and height, so that the page does not jump when it loads.",
+        test=lambda facts: _listed(facts.images.without_size),
+        over="html",
+    ),
+    AuditCheck(
+        id="picture-without-img",
+        group="media",
+        severity=WARNING,
+        title="Pictures without an img",
+        fix="Put an <img> into the <picture>: without it nothing is shown.",
+        test=lambda facts: iter([f"{facts.images.empty_pictures}"] if facts.images.empty_pictures else []),
+        over="html",
+    ),
+    AuditCheck(
+        id="image-broken",
+        group="media",
+        severity=ERROR,
+        title="Images that do not load",
+        fix="Correct the address of the image.",
+        sql=_RESOURCE.format(where="l.kind = 'img'"),
+        needs="links",
+        thing="files",
+    ),
+    AuditCheck(
+        id="image-large",
+        group="media",
+        severity=NOTICE,
+        title="Images larger than 500 kB",
+        fix="Shrink the image, or save it as WebP or AVIF.",
+        sql="SELECT s.url, d.url, round(t.size / 1e3) || ' kB' FROM links l JOIN targets t ON t.id = l.target "
+        "JOIN urls s ON s.id = l.source JOIN urls d ON d.id = l.target "
+        f"WHERE l.kind = 'img' AND t.status = 200 AND t.size > {LARGE_IMAGE_BYTES} GROUP BY l.target",
+        needs="links",
+        thing="files",
+    ),
+    AuditCheck(
+        id="resource-broken",
+        group="media",
+        severity=ERROR,
+        title="Scripts, style sheets and media that do not load",
+        fix="Correct the address of the file.",
+        sql=_RESOURCE.format(where="l.kind IN ('script', 'stylesheet', 'media')"),
+        needs="links",
+        thing="files",
+    ),
+    AuditCheck(
+        id="structured-invalid",
+        group="structured data",
+        severity=ERROR,
+        title="Structured data that does not parse",
+        fix="Correct the JSON: search engines ignore the whole script.",
+        test=lambda facts: iter(facts.structured_errors),
+        over="html",
+    ),
+    AuditCheck(
+        id="structured-incomplete",
+        group="structured data",
+        severity=WARNING,
+        title="Structured data without a required property",
+        fix="Add the property, or the page gets no rich result.",
+        test=lambda facts: iter(facts.structured_gaps),
+        over="html",
+    ),
+    AuditCheck(
+        id="structured-value",
+        group="structured data",
+        severity=WARNING,
+        title="Structured data with a value of a wrong type",
+        fix="Write numbers as 9.90, dates as 2026-05-01, URLs without spaces.",
+        test=lambda facts: iter(facts.structured_bad),
+        over="html",
+    ),
+    AuditCheck(
+        id="mixed-content",
+        group="security",
+        severity=ERROR,
+        title="Pages of https that load files over http",
+        fix="Load the files over https: browsers block them.",
+        test=lambda facts: _listed(facts.mixed),
+        over="html",
+    ),
+    AuditCheck(
+        id="insecure-form",
+        group="security",
+        severity=ERROR,
+        title="Forms that send over http",
+        fix="Send the form to an https address.",
+        test=lambda facts: _listed(facts.insecure_forms),
+        over="html",
+    ),
+    AuditCheck(
+        id="http-page",
+        group="security",
+        severity=WARNING,
+        title="Hosts that serve pages without https",
+        fix="Serve the site over https, and redirect http to it.",
+        sql="SELECT 'http://' || u.host || '/', '', count(*) || ' pages, for example ' || min(u.url) FROM pages p "
+        "JOIN urls u ON u.id = p.id WHERE p.is_html AND p.status = 200 AND u.url LIKE 'http://%' "
+        "AND is_public(u.host) GROUP BY u.host",
+        thing="hosts",
+    ),
+    AuditCheck(
+        id="http-link",
+        group="security",
+        severity=NOTICE,
+        title="Links of https pages to http addresses of the site",
+        fix="Link to the https address.",
+        sql=f"SELECT s.url, d.url, l.text FROM urls d CROSS JOIN links l ON l.target = d.id JOIN urls s ON s.id = l.source "
+        f"WHERE l.kind IN {CLICKS} AND s.url LIKE 'https://%' AND d.url LIKE 'http://%' "
+        "AND bare_host(d.host) IN (SELECT bare_host(host) FROM hosts) GROUP BY l.source, l.target",
+        thing="links",
+    ),
+    AuditCheck(
+        id="hsts-missing",
+        group="security",
+        severity=NOTICE,
+        title="Hosts without Strict-Transport-Security",
+        fix="Send Strict-Transport-Security, so that browsers never use http.",
+        sql=_HOST_HEADER.format(name="strict-transport-security"),
+        thing="hosts",
+    ),
+    AuditCheck(
+        id="csp-missing",
+        group="security",
+        severity=NOTICE,
+        title="Hosts without Content-Security-Policy",
+        fix="Send a Content-Security-Policy, which limits what injected scripts can do.",
+        sql=_HOST_HEADER.format(name="content-security-policy"),
+        thing="hosts",
+    ),
+    AuditCheck(
+        id="nosniff-missing",
+        group="security",
+        severity=NOTICE,
+        title="Hosts without X-Content-Type-Options",
+        fix="Send X-Content-Type-Options: nosniff.",
+        sql=_HOST_HEADER.format(name="x-content-type-options"),
+        thing="hosts",
+    ),
+    AuditCheck(
+        id="viewport-missing",
+        group="mobile",
+        severity=WARNING,
+        title="Pages without a viewport",
+        fix='Add <meta name="viewport" content="width=device-width, initial-scale=1">.',
+        test=lambda facts: iter([] if facts.viewport else ["there is no meta viewport"]),
+    ),
+)

@@ -1,0 +1,240 @@
+"""Runs all checks over the pages of an audit, and compares what they find with the audit before."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+from gossamer.uses.audit.checks.audit_check import MAX_DETAIL_CHARS, AuditCheck
+from gossamer.uses.audit.database import AuditDatabase
+from gossamer.uses.audit.link_graph import decode_facts
+from gossamer.uses.audit.model import AuditFinding, CheckOutcome, Severity
+
+CHUNK: Final = 1000
+_LOCAL: Final = (".localhost", ".local", ".internal", ".test", ".localdomain")
+
+
+class CheckScope(NamedTuple):
+    """What the checks may conclude. `reasons`: why the crawl did not see the whole site. `sitemaps`: whether
+    there is a sitemap. `links`: whether links were checked; `unchecked`: how many were not. `offline`: no other
+    site answered, so the network of this machine may be at fault."""
+
+    reasons: Sequence[str]
+    sitemaps: bool
+    links: bool
+    unchecked: int
+    offline: bool = False
+
+
+def said(status: int | None, error: str | None) -> str:
+    """Returns a response in words.
+
+    >>> said(404, None), said(None, "dns"), said(301, None)
+    ('HTTP 404', 'no response: dns', 'HTTP 301')
+    """
+    if status is not None:
+        return f"HTTP {status}"
+    return f"no response: {error}" if error else "no response"
+
+
+def bare_host(host: str) -> str:
+    """Returns a host without its port."""
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdigit() else host
+
+
+def is_public(host: str) -> bool:
+    """Returns whether a host is not this machine and not in a private network, as far as its name tells.
+
+    >>> is_public("example.com:8080"), is_public("localhost:3000"), is_public("192.168.1.5"), is_public("[::1]")
+    (True, False, False, False)
+    """
+    name = bare_host(host).strip("[]")
+    if name == "localhost" or name.endswith(_LOCAL):
+        return False
+    try:
+        return ipaddress.ip_address(name).is_global
+    except ValueError:
+        return True
+
+
+def is_generic(text: str) -> bool:
+    """Returns whether the text of a link says nothing about its target."""
+    return text.strip(" .…:!>»›→").lower() in _generic()
+
+
+@cache
+def _generic() -> frozenset[str]:
+    text = files("gossamer.uses.audit").joinpath("link_texts.txt").read_text(encoding="utf-8")
+    return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def run_checks(
+    database: AuditDatabase,
+    audit: int,
+    before: int | None,
+    checks: Sequence[AuditCheck],
+    scope: CheckScope,
+    states_before: dict[str, str],
+    tell: Callable[[str], None],
+) -> list[CheckOutcome]:
+    """Runs checks and stores their findings. `states_before`: the states of the checks in the audit before,
+    whose number is `before`. Returns a result for each check."""
+    functions: tuple[tuple[str, int, Any], ...] = (
+        ("said", 2, said),
+        ("bare_host", 1, bare_host),
+        ("is_public", 1, is_public),
+        ("is_generic", 1, is_generic),
+    )
+    for name, arguments, function in functions:
+        database.define(name, arguments, function)
+    with database.transaction() as base:
+        base.execute("DELETE FROM findings WHERE audit = ?", [audit])
+    states = {check.id: state_of(check, scope) for check in checks}
+    active = [check for check in checks if states[check.id][0] in ("checked", "partial")]
+    tell("the pages are checked")
+    _write(database, audit, _page_findings(database, [one for one in active if one.test is not None]))
+    tell("the links are checked")
+    for check in active:
+        if check.sql:
+            _write(
+                database,
+                audit,
+                (
+                    AuditFinding(check.id, *(str("" if value is None else value) for value in row))
+                    for row in database.rows(check.sql)
+                ),
+            )
+    comparable = {
+        check.id
+        for check in checks
+        if before is not None
+        and states[check.id][0] in ("checked", "partial")
+        and states_before.get(check.id) in ("checked", "partial")
+    }
+    if before is not None:
+        _mark_new(database, audit, before, comparable)
+    return _results(database, audit, before, checks, states, comparable, whole=not scope.reasons)
+
+
+def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
+    """Returns the state of a check and its reason: `checked`, `partial`, `inconclusive` or `skipped`."""
+    if check.needs == "whole":
+        if scope.reasons:
+            return "inconclusive", f"the crawl did not see the whole site: {'; '.join(scope.reasons)}"
+        if check.id == "orphan" and not scope.sitemaps:
+            return "skipped", "there is no sitemap with URLs to compare with"
+    elif check.needs == "sitemap" and not scope.sitemaps:
+        return "skipped", "there is no sitemap with URLs"
+    elif check.needs == "links":
+        if not scope.links:
+            return "skipped", "links were not checked (--external 0)"
+        if scope.offline and check.id.startswith("external"):
+            return "inconclusive", "no other site answered: does this machine reach the internet?"
+        if scope.unchecked:
+            return "partial", f"{scope.unchecked:,} links were not checked: raise --external"
+    return "checked", ""
+
+
+def _page_findings(database: AuditDatabase, checks: Sequence[AuditCheck]) -> Iterator[AuditFinding]:
+    indexable = {flag: [check for check in checks if flag or check.over == "html"] for flag in (False, True)}
+    query = (
+        "SELECT u.url, p.facts, t.indexable FROM pages p JOIN urls u ON u.id = p.id JOIN targets t ON t.id = p.id "
+        "WHERE p.status = 200 AND p.is_html AND t.internal"
+    )
+    for url, text, flag in database.rows(query):
+        facts = decode_facts(text)
+        for check in indexable[bool(flag)]:
+            assert check.test is not None
+            details = list(check.test(facts))
+            for place, detail in enumerate(details):
+                # several findings of one page are told apart by their text
+                yield AuditFinding(check.id, url, detail if len(details) > 1 or place else "", detail)
+
+
+def _write(database: AuditDatabase, audit: int, findings: Iterable[AuditFinding]) -> None:
+    chunk: list[AuditFinding] = []
+    for finding in findings:
+        chunk.append(finding)
+        if len(chunk) == CHUNK:
+            _write_chunk(database, audit, chunk)
+            chunk = []
+    _write_chunk(database, audit, chunk)
+
+
+def _write_chunk(database: AuditDatabase, audit: int, chunk: Sequence[AuditFinding]) -> None:
+    if chunk:
+        with database.transaction() as base:
+            base.executemany(
+                "INSERT OR IGNORE INTO findings (audit, check_id, url, target, detail) VALUES (?, ?, ?, ?, ?)",
+                [
+                    (audit, one.check, one.url, one.target[:2000], one.detail[:MAX_DETAIL_CHARS])
+                    for one in chunk
+                ],
+            )
+
+
+_OTHER: Final = (
+    "NOT EXISTS (SELECT 1 FROM findings o WHERE o.audit = ? AND o.check_id = f.check_id AND o.url = f.url "
+    "AND o.target = f.target)"
+)
+
+
+def _mark_new(database: AuditDatabase, audit: int, before: int, comparable: Iterable[str]) -> None:
+    with database.transaction() as base:
+        for name in comparable:
+            base.execute(
+                f"UPDATE findings AS f SET is_new = 1 WHERE audit = ? AND check_id = ? AND {_OTHER}",
+                [audit, name, before],
+            )
+
+
+def fixed_findings(
+    database: AuditDatabase, audit: int, before: int, name: str, *, whole: bool
+) -> Iterator[AuditFinding]:
+    """Yields the findings of a check in the audit before that are gone. If this audit is not whole, only those
+    on pages that it saw."""
+    seen = "" if whole else "AND f.url IN (SELECT u.url FROM targets t JOIN urls u ON u.id = t.id)"
+    query = (
+        "SELECT f.check_id, f.url, f.target, f.detail FROM findings f "
+        f"WHERE f.audit = ? AND f.check_id = ? AND {_OTHER} {seen} ORDER BY f.url"
+    )
+    for row in database.rows(query, [before, name, audit]):
+        yield AuditFinding(*row)
+
+
+def _results(
+    database: AuditDatabase,
+    audit: int,
+    before: int | None,
+    checks: Sequence[AuditCheck],
+    states: dict[str, tuple[str, str]],
+    comparable: set[str],
+    *,
+    whole: bool,
+) -> list[CheckOutcome]:
+    query = "SELECT check_id, count(*), sum(is_new), count(DISTINCT url) FROM findings WHERE audit = ? GROUP BY check_id"
+    counts = {name: (n, new, pages) for name, n, new, pages in database.rows(query, [audit])}
+    indexable = max(1, database.value("SELECT count(*) FROM targets WHERE indexable"))
+    found = []
+    for check in checks:
+        n, new, pages = counts.get(check.id, (0, 0, 0))
+        fixed = 0
+        if before is not None and check.id in comparable:
+            fixed = sum(1 for _ in fixed_findings(database, audit, before, check.id, whole=whole))
+        state, reason = states[check.id]
+        found.append(
+            CheckOutcome(
+                *(check.id, check.group, check.severity.value, check.title, check.fix, state, reason),
+                *(n, new, fixed, round(min(1.0, pages / indexable), 4)),
+            )
+        )
+    return found
+
+
+def total(results: Iterable[CheckOutcome], severity: Severity) -> int:
+    """Returns the number of findings of a severity."""
+    return sum(one.count for one in results if one.severity == severity)

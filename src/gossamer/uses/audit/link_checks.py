@@ -1,0 +1,119 @@
+"""Checks the links that the crawl does not visit: links to other sites, images, scripts, style sheets, and
+pages that only nofollow links lead to. Each is asked with HEAD, and with GET if the server does not answer HEAD.
+robots.txt and the pace of each host apply as in every crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import gossamer
+from gossamer.uses.audit.database import AuditDatabase
+from gossamer.uses.audit.findings import is_public
+from gossamer.uses.audit.site_crawl import RETRIES, AuditWriter, record_failures, run_crawl
+
+if TYPE_CHECKING:
+    from gossamer import PageView
+
+NO_HEAD: Final = (400, 401, 403, 404, 405, 406, 429, 500, 501, 503)
+"""Statuses with which servers answer HEAD although GET works."""
+MIN_SILENT_HOSTS: Final = 4
+MAX_SIZE: Final = 2**53
+_KINDS: Final = "('a', 'area', 'iframe', 'frame', 'img', 'script', 'stylesheet', 'media', 'next', 'prev')"
+_OF_CRAWL: Final = ("retries", "limit", "depth", "include", "exclude", "scope", "sitemaps", "time_limit")
+"""Options that only the crawl of the site has."""
+_EMBEDDED: Final = "('img', 'script', 'stylesheet', 'media')"
+
+
+class CheckedLinks(NamedTuple):
+    """How many links were checked, and how many there are."""
+
+    external: int
+    all_external: int
+    resources: int
+    all_resources: int
+
+
+def check_links(
+    database: AuditDatabase, name: str, options: Mapping[str, Any], limit: int | None
+) -> CheckedLinks:
+    """Checks at most `limit` links to other sites (None: all), those that most pages link to first, and as
+    many embedded files and unvisited pages of the site. Two crawls: HEAD, then GET for what HEAD did not
+    answer."""
+    database.define("is_public", 1, is_public)
+    external = _links_to_check(database, limit, external=True)
+    own = _links_to_check(database, limit, external=False)
+    seeds = [{"url": url, "method": "HEAD", "key": f"head {url}"[:500]} for url in (*external, *own)]
+    if seeds:
+        _check(database, f"{name}-head", seeds, options)
+    again = [
+        {"url": url}
+        for (url,) in database.rows(
+            f"SELECT u.url FROM responses r JOIN urls u ON u.id = r.id "
+            f"WHERE r.checked = 1 AND (r.status IN {NO_HEAD} OR (r.status IS NULL AND r.error != 'robots'))"
+        )
+    ]
+    if again:
+        _check(database, f"{name}-get", again, options)
+    return CheckedLinks(
+        *(len(external), _count(database, external=True)), *(len(own), _count(database, external=False))
+    )
+
+
+def is_offline(database: AuditDatabase) -> bool:
+    """Returns whether several other sites were asked and none of them answered."""
+    query = (
+        "SELECT count(DISTINCT u.host), count(r.status) FROM responses r JOIN urls u ON u.id = r.id "
+        "WHERE r.checked = 1 AND r.outcome != 'size' AND u.host NOT IN (SELECT host FROM hosts)"
+    )
+    hosts, answered = next(iter(database.rows(query)))
+    return bool(hosts >= MIN_SILENT_HOSTS and not answered)
+
+
+def _condition(external: bool) -> str:
+    inside = "u.host IN (SELECT host FROM hosts)"
+    if external:
+        return f"NOT {inside} AND u.url LIKE 'http%' AND l.kind IN {_KINDS} AND is_public(u.host)"
+    unvisited = (
+        "u.id NOT IN (SELECT id FROM pages) AND u.id NOT IN (SELECT id FROM blocked) "
+        "AND u.id NOT IN (SELECT id FROM responses WHERE checked = 0)"
+    )
+    return f"{inside} AND {unvisited} AND (l.kind IN {_EMBEDDED} OR (l.kind IN {_KINDS} AND l.nofollow = 1))"
+
+
+def _links_to_check(database: AuditDatabase, limit: int | None, *, external: bool) -> list[str]:
+    query = (
+        f"SELECT u.url FROM links l JOIN urls u ON u.id = l.target WHERE {_condition(external)} "
+        "GROUP BY u.id ORDER BY count(*) DESC, u.url LIMIT ?"
+    )
+    return [url for (url,) in database.rows(query, [-1 if limit is None else limit])]
+
+
+def _count(database: AuditDatabase, *, external: bool) -> int:
+    condition = _condition(external)
+    query = f"SELECT count(DISTINCT u.id) FROM links l JOIN urls u ON u.id = l.target WHERE {condition}"
+    return int(database.value(query))
+
+
+def _check(database: AuditDatabase, name: str, seeds: list[Any], options: Mapping[str, Any]) -> None:
+    writer = AuditWriter(database, checked=True)
+    # the name "default" makes the site read pages of every host, also those that redirects lead to
+    site = gossamer.Site(
+        "default",
+        follow=False,
+        retries=options.get("retries", RETRIES),
+        blocks=False,
+        sinks=[writer],
+        types=["image/*", "video/*", "audio/*", "font/*", "application/*"],
+    )
+
+    @site.page()
+    def size(view: PageView) -> Iterator[dict[str, Any]]:
+        length = view.headers.get("content-length", "")
+        if length.isdigit():
+            yield {"page": view.url, "length": min(int(length), MAX_SIZE)}
+
+    record_failures(site)
+
+    given = {key: value for key, value in options.items() if key not in _OF_CRAWL}
+    run_crawl(site, writer, seeds, {**given, "name": name, "fresh": True, "scope": "page"})

@@ -1,0 +1,365 @@
+"""Reads the facts of a page and its links. Pure functions of a page; they accept any bytes."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import xxhash
+
+import gossamer
+from gossamer.uses.audit.database import host_of
+from gossamer.uses.audit.model import ImageFacts, PageFacts, PageLink
+from gossamer.uses.audit.structured_checks import check_structured
+
+if TYPE_CHECKING:
+    from gossamer import PageView
+    from gossamer.parsing.rendering_need import RenderingNeed
+
+MAX_TEXT_CHARS: Final = 500
+"""The most characters of a title, description or heading that are stored."""
+MAX_LINKS: Final = 5000
+"""The most links of one page that are stored."""
+MAX_IDS: Final = 5000
+MAX_LISTED: Final = 20
+"""The most values of a list that only shows examples."""
+MAX_SHOWN_CHARS: Final = 200
+MIN_WORDS_ALIKE: Final = 50
+"""Pages with fewer words are not compared for similarity."""
+BINS: Final = 128
+"""The numbers of a page's sketch (one-permutation MinHash)."""
+_SHINGLE_WORDS: Final = 4
+_MAX_WORDS: Final = 50_000
+_MAX_ALT_CHARS: Final = 150
+_MIN_LETTERS_OF_LANGUAGE: Final = 400
+"""A text with fewer letters is too short for a certain language."""
+_HTML: Final = ("text/html", "application/xhtml+xml")
+_ROBOTS: Final = frozenset({"robots", "googlebot"})
+_FIELDS: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+_SECURITY: Final = ("strict-transport-security", "content-security-policy", "x-content-type-options")
+_PLACEHOLDER: Final = "lorem ipsum dolor"
+_WORD: Final = re.compile(r"\w+")
+_LINK_HEADER: Final = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w-]+\s*=\s*(?:\"[^\"]*\"|[^\s;,\"]+))*)")
+_REL_CANONICAL: Final = re.compile(r";\s*rel\s*=\s*\"?[^\";,]*\bcanonical\b", re.IGNORECASE)
+_NOT_PAGES: Final = ("javascript:", "mailto:", "data:", "tel:", "blob:", "about:", "sms:", "ftp:")
+_EMBEDDED: Final = (
+    ("img", "src", "img"),
+    ("script", "src", "script"),
+    ("iframe", "src", "iframe"),
+    ("frame", "src", "frame"),
+    ("video", "src", "media"),
+    ("audio", "src", "media"),
+    ("source", "src", "media"),
+    ("embed", "src", "media"),
+)
+_BESIDE: Final = (
+    "nav, aside, footer, dialog, [role=navigation], [role=complementary], [role=contentinfo], [role=search]"
+)
+"""Parts of a page that are not its content. The levels of their headings stand for themselves."""
+_PERMALINK: Final = " ¶§#🔗"
+"""Marks that documentation puts behind a heading as a link to itself."""
+_RELATIONS: Final = ("next", "prev", "alternate", "stylesheet")
+
+
+def read_page(view: PageView, need: RenderingNeed | None = None) -> tuple[PageFacts, list[PageLink], bytes]:
+    """Returns the facts of a page, its links, and the sketch of its text. A sketch is empty if the page has
+    too few words. `need`: judges whether a page needs JavaScript, from the pages of its host so far."""
+    page = view.page
+    kind = (page.content_type or "").partition(";")[0].strip().lower()
+    facts = PageFacts(url=view.url, status=view.status, content_type=kind, size=len(page.body))
+    _read_headers(facts, page.headers)
+    facts.is_html = kind in _HTML or (not kind and b"<" in page.body[:1000])
+    if not facts.is_html:
+        return facts, [], b""
+    tree = view.document.tree
+    resolve = view.document.base.resolve
+    inert = set(tree.select("template *, noscript *")) if tree.select("template, noscript") else set()
+    _read_head(facts, tree, resolve)
+    _read_headings(facts, tree)
+    _read_images(facts, tree, inert)
+    if need is not None and view.status == 200 and page.rung in ("plain", "impersonated"):
+        facts.unrendered = need.judge(host_of(view.url), view.document, page.body, page.content_type)
+    facts.ids, facts.duplicate_ids = _ids(tree, inert)
+    found = check_structured(tree)
+    facts.structured_errors, facts.structured_gaps, facts.structured_bad = found
+    if facts.url.startswith("https://"):
+        facts.mixed = _insecure(_embedded_urls(tree, inert))
+        facts.insecure_forms = _insecure(_attribute(one, "action") for one in tree.select("form[action]"))
+    sketch = _read_text(facts, view)
+    return facts, list(_links(facts, tree, resolve, inert)), sketch
+
+
+def _attribute(element: Any, name: str) -> str:
+    value = element.attrs.get(name)
+    return value if isinstance(value, str) else " ".join(value or ())
+
+
+def _short(text: str, most: int = MAX_TEXT_CHARS) -> str:
+    return " ".join(text.split())[:most]
+
+
+def _read_headers(facts: PageFacts, headers: list[tuple[str, str]]) -> None:
+    robots: dict[str, None] = {}
+    for name, value in headers:
+        if name == "x-robots-tag":
+            robots |= dict.fromkeys(_directives(value))
+        elif name == "link":
+            for target, parameters in _LINK_HEADER.findall(value[:20_000]):
+                if _REL_CANONICAL.search(parameters):
+                    facts.header_canonicals.append(target.strip()[:2000])
+        elif name in _SECURITY and name not in facts.security_headers:
+            facts.security_headers.append(name)
+    facts.header_robots = list(robots)
+    if facts.header_canonicals:
+        facts.header_canonical = gossamer.url.parse(facts.header_canonicals[0], facts.url) or ""
+        facts.canonical = facts.header_canonical
+
+
+def _directives(value: str) -> Iterator[str]:
+    """Yields the directives for search engines, in lower case. Directives after `otherbot:` are left out."""
+    ours = True
+    for part in value.lower().split(","):
+        name, colon, rest = part.partition(":")
+        if colon and name.strip() not in _FIELDS:
+            ours = name.strip() in _ROBOTS or name.strip() == "*"
+            part = rest
+        if ours and part.strip():
+            yield part.strip()[:100]
+
+
+def _in_head(element: Any) -> bool:
+    return element.closest("head") is not None
+
+
+def _read_head(facts: PageFacts, tree: Any, resolve: Any) -> None:
+    for element in tree.select("title"):
+        if element.closest("svg") is None:
+            facts.titles.append(_short(element.text))
+            if not _in_head(element):
+                facts.metas_in_body.append("title")
+    robots: dict[str, None] = {}
+    for meta in tree.select("meta[name]"):
+        name = _attribute(meta, "name").strip().lower()
+        content = _attribute(meta, "content")
+        if name == "description":
+            facts.descriptions.append(_short(content))
+        elif name in _ROBOTS:
+            robots |= dict.fromkeys(_directives(content))
+        elif name == "viewport":
+            facts.viewport = True
+        if name in ("description", "viewport", *_ROBOTS) and not _in_head(meta):
+            facts.metas_in_body.append(f"meta {name}")
+    facts.robots = list(robots)
+    root = tree.root
+    facts.language = _attribute(root, "lang").strip()[:100] if root is not None else ""
+    for link in tree.select("link[rel][href]"):
+        relations = _attribute(link, "rel").lower().split()
+        href = _attribute(link, "href").strip()[:2000]
+        if "canonical" in relations:
+            if _in_head(link):
+                facts.canonicals.append(href)
+            else:
+                facts.body_canonicals += 1
+        elif "alternate" in relations and "hreflang" in link.attrs and len(facts.hreflangs) < 1000:
+            code = _attribute(link, "hreflang").strip()[:40]
+            facts.hreflangs.append((code, href, resolve(href) or ""))
+    if facts.canonicals:
+        facts.canonical = resolve(facts.canonicals[0]) or ""
+    if len(facts.titles) > MAX_LISTED:
+        del facts.titles[MAX_LISTED:]
+    _read_refresh(facts, tree, resolve)
+
+
+def _read_refresh(facts: PageFacts, tree: Any, resolve: Any) -> None:
+    for meta in tree.select('meta[http-equiv="refresh" i][content]'):
+        _, _, target = _attribute(meta, "content").partition("=")
+        if target and meta.closest("noscript") is None:
+            facts.refresh = resolve(target.strip(" \"'")) or ""
+            return
+
+
+def _read_headings(facts: PageFacts, tree: Any) -> None:
+    for heading in tree.select("h1, h2, h3, h4, h5, h6"):
+        if heading.closest("svg, template") is not None:
+            continue
+        if len(facts.headings) < 300 and heading.closest(_BESIDE) is None:
+            facts.headings.append(int(heading.tag[1]))
+        if heading.tag == "h1" and len(facts.h1s) < MAX_LISTED:
+            text = _short(heading.text).rstrip(_PERMALINK)
+            if not text:
+                text = _short(" ".join(_attribute(one, "alt") for one in heading.select("img[alt]")))
+            facts.h1s.append(text)
+
+
+def _read_images(facts: PageFacts, tree: Any, inert: set[Any]) -> None:
+    images = [one for one in tree.select("img") if one not in inert]
+    found = ImageFacts(count=len(images))
+    for image in images:
+        source = (_attribute(image, "src") or _attribute(image, "data-src"))[:MAX_SHOWN_CHARS]
+        alt = image.attrs.get("alt")
+        hidden = _attribute(image, "role") in ("presentation", "none") or (
+            _attribute(image, "aria-hidden") == "true"
+        )
+        named = "aria-label" in image.attrs or "aria-labelledby" in image.attrs or "title" in image.attrs
+        if alt is None and "alt" not in image.attrs and not hidden and not named:
+            _add(found.without_alt, source)
+        elif isinstance(alt, str) and len(alt) > _MAX_ALT_CHARS:
+            _add(found.long_alt, source)
+        if not _has_size(image):
+            _add(found.without_size, source)
+    found.empty_pictures = sum(one.select_one("img") is None for one in tree.select("picture"))
+    facts.images = found
+
+
+def _has_size(image: Any) -> bool:
+    if "width" in image.attrs and "height" in image.attrs:
+        return True
+    style = _attribute(image, "style").replace(" ", "").lower()
+    return ("width:" in style and "height:" in style) or "aspect-ratio:" in style
+
+
+def _add(shown: list[str], value: str) -> None:
+    if len(shown) < MAX_LISTED:
+        shown.append(value)
+
+
+def _ids(tree: Any, inert: set[Any]) -> tuple[list[str], list[str]]:
+    counts = Counter([_attribute(one, "id")[:300] for one in tree.select("[id]") if one not in inert])
+    counts.pop("", None)
+    twice = [name for name, n in counts.items() if n > 1]
+    names = dict.fromkeys(counts)
+    names |= dict.fromkeys(_attribute(one, "name")[:300] for one in tree.select("a[name]"))
+    return list(names)[:MAX_IDS], twice[:MAX_LISTED]
+
+
+def _embedded_urls(tree: Any, inert: set[Any]) -> Iterator[str]:
+    for tag, attribute, _ in _EMBEDDED:
+        for element in tree.select(f"{tag}[{attribute}]"):
+            if element not in inert:
+                yield _attribute(element, attribute)
+    for link in tree.select('link[rel~="stylesheet" i][href]'):
+        yield _attribute(link, "href")
+
+
+def _insecure(urls: Iterator[str]) -> list[str]:
+    found = dict.fromkeys(
+        url.strip()[:MAX_SHOWN_CHARS] for url in urls if url.strip()[:7].lower() == "http://"
+    )
+    return list(found)[:MAX_LISTED]
+
+
+def _read_text(facts: PageFacts, view: PageView) -> bytes:
+    """Reads the text of a page. Returns its sketch."""
+    text = view.document.text
+    words = _WORD.findall(text.lower())
+    facts.words = len(words)
+    facts.text_hash = xxhash.xxh3_128_hexdigest(" ".join(text.split()).encode("utf-8", "replace"))
+    facts.is_lorem = _has_placeholder(text, view)
+    main = view.main_text
+    if len(main) < len(text) / 10:
+        main = text
+    facts.main_hash = xxhash.xxh3_64_hexdigest(" ".join(main.split()).encode("utf-8", "replace"))
+    if _PLACEHOLDER not in text.lower():
+        facts.detected_language = detect_language(main, facts.language)
+    return sketch_of(_WORD.findall(main.lower())[:_MAX_WORDS])
+
+
+def _has_placeholder(text: str, view: PageView) -> bool:
+    """Returns whether a page shows placeholder text, except in code and in quotations."""
+    shown = text.lower().count(_PLACEHOLDER)
+    if shown:
+        quoted = view.document.tree.select("pre, textarea, blockquote, code")
+        shown -= sum(
+            _PLACEHOLDER in " ".join(one.text.lower().split())
+            for one in quoted
+            if one.tag != "code" or one.closest("pre") is None
+        )
+    return shown > 0
+
+
+def detect_language(text: str, declared: str) -> str:
+    """Returns the language of a text, or '' if it is not certain, or if the extra `text` is missing. A
+    language that is hard to distinguish from the declared one counts as the declared one."""
+    from gossamer.parsing.language import language_of_text
+
+    if sum(map(str.isalpha, text[:3000])) < _MIN_LETTERS_OF_LANGUAGE:
+        return ""
+    try:
+        return language_of_text(text, declared or None) or ""
+    except RuntimeError:
+        return ""
+
+
+def sketch_of(words: list[str]) -> bytes:
+    """Returns a MinHash of the text's runs of four words: BINS numbers of 4 bytes. b"" for a short text.
+
+    >>> len(sketch_of(["a"] * 60)), sketch_of(["a"])
+    (512, b'')
+    """
+    if len(words) < MIN_WORDS_ALIKE:
+        return b""
+    least = [0xFFFFFFFF] * BINS
+    for place in range(len(words) - _SHINGLE_WORDS + 1):
+        number = xxhash.xxh3_64_intdigest(" ".join(words[place : place + _SHINGLE_WORDS]).encode())
+        chosen, value = number & (BINS - 1), number >> 33
+        if value < least[chosen]:
+            least[chosen] = value
+    return array("I", least).tobytes()
+
+
+def _links(facts: PageFacts, tree: Any, resolve: Any, inert: set[Any]) -> Iterator[PageLink]:
+    """Yields the links and embedded files of a page, each combination of URL, element and fragment once."""
+    found: dict[tuple[str, str, str], PageLink] = {}
+    shut = facts.is_nofollow
+    for kind, raw, element in _mentions(facts, tree, inert):
+        raw = raw.strip()
+        if not raw or raw[:11].lower().startswith(_NOT_PAGES):
+            continue
+        href, _, fragment = raw.partition("#")
+        url = resolve(raw if href else facts.url)
+        if url is None:
+            continue
+        url, fragment = url.partition("#")[0], fragment[:300]
+        key = (url, kind, fragment)
+        closed = shut or "nofollow" in _attribute(element, "rel").lower().split()
+        text = _link_text(element) if kind in ("a", "area") else ""
+        if (known := found.get(key)) is not None:
+            if not known.text and text:
+                known.text = text
+            if known.nofollow and not closed:
+                known.nofollow = False
+        elif len(found) < MAX_LINKS:
+            found[key] = PageLink(url, kind, text, closed, fragment)
+    yield from found.values()
+
+
+def _mentions(facts: PageFacts, tree: Any, inert: set[Any]) -> Iterator[tuple[str, str, Any]]:
+    if facts.refresh and tree.root is not None:
+        yield "refresh", facts.refresh, tree.root
+    for tag in ("a", "area"):
+        for element in tree.select(f"{tag}[href]"):
+            if element not in inert:
+                yield tag, _attribute(element, "href"), element
+    for tag, attribute, kind in _EMBEDDED:
+        for element in tree.select(f"{tag}[{attribute}]"):
+            if element not in inert:
+                yield kind, _attribute(element, attribute), element
+    for link in tree.select("link[rel][href]"):
+        relations = _attribute(link, "rel").lower().split()
+        media = _attribute(link, "type").partition(";")[0].strip().lower()
+        for relation in _RELATIONS:
+            if relation in relations and (relation == "stylesheet" or media in ("", *_HTML)):
+                yield relation, _attribute(link, "href"), link
+                break
+
+
+def _link_text(element: Any) -> str:
+    text = _short(element.text, 100) or _short(_attribute(element, "aria-label"), 100)
+    if not text:
+        alts = [_attribute(one, "alt") for one in element.select("img[alt]")]
+        titles = [one.text for one in element.select("svg title")]
+        text = _short(" ".join([_attribute(element, "alt"), *alts, *titles]), 100)
+    return text or _short(_attribute(element, "title"), 100)

@@ -1,0 +1,364 @@
+"""An audit from beginning to end: the first page, robots.txt and sitemaps, the crawl, the check of links, the
+link graph, the checks, the comparison with the audit before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+import gossamer
+from gossamer.errors import ConfigError, FetchFailed, NothingFound, UsageError
+from gossamer.uses.audit.checks.audit_check import AuditCheck
+from gossamer.uses.audit.database import AuditDatabase, AuditRecord, host_of
+from gossamer.uses.audit.findings import CheckScope, run_checks, total
+from gossamer.uses.audit.link_checks import CheckedLinks, check_links, is_offline
+from gossamer.uses.audit.link_graph import build_graph
+from gossamer.uses.audit.model import AuditSummary, CheckOutcome, Severity, to_json
+from gossamer.uses.audit.registry import CHECKS
+from gossamer.uses.audit.site_crawl import AuditWriter, make_site, run_crawl
+from gossamer.uses.audit.site_files import find_blocked, read_site_files, sitemap_seeds
+
+MAX_SITEMAP_SEEDS: Final = 1_000_000
+PAUSE_S: Final = 0.25
+HIDING_SKIPS: Final = {
+    "depth": "{n} links lead deeper than --depth",
+    "budget": "{n} URLs are over the budget of their host",
+    "trap": "{n} links look like a trap of endless pages",
+    "private": "{n} URLs lead to private addresses",
+    "content-type": "",
+}
+"""The reasons of skipped links that may hide pages of the site. Links that robots.txt or nofollow forbid are
+not among them: search engines do not follow them either."""
+_FETCH: Final = (
+    *("setting", "user_agent", "header", "proxies", "allow_private", "ca_file", "timeout", "ladder"),
+)
+"""Options of a crawl that single requests have, too."""
+
+
+class AuditOptions(msgspec.Struct, kw_only=True):
+    """The options of an audit."""
+
+    database: str
+    external: int | None = 500
+    """The most links to other sites, and the most embedded files, that are checked. None: all. 0: none."""
+    limit: int | None = None
+    depth: int | None = None
+    fresh: bool = False
+    """Whether an interrupted audit is forgotten instead of continued."""
+    crawl: dict[str, Any] = {}
+    """Further options of `gossamer.run`."""
+
+    def identity(self) -> dict[str, Any]:
+        """Returns the options that an audit keeps when it is continued."""
+        return {"limit": self.limit, "depth": self.depth, "external": self.external}
+
+
+def database_path(url: str, data: str | None) -> str:
+    """Returns the default path of the database of a site."""
+    name = host_of(url).replace(":", "-")
+    return str(Path(data or ".gossamer") / "audits" / f"{name}.db")
+
+
+def start_url(text: str) -> str:
+    """Returns the URL of a site as typed. Raises UsageError.
+
+    >>> start_url("example.com")
+    'https://example.com/'
+    """
+    url = gossamer.url.parse(text if "://" in text else f"https://{text}")
+    if url is None or not url.startswith(("http://", "https://")) or not host_of(url):
+        raise UsageError(f"{text!r} is no address of a site: write it as https://example.com/")
+    return url.partition("#")[0]
+
+
+def without_credentials(url: str) -> str:
+    """Returns a URL without user name and password.
+
+    >>> without_credentials("https://me:secret@example.com/a@b")
+    'https://example.com/a@b'
+    """
+    scheme, _, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def audit(url: str, options: AuditOptions, tell: Callable[[str], None]) -> AuditSummary:
+    """Audits a site. `url`: its first page. `tell`: called with messages for the user. An interrupted audit is
+    continued. Raises GossamerError. A KeyboardInterrupt leaves the audit open."""
+    began = time.time()
+    with AuditDatabase(options.database) as database:
+        record = _begin(database, url, options, tell)
+        if record.stage == "site-files":
+            _first_steps(database, record, options, tell)
+            record = _staged(database, record, "crawl")
+        crawl_state: dict[str, Any] = record.summary
+        if record.stage == "crawl":
+            crawl_state = _crawl(database, record, url, options, tell)
+            if crawl_state["state"] == "stopped":
+                raise KeyboardInterrupt
+            record = _staged(database, record, "links", crawl_state)
+        return _evaluate(database, record, options, crawl_state, began, tell)
+
+
+def _staged(
+    database: AuditDatabase, record: AuditRecord, stage: str, summary: Mapping[str, Any] | None = None
+) -> AuditRecord:
+    more = {} if summary is None else {"summary": to_json(summary)}
+    database.update(record.number, stage=stage, **more)
+    return database.audits()[-1]
+
+
+def _begin(
+    database: AuditDatabase, url: str, options: AuditOptions, tell: Callable[[str], None]
+) -> AuditRecord:
+    """Continues the open audit, or begins one after its first page has answered."""
+    audits = database.audits()
+    if audits and host_of(audits[-1].url) != host_of(url):
+        raise ConfigError(
+            f"{options.database} has the audits of {audits[-1].url}: give another --database for {url}"
+        )
+    if audits and audits[-1].ended is None and audits[-1].stage and not options.fresh:
+        record = audits[-1]
+        if record.options.get("identity") != options.identity():
+            raise ConfigError(
+                f"audit {record.number} of {url} was interrupted and has other options "
+                f"({_shown(record.options.get('identity', {}))}): give the same ones, or --fresh for a new audit"
+            )
+        tell(f"audit {record.number} continues")
+        return record
+    first = _first_page(url, options)
+    record = database.begin(without_credentials(url), {"identity": options.identity(), "start": first})
+    with database.transaction() as base:
+        hosts = {host_of(url), host_of(first)}
+        base.executemany("INSERT OR IGNORE INTO hosts VALUES (?)", [(host,) for host in hosts])
+    return _staged(database, record, "site-files")
+
+
+def _shown(identity: Mapping[str, Any]) -> str:
+    return ", ".join(f"--{name} {value}" for name, value in identity.items() if value is not None) or "none"
+
+
+def _first_page(url: str, options: AuditOptions) -> str:
+    """Returns the URL of the first page after redirects. Raises FetchFailed and NothingFound: a site that does
+    not answer has no audit."""
+    try:
+        page = gossamer.fetch(url, **_fetch_options(options))
+    except FetchFailed as error:
+        if error.reason == "robots":
+            raise NothingFound(
+                f"{url}: {_without_url(error, url)}; to audit your own site all the same, give --ignore-robots"
+            ) from error
+        raise
+    if page.status is not None and page.status >= 400:
+        raise NothingFound(f"{url}: HTTP {page.status}: give the address of a page that works")
+    return page.page.url
+
+
+def _without_url(error: FetchFailed, url: str) -> str:
+    return str(error).removeprefix(f"{url}: ")
+
+
+def _fetch_options(options: AuditOptions) -> dict[str, Any]:
+    found = {name: value for name, value in options.crawl.items() if name in _FETCH}
+    if options.crawl.get("ignore_robots"):
+        found["ignore_robots"] = True
+    return found
+
+
+def _pause(options: AuditOptions) -> float:
+    text = str(options.crawl.get("delay") or "").partition("-")[0].rstrip("s")
+    try:
+        return min(float(text), 10.0)
+    except ValueError:
+        return PAUSE_S
+
+
+def _first_steps(
+    database: AuditDatabase, record: AuditRecord, options: AuditOptions, tell: Callable[[str], None]
+) -> None:
+    tell("robots.txt and sitemaps are read")
+    read_site_files(database, record.options["start"], _fetch_options(options), _pause(options), tell)
+
+
+def crawl_name(url: str) -> str:
+    """Returns the name of the crawl of a site."""
+    return f"audit-{host_of(url).replace(':', '-')}"[:60]
+
+
+def _crawl(
+    database: AuditDatabase,
+    record: AuditRecord,
+    url: str,
+    options: AuditOptions,
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    """Crawls the site. `url`: its first page, with credentials if there are some. Returns the state of the crawl
+    and why it is not whole."""
+    hosts = {host for (host,) in database.rows("SELECT host FROM hosts")}
+    seeds: list[Any] = [{"url": url, "priority": 10}]
+    if options.limit is None or options.limit > 1:
+        listed = sitemap_seeds(database, hosts)
+        seeds += [{"url": one} for one, _ in zip(listed, range(MAX_SITEMAP_SEEDS), strict=False)]
+    tell(f"the site is crawled, from {len(seeds):,} addresses")
+    writer = AuditWriter(database)
+    given = {"keep": "off", "files": "off", "scope": "host", "name": crawl_name(record.url)} | options.crawl
+    for name in ("limit", "depth"):
+        if getattr(options, name) is not None:
+            given[name] = getattr(options, name)
+    site_options = {name: given.pop(name) for name in ("ladder", "retries") if name in given}
+    resumed = bool(database.value("SELECT count(*) FROM responses"))
+    if not resumed:
+        given["fresh"] = True
+    site = make_site("default", writer, follow=True, hosts=sorted(hosts), **site_options)
+    state, summary = run_crawl(site, writer, seeds, given)
+    reasons = incomplete_reasons(state, summary)
+    return {"state": state, "reasons": reasons}
+
+
+def incomplete_reasons(state: str, summary: Any) -> list[str]:
+    """Returns why a crawl did not provably see the whole site. [] if it did."""
+    reasons = []
+    if state == "limited":
+        reasons.append("a limit ended the crawl")
+    elif state != "finished":
+        reasons.append(f"the crawl is {state}")
+    if summary is None:
+        return [*reasons, "the crawl has no summary"]
+    for skip, text in HIDING_SKIPS.items():
+        if text and (n := summary.skipped.get(skip, 0)):
+            reasons.append(text.format(n=f"{n:,}"))
+    if summary.pending:
+        reasons.append(f"{summary.pending:,} URLs were not visited")
+    lost = {
+        name: n
+        for name, n in summary.errors.items()
+        if n and name not in ("http-4xx", "redirect-loop", "robots-unreachable")
+    }
+    if lost:
+        shown = ", ".join(f"{name} {n:,}" for name, n in sorted(lost.items()))
+        reasons.append(f"pages failed: {shown}")
+    return reasons
+
+
+def unrendered_reasons(database: AuditDatabase) -> list[str]:
+    """Returns why pages that need JavaScript may hide links. [] if there are none."""
+    query = (
+        "SELECT u.url FROM pages p JOIN urls u ON u.id = p.id WHERE p.status = 200 "
+        "AND json_extract(p.facts, '$.unrendered') IS NOT NULL ORDER BY u.url"
+    )
+    urls = [url for (url,) in database.rows(query)]
+    if not urls:
+        return []
+    shown = f"{urls[0]} is" if len(urls) == 1 else f"{len(urls):,} pages, such as {urls[0]}, are"
+    return [f"{shown} empty without JavaScript and may have links: give --ladder browser"]
+
+
+def _evaluate(
+    database: AuditDatabase,
+    record: AuditRecord,
+    options: AuditOptions,
+    crawl_state: Mapping[str, Any],
+    began: float,
+    tell: Callable[[str], None],
+) -> AuditSummary:
+    find_blocked(database)
+    checked = CheckedLinks(0, 0, 0, 0)
+    if options.external != 0:
+        tell("links to other sites and embedded files are checked")
+        given = {"keep": "off", "files": "off"} | options.crawl
+        checked = check_links(database, crawl_name(record.url), given, options.external)
+    tell("the link graph is built")
+    build_graph(database, record.options["start"])
+    reasons = [*crawl_state["reasons"], *unrendered_reasons(database)]
+    before = next((one for one in reversed(database.audits()) if one.number < record.number), None)
+    results = evaluate_checks(database, record.number, before, reasons, options.external != 0, checked, tell)
+    summary = summarize(
+        database, record, before, crawl_state["state"], reasons, checked, results, options.database
+    )
+    summary.seconds = round(time.time() - began, 1)
+    database.update(
+        record.number,
+        ended=time.time(),
+        state=crawl_state["state"],
+        whole=not reasons,
+        reasons=to_json(reasons),
+        stage="done",
+        summary=to_json(summary),
+    )
+    return summary
+
+
+def evaluate_checks(
+    database: AuditDatabase,
+    number: int,
+    before: AuditRecord | None,
+    reasons: Sequence[str],
+    links: bool,
+    checked: CheckedLinks,
+    tell: Callable[[str], None],
+    checks: Sequence[AuditCheck] = CHECKS,
+) -> list[CheckOutcome]:
+    """Runs the checks of an audit whose graph is built."""
+    unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
+    scope = CheckScope(
+        reasons,
+        bool(database.value("SELECT EXISTS (SELECT 1 FROM sitemap_urls)")),
+        links,
+        max(0, unchecked),
+        offline=is_offline(database),
+    )
+    states = {one["id"]: one["state"] for one in before.summary.get("checks", [])} if before else {}
+    return run_checks(database, number, before.number if before else None, checks, scope, states, tell)
+
+
+def summarize(
+    database: AuditDatabase,
+    record: AuditRecord,
+    before: AuditRecord | None,
+    state: str,
+    reasons: Sequence[str],
+    checked: CheckedLinks,
+    results: list[CheckOutcome],
+    path: str,
+) -> AuditSummary:
+    """Returns the summary of an audit whose checks have run."""
+    return AuditSummary(
+        url=record.url,
+        audit=record.number,
+        before=before.number if before else None,
+        state=state,
+        whole=not reasons,
+        reasons=list(reasons),
+        pages=database.value(
+            "SELECT count(*) FROM targets t JOIN pages p ON p.id = t.id WHERE t.internal "
+            "AND p.is_html AND p.status = 200"
+        ),
+        indexable=database.value("SELECT count(*) FROM targets WHERE indexable"),
+        links=database.value("SELECT count(*) FROM links"),
+        external_checked=checked.external,
+        external=checked.all_external,
+        errors=total(results, Severity.ERROR),
+        warnings=total(results, Severity.WARNING),
+        notices=total(results, Severity.NOTICE),
+        new=sum(one.new for one in results),
+        fixed=sum(one.fixed for one in results),
+        seconds=0.0,
+        database=path,
+        checks=results,
+    )
+
+
+def stored_summary(path: str) -> AuditSummary:
+    """Returns the summary of the last audit of a database. Raises UsageError if no audit has ended."""
+    if not Path(path).is_file():
+        raise UsageError(f"there is no database {path}: run gossamer audit URL first")
+    with AuditDatabase(path) as database:
+        for record in reversed(database.audits()):
+            if record.ended is not None:
+                found: AuditSummary = msgspec.convert(record.summary, AuditSummary)
+                return found
+    raise UsageError(f"{path}: no audit has ended: run gossamer audit URL to continue it")

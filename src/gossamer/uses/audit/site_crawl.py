@@ -1,0 +1,183 @@
+"""The crawl of an audit, on the public API: a site whose page function reads the facts of each page, and two
+sinks that write them into the database before a visit is settled."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import gossamer
+from gossamer import Site
+from gossamer.errors import CrawlFailed, NothingFound
+from gossamer.uses.audit.database import AuditDatabase, ResponseRow, host_of
+from gossamer.uses.audit.model import PageFacts, PageLink, to_json
+from gossamer.uses.audit.page_facts import read_page
+
+if TYPE_CHECKING:
+    from gossamer import PageView
+    from gossamer.parsing.rendering_need import RenderingNeed
+
+RETRIES = "10s,1m"
+"""The waits before a failed page is tried again. A report shall not wait for long."""
+ERROR_STATUSES = range(400, 500)
+FINAL_OUTCOMES = ("done", "redirected", "dead", "skipped")
+ROBOTS = "/robots.txt"
+_writers: dict[str, AuditWriter] = {}
+"""The writers whose crawl is running, for `AuditAttempts`."""
+_facts = msgspec.json.Decoder(PageFacts).decode
+_links = msgspec.json.Decoder(list[PageLink]).decode
+
+
+class AuditWriter:
+    """Writes what a crawl finds into the database. `checked`: the crawl only checks links."""
+
+    def __init__(self, database: AuditDatabase, checked: bool = False) -> None:
+        self.database, self.checked = database, checked
+        self._silent: dict[str, str] = {}
+        """Why an origin did not answer for its robots.txt."""
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes pages and failures. They are durable when this returns."""
+        self.database.write_pages(
+            (
+                row["page"],
+                _facts(row["facts"]),
+                _links(row["links"]),
+                base64.b64decode(row["sketch"]),
+                row["elapsed"],
+            )
+            for row in rows
+            if "facts" in row
+        )
+        self.database.write_responses(
+            ResponseRow(
+                row["page"], row["status"], "dead", row["failed"], 0.0, 0, None, row["at"], self.checked
+            )
+            for row in rows
+            if "failed" in row
+        )
+        self.database.write_sizes((row["page"], row["length"]) for row in rows if "length" in row)
+
+    def write_attempts(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes the attempts that ended a visit, and redirects, except those for robots.txt."""
+        for row in rows:
+            if row["status"] is None and row["url"].endswith(ROBOTS) and row.get("error"):
+                self._silent[row["url"].removesuffix(ROBOTS)] = row["error"]
+        self.database.write_responses(
+            ResponseRow(
+                url=row["url"],
+                status=row["status"],
+                outcome=row["outcome"],
+                error=row.get("error"),
+                seconds=row["seconds"],
+                size=row["bytes_wire"],
+                location=row.get("location"),
+                at=row["ts"],
+                checked=self.checked,
+            )
+            for row in rows
+            if row["outcome"] in FINAL_OUTCOMES and not row["url"].endswith(ROBOTS)
+        )
+
+    def explain_unreachable(self) -> None:
+        """Replaces the reason `robots-unreachable` by the one for which the host did not answer at all."""
+        with self.database.transaction() as base:
+            for origin, reason in self._silent.items():
+                base.execute(
+                    "UPDATE responses SET error = ? WHERE error = 'robots-unreachable' AND id IN "
+                    "(SELECT id FROM urls WHERE host = ? AND url LIKE ? || '/%')",
+                    [reason, host_of(f"{origin}/"), origin],
+                )
+
+    def __enter__(self) -> str:
+        """Returns the name of the sink for attempts."""
+        _writers[name := str(id(self))] = self
+        return f"python://gossamer.uses.audit.site_crawl:AuditAttempts?writer={name}"
+
+    def __exit__(self, *_: object) -> None:
+        _writers.pop(str(id(self)), None)
+
+
+class AuditAttempts:
+    """The sink of the attempts."""
+
+    def __init__(self, url: str) -> None:
+        self._writer = _writers[url.rpartition("=")[2]]
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes rows. They are durable when this returns."""
+        self._writer.write_attempts(rows)
+
+
+def page_item(view: PageView, need: RenderingNeed | None = None) -> dict[str, Any]:
+    """Returns the facts of a page as an item."""
+    try:
+        facts, links, sketch = read_page(view, need)
+    except ValueError as error:  # the page would take too much memory
+        page = view.page
+        facts = PageFacts(
+            url=view.url,
+            status=view.status,
+            content_type=page.content_type or "",
+            size=len(page.body),
+            structured_errors=[f"the page is too costly to read: {error}"[:300]],
+        )
+        links, sketch = [], b""
+    return {
+        "page": view.url,
+        "facts": to_json(facts),
+        "links": to_json(links),
+        "sketch": base64.b64encode(sketch).decode(),
+        "elapsed": view.page.elapsed,
+    }
+
+
+def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
+    """Returns the site whose pages are audited."""
+    from gossamer.parsing.rendering_need import RenderingNeed  # it imports the parser
+
+    site = Site(name, sinks=[writer], retries=options.pop("retries", RETRIES), **options)
+
+    need = RenderingNeed()
+
+    @site.page(name="page")
+    def page(view: PageView) -> Iterator[dict[str, Any]]:
+        yield page_item(view, need)
+
+    @site.page(name="error_page", status=ERROR_STATUSES)
+    def error_page(view: PageView) -> Iterator[dict[str, Any]]:
+        yield page_item(view)
+
+    record_failures(site)
+    return site
+
+
+def record_failures(site: Site) -> None:
+    """Makes a site yield an item for each URL that failed."""
+
+    @site.failed
+    def failed(failure: Any) -> Iterator[dict[str, Any]]:
+        yield {
+            "page": failure.url,
+            "failed": str(failure.reason),
+            "status": failure.status,
+            "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.999Z"),
+        }
+
+
+def run_crawl(
+    site: Site, writer: AuditWriter, seeds: list[Any], options: Mapping[str, Any]
+) -> tuple[str, Any]:
+    """Runs or resumes a crawl. Returns its state and its summary. A crawl in which every page failed is no
+    error here: the failures are findings."""
+    with writer as attempts:
+        try:
+            result: Any = gossamer.run(site, *([seeds] if seeds else []), attempts=attempts, **options)
+        except (CrawlFailed, NothingFound) as error:
+            result = error.summary
+    writer.explain_unreachable()
+    return getattr(result, "state", "finished"), result
