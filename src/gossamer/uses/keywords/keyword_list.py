@@ -85,7 +85,9 @@ def _lines(source: str) -> Iterator[Place]:
     ending = path.suffix.lower()
     if not path.is_file():
         if ending in (".txt", ".csv", ".tsv", ".xlsx", ".jsonl", ".ndjson") or "/" in source:
-            raise UsageError(f"{source}: there is no such file; a list of keywords is text, CSV, JSON lines or Excel")
+            raise UsageError(
+                f"{source}: there is no such file; a list of keywords is text, CSV, JSON lines or Excel"
+            )
         return iter([(1, source, "")])
     if ending == ".xlsx":
         return _of_excel(path)

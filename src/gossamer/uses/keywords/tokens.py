@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import regex
@@ -40,6 +40,8 @@ _RUNS = regex.compile(rf"[{_SIGNS}{_KATAKANA}][{_SIGNS}{_KATAKANA}\p{{M}}{_JOINE
 _SIGN = regex.compile(f"[{_SIGNS}{_KATAKANA}]")
 _STRIPPED = dict.fromkeys(map(ord, _JOINERS))
 MAX_CACHED_WORDS: Final = 200_000
+_LONG_CHARS: Final = 100_000
+"""The words of longer texts are shared, so that each different word is in memory once."""
 
 
 def fold(word: str) -> str:
@@ -72,7 +74,7 @@ def tokens(text: str) -> list[str]:
     >>> tokens("Tea-pots, don’t: C++ 茶"), tokens("One.\\n\\nTwo")
     (['tea', 'pots', ',', 'don', "'", 't', ':', 'c', '+', '+', '茶'], ['one', '.', '\\n\\n', 'two'])
     """
-    if text.isascii():
+    if text.isascii() and len(text) < _LONG_CHARS:
         return _LATIN.findall(text.lower())
     return list(map(_folds.__getitem__, _split(text)))
 
@@ -99,6 +101,24 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
 def is_word(token: str) -> bool:
     """Whether a token is a word, not a symbol or a break."""
     return token[0].isalnum() or token[0] == "_" or unicodedata.category(token[0])[0] in "LMN"
+
+
+class _Kinds(dict[str, bool]):
+    """A cache of `is_word`."""
+
+    def __missing__(self, token: str) -> bool:
+        if len(self) >= MAX_CACHED_WORDS:
+            self.clear()
+        self[token] = kind = is_word(token)
+        return kind
+
+
+_kinds = _Kinds()
+
+
+def count_words(found: Sequence[str]) -> int:
+    """Returns how many of these tokens are words."""
+    return sum(map(_kinds.__getitem__, found))
 
 
 _BEYOND = re.compile(
