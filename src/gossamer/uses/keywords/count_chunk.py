@@ -114,7 +114,7 @@ class _ChunkWork:
         self._shown: Counter[int] = Counter()
         self._contexts: list[tuple[int, int, int, str]] = []
         self._batch = TermBatch()
-        self._terms: list[tuple[Any, ...]] = []
+        self._terms: list[Any] = []
 
     def add(self, number: int, page: StoredText, site: int) -> None:
         """Counts one page."""
@@ -159,8 +159,7 @@ class _ChunkWork:
             self._contexts.append((number, keyword, place, context))
 
     def _hand_over(self) -> None:
-        for (site, language), terms in self._batch.counts(self._plan.minimum):
-            self._terms += [(site, language, *term) for term in terms]
+        self._terms += self._batch.tables(self._plan.minimum)
         self._batch = TermBatch()
 
     def write(self, step: str, chunk: int) -> None:
@@ -175,8 +174,10 @@ class _ChunkWork:
             _write(folder, step, chunk, "contexts", columns, self._contexts, ("q", "q", "q", "s"))
         if self._plan.discover:
             self._hand_over()
-            columns = ("site", "language", "length", "term", "count", "pages")
-            _write(folder, step, chunk, "terms", columns, self._terms, ("q", "s", "q", "s", "q", "q"))
+            if self._terms:
+                import pyarrow as pa
+
+                _write_table(folder, step, chunk, "terms", pa.concat_tables(self._terms))
 
 
 _INDEX_TYPES: Final = ("q", "s", "s", "s", "s", "q", "q", "q", "b", "q", *("q",) * 8)

@@ -35,6 +35,7 @@ from gossamer.uses.keywords.texts import PAGES_PER_CHUNK, Chunk, chunks_of
 
 VERSION: Final = 1
 PARTS: Final = "parts"
+SITES: Final = "sites.parquet"
 AUTO_KEYWORDS: Final = 200
 """Without a list, this many of the discovered terms are counted like a list."""
 PROGRESS_S: Final = 5.0
@@ -81,23 +82,22 @@ def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell:
     )
     work = _Work(plan, chunks, options.processes, tell)
     indexed = work.run("index", "pages read")
-    sites = _once(folder / "sites.parquet", lambda: _copies(folder, options), lambda: _read_sites(folder))
+    if not (folder / SITES).is_file():
+        work.merge("copies", target)
+    sites = _read_sites(folder)
     plan = msgspec.structs.replace(plan, sites=sites, keywords=options.keywords)
     work.plan = plan
     counted = work.run("terms", "pages counted")
     tell("merging the counts")
-    with connect(folder, options.processes) as base:
-        merge_terms(base, folder, sites)
-    step, keywords = "terms", options.keywords
-    if not keywords:
-        keywords = top_terms(target, AUTO_KEYWORDS)
+    work.merge("terms", target)
+    step = "terms"
+    if not options.keywords:
         step = "list"
-        work.plan = msgspec.structs.replace(plan, keywords=keywords, discover=False)
+        work.plan = plan = msgspec.structs.replace(
+            plan, keywords=top_terms(target, AUTO_KEYWORDS), discover=False
+        )
         work.run("list", "pages counted again for the terms that matter most")
-    with connect(folder, options.processes) as base:
-        merge_pages(base, folder, step, sites)
-    with connect(folder, options.processes) as base:
-        merge_keywords(base, folder, step, keywords)
+    work.merge("keywords", target, step)
     shutil.rmtree(folder)
     return CountResult(
         pages=indexed.pages,
@@ -107,7 +107,7 @@ def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell:
         unread=indexed.unread,
         words=counted.words,
         sites=sites,
-        keywords=len(keywords),
+        keywords=len(plan.keywords),
         listed=bool(options.keywords),
     )
 
@@ -133,22 +133,26 @@ def _begin(folder: Path, files: Sequence[str], options: CountOptions, chunks: Se
         plan.write_bytes(given)
 
 
-def _once(path: Path, make: Callable[[], None], read: Callable[[], list[str]]) -> list[str]:
-    if not path.is_file():
-        make()
-    return read()
-
-
-def _copies(folder: Path, options: CountOptions) -> None:
-    with connect(folder, options.processes) as base:
-        find_copies(base, folder)
-
-
 def _read_sites(folder: Path) -> list[str]:
     import pyarrow.parquet as pq
 
-    found: list[str] = pq.read_table(folder / "sites.parquet").column("site").to_pylist()
+    found: list[str] = pq.read_table(folder / SITES).column("site").to_pylist()
     return found
+
+
+def _merge(kind: str, plan: CountPlan, target: Path, step: str, threads: int) -> None:
+    """Runs one kind of merge."""
+    folder = target / PARTS
+    with connect(folder, threads) as base:
+        if kind == "copies":
+            find_copies(base, folder)
+        elif kind == "terms":
+            merge_terms(base, folder, plan.sites)
+        else:
+            merge_pages(base, folder, step, plan.sites)
+    if kind == "keywords":
+        with connect(folder, threads) as base:
+            merge_keywords(base, folder, step, plan.keywords)
 
 
 class _Work:
@@ -177,6 +181,20 @@ class _Work:
                 shown = time.monotonic()
                 self._tell(f"{total.pages:,} {what}, part {done:,} of {len(self._chunks):,}")
         return total
+
+    def merge(self, kind: str, target: Path, step: str = "") -> None:
+        """Merges. Many pages are merged in a process of its own, which gives its memory back."""
+        given = (kind, self.plan, target, step, self._processes)
+        if len(self._chunks) == 1:
+            _merge(*given)
+            return
+        with ProcessPoolExecutor(1, get_context("spawn"), _ignore_interrupts) as pool:
+            try:
+                pool.submit(_merge, *given).result()
+            except BrokenProcessPool:
+                raise ResourceError(
+                    "the merging process died, perhaps for lack of memory: run the same command again"
+                ) from None
 
     def _each(self, step: str, chunks: Sequence[Chunk]) -> Any:
         count = min(self._processes, len(chunks))
@@ -231,10 +249,14 @@ _worker: list[_Worker] = []
 """The worker of this process, if it is one of the pool's."""
 
 
-def _start(plan: CountPlan, step: str) -> None:
+def _ignore_interrupts() -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops the pool
+
+
+def _start(plan: CountPlan, step: str) -> None:
+    _ignore_interrupts()
     _worker[:] = [_Worker(plan, step)]
 
 

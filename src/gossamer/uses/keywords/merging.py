@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gossamer.client.extras import install_command
 from gossamer.client.near_duplicates import likeness
-from gossamer.errors import ConfigError
+from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.keywords.count_chunk import OTHERS
 from gossamer.uses.keywords.term_counts import BETWEEN
 
@@ -149,6 +149,8 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
     """Writes `terms.parquet`: the terms by site and language, with their score. Writes `groups.parquet`: pages
     and words by site and language."""
     _sites(base, sites)
+    if not list(folder.glob("terms.terms-*.parquet")):
+        raise UsageError("no page has a word: there is nothing to count")
     base.execute(
         f"CREATE TABLE sums AS SELECT site, language, length, term, sum(count)::BIGINT AS count, sum(pages)::BIGINT AS pages "
         f"FROM {_parts(folder, 'terms.terms')} GROUP BY ALL HAVING sum(count) > 1 OR length = 1"

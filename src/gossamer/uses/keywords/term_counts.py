@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gossamer.uses.keywords.tokens import is_word
 
@@ -23,15 +23,7 @@ BETWEEN: Final = "\x1f"
 """Separates the words of a phrase in the counts."""
 _END_OF_PAGE: Final = -1
 _ID_BITS, _PAGE_BITS = 21, 21
-
-
-class TermCount(NamedTuple):
-    """A term of a batch: its number of words, the words, and how often and on how many pages it occurs."""
-
-    length: int
-    term: str
-    count: int
-    pages: int
+_ID_MASK = (1 << _ID_BITS) - 1
 
 
 class _Numbers(dict[str, int]):
@@ -73,46 +65,64 @@ class TermBatch:
             self.words += len(part)
         found.append(_END_OF_PAGE)
 
-    def counts(self, minimum: int) -> Iterator[tuple[tuple[int, str], list[TermCount]]]:
-        """Yields the counts by group. Phrases that occur less often than `minimum` are left out, words never."""
+    def tables(self, minimum: int) -> Iterator[Any]:
+        """Yields the counts by group as Arrow tables. Phrases that occur less often than `minimum` are left out,
+        words never."""
+        import pyarrow as pa
+
+        words = pa.array(self._numbers.words, pa.string())
         for group, found in self._tokens.items():
-            yield group, self._count(found, minimum)
+            yield from _tables(group, words, found, minimum)
 
-    def _count(self, found: array[int], minimum: int) -> list[TermCount]:
-        import numpy as np
 
-        ids = np.frombuffer(found, dtype=np.int32)
-        pages = np.cumsum(ids == _END_OF_PAGE, dtype=np.int64)
-        ids = np.maximum(ids, 0).astype(np.int64)
-        terms: list[TermCount] = []
-        singles, count, on = _counted(ids, pages, ids > 0)
-        self._append(terms, [singles], count, on)
-        codes = (ids[:-1] << _ID_BITS) | ids[1:]
-        mask = (ids[:-1] > 0) & (ids[1:] > 0)
-        pairs, count, on = _counted(codes, pages[:-1], mask)
-        kept = count >= minimum
-        pairs, count, on = pairs[kept], count[kept], on[kept]
-        self._append(terms, [pairs >> _ID_BITS, pairs & ((1 << _ID_BITS) - 1)], count, on)
-        if len(pairs) and len(ids) > 2:
-            # a phrase of three words can occur often enough only if its first two words do
-            place = np.minimum(np.searchsorted(pairs, codes[:-1]), len(pairs) - 1)
-            mask = mask[:-1] & (ids[2:] > 0) & (pairs[place] == codes[:-1])
-            triples, count, on = _counted((place << _ID_BITS) | ids[2:], pages[:-2], mask)
-            kept = count >= minimum
-            triples, count, on = triples[kept], count[kept], on[kept]
-            first = pairs[triples >> _ID_BITS]
-            parts = [first >> _ID_BITS, first & ((1 << _ID_BITS) - 1), triples & ((1 << _ID_BITS) - 1)]
-            self._append(terms, parts, count, on)
-        return terms
+def _tables(group: tuple[int, str], words: Any, found: array[int], minimum: int) -> Iterator[Any]:
+    import numpy as np
 
-    def _append(self, terms: list[TermCount], parts: list[Any], count: Any, on: Any) -> None:
-        words, length = self._numbers.words, len(parts)
-        columns = [map(words.__getitem__, part.tolist()) for part in parts]
-        named = columns[0] if length == 1 else map(BETWEEN.join, zip(*columns, strict=True))
-        terms += [
-            TermCount(length, term, n, m)
-            for term, n, m in zip(named, count.tolist(), on.tolist(), strict=True)
-        ]
+    ids = np.frombuffer(found, dtype=np.int32)
+    pages = np.cumsum(ids == _END_OF_PAGE, dtype=np.int64)
+    ids = np.maximum(ids, 0).astype(np.int64)
+    yield _table(group, words, *_counted(ids, pages, ids > 0))
+    codes = (ids[:-1] << _ID_BITS) | ids[1:]
+    mask = (ids[:-1] > 0) & (ids[1:] > 0)
+    pairs, count, on = _counted(codes, pages[:-1], mask)
+    kept = count >= minimum
+    pairs = pairs[kept]
+    yield _table(group, words, pairs, count[kept], on[kept], 2)
+    if not len(pairs) or len(ids) < 3:
+        return
+    # a phrase of three words can occur often enough only if its first two words do
+    place = np.minimum(np.searchsorted(pairs, codes[:-1]), len(pairs) - 1)
+    mask = mask[:-1] & (ids[2:] > 0) & (pairs[place] == codes[:-1])
+    triples, count, on = _counted((place << _ID_BITS) | ids[2:], pages[:-2], mask)
+    kept = count >= minimum
+    triples = triples[kept]
+    whole = (pairs[triples >> _ID_BITS], triples & _ID_MASK)
+    yield _table(group, words, whole, count[kept], on[kept], 3)
+
+
+def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, length: int = 1) -> Any:
+    """Returns the counts of terms as a table. `codes`: the numbers of words, of pairs, or of pairs and third
+    words."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pairs, last = codes if length == 3 else (codes, None)
+    parts = [pairs] if length == 1 else [pairs >> _ID_BITS, pairs & _ID_MASK]
+    parts += [] if last is None else [last]
+    texts = [words.take(pa.array(part)) for part in parts]
+    terms = texts[0] if length == 1 else pc.binary_join_element_wise(*texts, BETWEEN)
+    size = len(count)
+    return pa.table(
+        {
+            "site": np.full(size, group[0], np.int64),
+            "language": pa.repeat(pa.scalar(group[1]), size),
+            "length": np.full(size, length, np.int64),
+            "term": terms,
+            "count": count,
+            "pages": on,
+        }
+    )
 
 
 def _counted(codes: Any, pages: Any, mask: Any) -> tuple[Any, Any, Any]:
