@@ -7,7 +7,8 @@ texts (../shared/data/articles-zyte, else the pages of docs/), with a tail of ra
 twenty is a copy of an earlier one with another date. While they are written, numpy counts the keywords of the
 list in the numbers of the words (the brute count, which shares no code with gossamer). Then one process tree
 counts the list and discovers terms. Printed: CPU of that tree a page, the peak of its resident memory (the sum
-over its processes, sampled five times a second), and how many counts differ from the brute count.
+over its processes, sampled five times a second), and how many counts differ from the brute count. A crawl stores
+the sketch by which copies are found; here it is made with the pages, and its CPU is printed on its own.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
+
+from gossamer.client.near_duplicates import make_sketch
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT.parent / "shared" / "data" / "articles-zyte.jsonl.gz"
@@ -107,7 +110,7 @@ def write_pages(path: Path, pages: int, keywords: int) -> dict[str, tuple[int, i
     pairs = chance.permutation(pairs)[: keywords - len(singles)]
     fixed = 200 + chance.integers(0, frequent - 200, (PHRASES, 3))
     brute = Brute(singles, pairs, len(words))
-    made, copied = 0, ""
+    made, copied, sketching = 0, "", 0.0
     with path.open("wb") as file:
         while made < pages:
             ids = np.searchsorted(cumulated, chance.random((min(BLOCK, pages - made), WORDS_PER_PAGE)))
@@ -133,6 +136,7 @@ def write_pages(path: Path, pages: int, keywords: int) -> dict[str, tuple[int, i
                 }
                 file.write(msgspec.json.encode(page) + b"\n")
                 made += 1
+    print(f"CPU a page for the sketch: {1000 * sketching / pages:.3f} ms")
     return brute.of(words)
 
 
@@ -181,12 +185,15 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1_000_000)
     parser.add_argument("--keywords", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--folder", type=Path, help="keeps the pages there, for another run")
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="keywords-"))
     folder.mkdir(exist_ok=True)
     try:
-        due = write_pages(folder / "pages.jsonl", options.pages, options.keywords)
+        known = folder / "due.json"
+        if not known.is_file():
+            known.write_text(json.dumps(write_pages(folder / "pages.jsonl", options.pages, options.keywords)))
+        due = {keyword: tuple(counts) for keyword, counts in json.loads(known.read_text()).items()}
         size = (folder / "pages.jsonl").stat().st_size
         print(f"{options.pages:,} pages, {size / options.pages:,.0f} bytes a page, {len(due):,} keywords")
         (folder / "list.json").write_text(json.dumps(list(due)))

@@ -15,6 +15,7 @@ import msgspec
 import xxhash
 
 from gossamer.client.near_duplicates import bands, make_sketch
+from gossamer.uses.keywords.arrow_columns import blobs, integers, numbers, table, texts
 from gossamer.uses.keywords.matching import FIRST, MAX_CONTEXTS, ZONES, KeywordMatcher, cut_contexts
 from gossamer.uses.keywords.term_counts import TermBatch
 from gossamer.uses.keywords.texts import Chunk, StoredText, read_chunk, site_of
@@ -57,8 +58,11 @@ def marker_of(folder: str, step: str, number: int) -> Path:
 
 
 def index_chunk(plan: CountPlan, chunk: Chunk) -> ChunkCounts:
-    """Writes where each page of a chunk stands, and by what its copies are found."""
-    rows: list[tuple[Any, ...]] = []
+    """Writes where each page of a chunk stands, and by what its copies are found. A page without a main text has
+    the number 0 for it (`same`), and a text of a few words has the bands -1."""
+    rows: list[tuple[int, ...]] = []
+    shown: list[tuple[str, str, str, str]] = []
+    sketches: list[bytes] = []
     totals = ChunkCounts()
     file = plan.files.index(chunk.path)
     for line in read_chunk(chunk):
@@ -70,23 +74,18 @@ def index_chunk(plan: CountPlan, chunk: Chunk) -> ChunkCounts:
         totals.empty += not text
         sketch = page.sketch or make_sketch(text, (page.headings or [page.title or ""])[0])
         same = (
-            _signed(xxhash.xxh3_64_intdigest(f"{page.title}\n{text}".encode("utf-8", "replace")))
-            if text
-            else None
+            xxhash.xxh3_64_intdigest(f"{page.title}\n{text}".encode("utf-8", "replace")) >> 1 if text else 0
         )
-        found = [int.from_bytes(band[1:], "big") for band in bands(sketch)] or [None] * 8
-        place = (line.number, page.url, site_of(page.url), page.code, page.title or "", file, line.start)
-        rows.append((*place, line.length, sketch or None, same, *found))
-    names = ("page", "url", "site", "language", "title", "file", "start", "length", "sketch", "same")
-    _write(
-        plan.folder,
-        "index",
-        chunk.number,
-        "index",
-        (*names, *(f"band{j}" for j in range(8))),
-        rows,
-        _INDEX_TYPES,
-    )
+        found = [int.from_bytes(band[1:], "big") for band in bands(sketch)] or [-1] * 8
+        rows.append((line.number, file, line.start, line.length, same, *found))
+        shown.append((page.url, site_of(page.url), page.code, page.title or ""))
+        sketches.append(sketch)
+    names = ("page", "file", "start", "length", "same", *(f"band{j}" for j in range(8)))
+    columns = {name: integers(row[j] for row in rows) for j, name in enumerate(names)}
+    columns |= {
+        name: texts(one[j] for one in shown) for j, name in enumerate(("url", "site", "language", "title"))
+    }
+    _write_table(plan.folder, "index", chunk.number, "index", table({**columns, "sketch": blobs(sketches)}))
     return _done(plan.folder, "index", chunk.number, totals)
 
 
@@ -168,19 +167,22 @@ class _ChunkWork:
         _write_numbers(folder, step, chunk, "words", ("page", "site", "words"), self._words)
         if self._matcher.keywords:
             _write_numbers(folder, step, chunk, "counts", _COUNTS, self._counts)
-            anchors = [(url, keyword, n) for (url, keyword), n in self._anchors.items()]
-            _write(folder, step, chunk, "anchors", ("url", "keyword", "anchors"), anchors, ("s", "q", "q"))
-            columns = ("page", "keyword", "place", "context")
-            _write(folder, step, chunk, "contexts", columns, self._contexts, ("q", "q", "q", "s"))
+            anchors = {
+                "url": texts(url for url, _ in self._anchors),
+                "keyword": integers(keyword for _, keyword in self._anchors),
+                "anchors": integers(self._anchors.values()),
+            }
+            _write_table(folder, step, chunk, "anchors", table(anchors))
+            names = ("page", "keyword", "place")
+            found = {name: integers(one[j] for one in self._contexts) for j, name in enumerate(names)}
+            found["context"] = texts(one[3] for one in self._contexts)
+            _write_table(folder, step, chunk, "contexts", table(found))
         if self._plan.discover:
             self._hand_over()
             if self._terms:
                 import pyarrow as pa
 
                 _write_table(folder, step, chunk, "terms", pa.concat_tables(self._terms))
-
-
-_INDEX_TYPES: Final = ("q", "s", "s", "s", "s", "q", "q", "q", "b", "q", *("q",) * 8)
 
 
 def pieces_of(text: str) -> list[str]:
@@ -197,44 +199,15 @@ def pieces_of(text: str) -> list[str]:
     return pieces
 
 
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
-
-
 def _write_numbers(
     folder: str, step: str, chunk: int, name: str, columns: Sequence[str], values: array[int]
 ) -> None:
     import numpy as np
-    import pyarrow as pa
 
     rows = np.frombuffer(values, dtype=np.int64).reshape(-1, len(columns))
-    table = pa.table({column: np.ascontiguousarray(rows[:, j]) for j, column in enumerate(columns)})
-    _write_table(folder, step, chunk, name, table)
-
-
-def _write(
-    folder: str,
-    step: str,
-    chunk: int,
-    name: str,
-    columns: Sequence[str],
-    rows: Sequence[tuple[Any, ...]],
-    types: Sequence[str],
-) -> None:
-    import pyarrow as pa
-
-    kinds = {"q": pa.int64(), "s": pa.string(), "b": pa.binary()}
-    parts: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(columns)
-    arrays = [
-        pa.array(list(part) if kind != "s" else list(map(_storable, part)), kinds[kind])
-        for part, kind in zip(parts, types, strict=True)
-    ]
-    _write_table(folder, step, chunk, name, pa.table(arrays, names=list(columns)))
-
-
-def _storable(text: str) -> str:
-    """Returns a text without lone surrogates, which no file can hold."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    _write_table(
+        folder, step, chunk, name, table({one: numbers(rows[:, j]) for j, one in enumerate(columns)})
+    )
 
 
 def _write_table(folder: str, step: str, chunk: int, name: str, table: Any) -> None:

@@ -3,6 +3,7 @@ killed continues with the chunks that are left."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -202,6 +203,7 @@ class _Work:
             worker = _Worker(self.plan, step)
             yield from map(worker.handle, chunks)
             return
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others keep freed memory
         pool = ProcessPoolExecutor(count, get_context("spawn"), _start, (self.plan, step))
         try:
             waiting: set[Future[ChunkCounts]] = set()

@@ -10,6 +10,7 @@ from typing import Any, Final
 from gossamer.client.extras import install_command
 from gossamer.client.near_duplicates import likeness
 from gossamer.errors import ConfigError, UsageError
+from gossamer.uses.keywords.arrow_columns import integers, table, texts
 from gossamer.uses.keywords.count_chunk import OTHERS
 from gossamer.uses.keywords.term_counts import BETWEEN
 
@@ -61,7 +62,7 @@ def find_copies(base: Any, folder: Path) -> None:
     )
     base.execute(
         "CREATE TABLE exact AS SELECT page, first, 'exact' AS kind FROM found JOIN "
-        "(SELECT same, min(page) AS first FROM found WHERE page NOT IN (SELECT page FROM copies) GROUP BY same "
+        "(SELECT same, min(page) AS first FROM found WHERE same <> 0 AND page NOT IN (SELECT page FROM copies) GROUP BY same "
         "HAVING count(*) > 1) USING (same) WHERE page > first AND page NOT IN (SELECT page FROM copies)"
     )
     base.execute("INSERT INTO copies SELECT * FROM exact")
@@ -83,7 +84,7 @@ def _find_near(base: Any) -> None:
     """Adds nearly equal pages to the table `copies`. A page is compared with the first page of each of its
     bands; if that is a copy itself, with the page that it copies."""
     base.execute(
-        "CREATE VIEW left_over AS SELECT * FROM found WHERE sketch IS NOT NULL AND page NOT IN (SELECT page FROM copies)"
+        "CREATE VIEW left_over AS SELECT * FROM found WHERE band0 >= 0 AND page NOT IN (SELECT page FROM copies)"
     )
     base.execute("CREATE TABLE pairs (page BIGINT, first BIGINT)")
     for number in range(8):
@@ -135,11 +136,9 @@ def _verify(base: Any) -> int:
 
 
 def _insert(base: Any, rows: Sequence[tuple[int, int]]) -> int:
-    import pyarrow as pa
-
     if rows:
         pages, firsts = zip(*rows, strict=True)
-        base.register("found_near", pa.table({"page": pages, "first": firsts}))
+        base.register("found_near", table({"page": integers(pages), "first": integers(firsts)}))
         base.execute("INSERT INTO near SELECT * FROM found_near")
         base.unregister("found_near")
     return len(rows)
@@ -173,11 +172,16 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
         "JOIN words b ON b.site = p.site AND b.language = p.language AND b.word = p.w[2] "
         "LEFT JOIN words c ON c.site = p.site AND c.language = p.language AND c.word = p.w[3]"
     )
-    score = f"t.count * CASE WHEN s.all_pages < {FEW_PAGES} THEN 1 ELSE ln(s.all_pages / t.pages) END"
+    idf = "ln(s.all_pages / t.pages)"
+    # the sum over pages of the squared, sublinear TF-IDF: function words are on nearly all pages, and vanish
+    score = (
+        f"CASE WHEN s.all_pages < {FEW_PAGES} THEN t.count "
+        f"ELSE t.pages * (1 + ln(t.count / t.pages)) * {idf} * {idf} END"
+    )
     shown = f"replace(t.term, '{BETWEEN}', CASE WHEN regexp_full_match(t.term, '{_UNSPACED}') THEN '' ELSE ' ' END)"
     base.execute(
         f"COPY (SELECT names.name AS site, t.language, t.length AS words, {shown} AS term, t.count, t.pages, "
-        f"t.count / s.all_words AS density, {score} AS score, t.npmi FROM "
+        f"t.count / s.all_words AS density, t.count * {idf} AS tfidf, {score} AS score, t.npmi FROM "
         f"(SELECT site, language, length, term, count, pages, NULL AS npmi FROM sums WHERE length = 1 UNION ALL "
         f"SELECT * FROM bound WHERE npmi >= {MIN_NPMI}) t JOIN sizes s USING (site, language) JOIN names USING (site) "
         f"WHERE t.count >= CASE WHEN s.all_pages >= 1000 THEN 5 WHEN s.all_pages >= {FEW_PAGES} THEN 2 ELSE 1 END "
@@ -206,10 +210,8 @@ def merge_pages(base: Any, folder: Path, step: str, sites: Sequence[str]) -> Non
 def merge_keywords(base: Any, folder: Path, step: str, keywords: Sequence[str]) -> None:
     """Writes `counts.parquet`: the counts by page and keyword. Writes `keywords.parquet`: the counts by keyword
     and site, and by keyword over all sites (the site is then '')."""
-    import pyarrow as pa
-
     target = folder.parent
-    base.register("given", pa.table({"keyword": range(len(keywords)), "text": list(keywords)}))
+    base.register("given", table({"keyword": integers(range(len(keywords))), "text": texts(keywords)}))
     base.execute(f"CREATE VIEW pages AS SELECT * FROM read_parquet('{_sql(target / 'pages.parquet')}')")
     base.execute(
         f"CREATE TABLE pointing AS SELECT coalesce(p.copy_of, p.page) AS page, a.keyword, sum(a.anchors)::BIGINT AS anchors "
@@ -253,10 +255,8 @@ def merge_keywords(base: Any, folder: Path, step: str, keywords: Sequence[str]) 
 
 
 def _sites(base: Any, sites: Sequence[str]) -> None:
-    import pyarrow as pa
-
     names = [*sites, OTHERS]
-    base.register("names", pa.table({"site": range(len(names)), "name": names}))
+    base.register("names", table({"site": integers(range(len(names))), "name": texts(names)}))
 
 
 def _parts(folder: Path, name: str) -> str:

@@ -1,6 +1,6 @@
 """Counts all words and phrases of many pages in bounded memory, to discover those that matter.
 
-Tokens become numbers, which are collected for about a million words and then sorted and counted by numpy. The
+Tokens become numbers, which are collected for some 800,000 words and then sorted and counted by numpy. The
 counts of each such batch are handed over, and the memory is free again.
 """
 
@@ -10,9 +10,10 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from gossamer.uses.keywords.arrow_columns import numbers, table, texts
 from gossamer.uses.keywords.tokens import is_word
 
-MAX_BATCH_WORDS: Final = 1_000_000
+MAX_BATCH_WORDS: Final = 800_000
 """A batch ends with the page that reaches this number of words."""
 MAX_PAGE_WORDS: Final = 200_000
 """The words of a page beyond this number are not discovered. They are counted for the keywords of a list."""
@@ -68,9 +69,7 @@ class TermBatch:
     def tables(self, minimum: int) -> Iterator[Any]:
         """Yields the counts by group as Arrow tables. Phrases that occur less often than `minimum` are left out,
         words never."""
-        import pyarrow as pa
-
-        words = pa.array(self._numbers.words, pa.string())
+        words = texts(self._numbers.words)
         for group, found in self._tokens.items():
             yield from _tables(group, words, found, minimum)
 
@@ -104,25 +103,27 @@ def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, 
     """Returns the counts of terms as a table. `codes`: the numbers of words, of pairs, or of pairs and third
     words."""
     import numpy as np
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     pairs, last = codes if length == 3 else (codes, None)
     parts = [pairs] if length == 1 else [pairs >> _ID_BITS, pairs & _ID_MASK]
     parts += [] if last is None else [last]
-    texts = [words.take(pa.array(part)) for part in parts]
-    terms = texts[0] if length == 1 else pc.binary_join_element_wise(*texts, BETWEEN)
     size = len(count)
-    return pa.table(
-        {
-            "site": np.full(size, group[0], np.int64),
-            "language": pa.repeat(pa.scalar(group[1]), size),
-            "length": np.full(size, length, np.int64),
-            "term": terms,
-            "count": count,
-            "pages": on,
-        }
+    found = [words.take(numbers(part)) for part in parts]
+    terms = (
+        found[0]
+        if length == 1
+        else pc.binary_join_element_wise(*found, texts([BETWEEN]).take(numbers(np.zeros(size))))
     )
+    columns = {
+        "site": numbers(np.full(size, group[0])),
+        "language": texts([group[1]] * size),
+        "length": numbers(np.full(size, length)),
+        "term": terms,
+        "count": numbers(count),
+        "pages": numbers(on),
+    }
+    return table(columns)
 
 
 def _counted(codes: Any, pages: Any, mask: Any) -> tuple[Any, Any, Any]:

@@ -14,7 +14,7 @@ import msgspec
 from gossamer.errors import UsageError
 from gossamer.uses.keywords.page_zones import primary_language, words_of
 
-CHUNK_BYTES: Final = 8 << 20
+CHUNK_BYTES: Final = 4 << 20
 PAGES_PER_CHUNK: Final = 1 << 17
 """The page numbers that are reserved for a chunk. Lines are longer than 64 bytes, so a chunk has fewer pages."""
 
