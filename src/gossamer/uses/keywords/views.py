@@ -275,14 +275,14 @@ class RunTables:
 
 
 EXPORTS: Final = {
-    "keywords": "SELECT keyword, site, count, pages, share, density, in_title, in_headings, anchors, alt, meta, idf, tfidf, "
+    "keyword_totals": "SELECT keyword, site, count, pages, share, density, in_title, in_headings, anchors, alt, meta, idf, tfidf, "
     "array_to_string(contexts, ' | ') AS contexts FROM keywords ORDER BY site, count DESC, number",
     "keyword_pages": "SELECT k.keyword, p.url, p.site, c.body AS count, p.words, c.body / greatest(p.words, 1) AS density, "
     "c.title AS in_title, c.headings AS in_headings, c.anchors, c.alt, c.meta, c.first AS first_word, "
     "c.body * coalesce(k.idf, 0) AS tfidf FROM counts c JOIN pages p USING (page) "
     "JOIN keywords k ON k.number = c.keyword AND k.site = ''",
-    "terms": "SELECT site, language, words, term, count, pages, density, tfidf, score, npmi FROM terms",
-    "pages": "SELECT p.url, p.site, p.language, p.title, p.words, f.url AS copy_of FROM pages p "
+    "keyword_terms": "SELECT site, language, words, term, count, pages, density, tfidf, score, npmi FROM terms",
+    "counted_pages": "SELECT p.url, p.site, p.language, p.title, p.words, f.url AS copy_of FROM pages p "
     "LEFT JOIN pages f ON f.page = p.copy_of",
 }
 """The tables that are exported, with their queries."""
