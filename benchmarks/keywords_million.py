@@ -128,12 +128,11 @@ def write_pages(path: Path, pages: int, keywords: int) -> dict[str, tuple[int, i
                 text = f"Seen on 2026-11-25. {copied}" if is_copy else " ".join(row)
                 copied = copied if is_copy else text
                 title = "" if is_copy else f"Page {made}"
-                page = {
-                    "url": f"https://site{made % 3}.example/{made}",
-                    "title": title,
-                    "language": "en",
-                    "text": text,
-                }
+                began = time.process_time()
+                sketch = make_sketch(text, title)
+                sketching += time.process_time() - began
+                url = f"https://site{made % 3}.example/{made}"
+                page = {"url": url, "title": title, "language": "en", "text": text, "sketch": sketch}
                 file.write(msgspec.json.encode(page) + b"\n")
                 made += 1
     print(f"CPU a page for the sketch: {1000 * sketching / pages:.3f} ms")
@@ -218,15 +217,15 @@ def report(folder: Path, due: dict[str, tuple[int, int]]) -> None:
     """Prints how many counts differ from the brute count, and what was discovered."""
     import duckdb
 
-    path = folder / "keywords.parquet"
-    rows = duckdb.sql(f"SELECT keyword, count, pages FROM '{path}' WHERE site = ''").fetchall()
+    base, path = duckdb.connect(), folder / "keywords.parquet"
+    rows = base.execute(f"SELECT keyword, count, pages FROM '{path}' WHERE site = ''").fetchall()
     got = {keyword: (count, pages) for keyword, count, pages in rows}
     wrong = [keyword for keyword, counts in due.items() if got.get(keyword) != counts]
     print(f"keywords with a wrong count: {len(wrong)} of {len(due):,} {wrong[:5]}")
     print(f"occurrences of all keywords: {sum(count for count, _ in due.values()):,}")
     print(
         "discovered terms by words:",
-        duckdb.sql(
+        base.execute(
             f"SELECT words, count(*), max(count) FROM '{folder / 'terms.parquet'}' GROUP BY ALL ORDER BY 1"
         ).fetchall(),
     )

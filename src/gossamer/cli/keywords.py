@@ -242,8 +242,10 @@ def show(tables: RunTables, run: KeywordRun, as_json: bool) -> None:
         put_json(
             {
                 **msgspec.to_builtins(run),
-                "keywords": [{**one._asdict(), "contexts": one.contexts or []} for one in keywords],
-                "terms": [one._asdict() for one in terms],
+                "keywords": [
+                    {**msgspec.structs.asdict(one), "contexts": one.contexts or []} for one in keywords
+                ],
+                "terms": [msgspec.structs.asdict(one) for one in terms],
             }
         )
         return

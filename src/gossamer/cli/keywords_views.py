@@ -72,7 +72,7 @@ def pages(
         found = tables.pages_of(made, keyword, _site(tables, site), limit)
     if as_json:
         for one in found:
-            put_json(one._asdict())
+            put_json(one)
         return 0
     heads = (
         "url",

@@ -173,10 +173,13 @@ class _ChunkWork:
                 "anchors": integers(self._anchors.values()),
             }
             _write_table(folder, step, chunk, "anchors", table(anchors))
-            names = ("page", "keyword", "place")
-            found = {name: integers(one[j] for one in self._contexts) for j, name in enumerate(names)}
-            found["context"] = texts(one[3] for one in self._contexts)
-            _write_table(folder, step, chunk, "contexts", table(found))
+            contexts = {
+                "page": integers(page for page, _, _, _ in self._contexts),
+                "keyword": integers(keyword for _, keyword, _, _ in self._contexts),
+                "place": integers(place for _, _, place, _ in self._contexts),
+                "context": texts(context for _, _, _, context in self._contexts),
+            }
+            _write_table(folder, step, chunk, "contexts", table(contexts))
         if self._plan.discover:
             self._hand_over()
             if self._terms:

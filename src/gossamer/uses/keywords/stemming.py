@@ -56,7 +56,8 @@ class Stems(dict[str, str]):
     def __missing__(self, word: str) -> str:
         if len(self) >= MAX_CACHED_STEMS:
             self.clear()
-        self[word] = stem = self._stem(word)
+        stem: str = self._stem(word)
+        self[word] = stem
         return stem
 
     def of(self, words: Sequence[str]) -> list[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from gossamer.errors import UsageError
 from gossamer.uses.keywords.matching import MAX_CONTEXTS, KeywordMatcher, cut_contexts
@@ -17,7 +19,7 @@ from gossamer.uses.keywords.tokens import tokens
 TABLES: Final = ("keywords", "counts", "pages", "terms", "groups")
 
 
-class KeywordTotal(NamedTuple):
+class KeywordTotal(msgspec.Struct, frozen=True):
     """The counts of a keyword on a site, or on all sites (`site` is then '')."""
 
     keyword: str
@@ -43,7 +45,7 @@ class KeywordTotal(NamedTuple):
     contexts: list[str] | None
 
 
-class DiscoveredTerm(NamedTuple):
+class DiscoveredTerm(msgspec.Struct, frozen=True):
     """A word or phrase that matters on a site."""
 
     site: str
@@ -58,7 +60,7 @@ class DiscoveredTerm(NamedTuple):
     npmi: float | None
 
 
-class KeywordPage(NamedTuple):
+class KeywordPage(msgspec.Struct, frozen=True):
     """A page with a keyword."""
 
     url: str
@@ -77,7 +79,7 @@ class KeywordPage(NamedTuple):
     contexts: list[str]
 
 
-class Gap(NamedTuple):
+class Gap(msgspec.Struct, frozen=True):
     """A keyword or term that another site has more of."""
 
     term: str
@@ -91,7 +93,7 @@ class Gap(NamedTuple):
     """How much the term matters on their site."""
 
 
-class Overlap(NamedTuple):
+class Overlap(msgspec.Struct, frozen=True):
     """How many keywords two sites share."""
 
     site: str
@@ -103,7 +105,7 @@ class Overlap(NamedTuple):
     """`both` divided by the keywords of either site, 0 to 1."""
 
 
-class Cannibal(NamedTuple):
+class Cannibal(msgspec.Struct, frozen=True):
     """Several pages of one site that have the same keyword in title and heading."""
 
     keyword: str
@@ -112,7 +114,7 @@ class Cannibal(NamedTuple):
     urls: list[str]
 
 
-class TrendPoint(NamedTuple):
+class TrendPoint(msgspec.Struct, frozen=True):
     """The counts of a keyword in one run."""
 
     run: str
@@ -161,7 +163,7 @@ class RunTables:
     def keywords(self, site: str = "", limit: int = 1_000_000_000) -> list[KeywordTotal]:
         """Returns the keywords of a site, or of all sites together, most frequent first."""
         rows = self._base.execute(
-            f"SELECT {', '.join(KeywordTotal._fields)} FROM keywords WHERE site = ? ORDER BY count DESC, pages DESC, number "
+            f"SELECT {', '.join(KeywordTotal.__struct_fields__)} FROM keywords WHERE site = ? ORDER BY count DESC, pages DESC, number "
             "LIMIT ?",
             [site, limit],
         )
@@ -172,7 +174,7 @@ class RunTables:
     ) -> list[DiscoveredTerm]:
         """Returns discovered terms, those that matter most first. `words`: only terms of this number of words."""
         rows = self._base.execute(
-            f"SELECT {', '.join(DiscoveredTerm._fields)} FROM terms WHERE (? = '' OR site = ?) AND (? = '' OR language = ?) "
+            f"SELECT {', '.join(DiscoveredTerm.__struct_fields__)} FROM terms WHERE (? = '' OR site = ?) AND (? = '' OR language = ?) "
             "AND (? = 0 OR words = ?) ORDER BY score DESC, term LIMIT ?",
             [site, site, language, language, words, words, limit],
         )
@@ -208,7 +210,9 @@ class RunTables:
         ).fetchall()
         matcher = KeywordMatcher([keyword], run.stem)
         return [
-            KeywordPage(*row[:12], _contexts(matcher, run.files[row[12]], row[13], row[14]) if row[3] else [])
+            KeywordPage(
+                *[*row[:12], _contexts(matcher, run.files[row[12]], row[13], row[14]) if row[3] else []]
+            )
             for row in rows
         ]
 
@@ -305,7 +309,7 @@ def read_trend(folder: str, runs: Sequence[KeywordRun], keyword: str, site: str 
         if row is not None:
             before = points[-1].count if points else None
             change = None if before is None else row[0] - before
-            points.append(TrendPoint(run.id, keyword, site, *row, change))
+            points.append(TrendPoint(*[run.id, keyword, site, *row, change]))
     return points
 
 
