@@ -24,6 +24,10 @@ MIN_NPMI: Final = 0.3
 FEW_PAGES: Final = 5
 """On fewer pages than this, the number of pages of a term says nothing, and its count alone decides."""
 _UNSPACED: Final = r"[\x{0e00}-\x{0eff}\x{1000}-\x{109f}\x{1780}-\x{17ff}\x{3040}-\x{30ff}\x{3400}-\x{9fff}\x{f900}-\x{faff}\x1f]+"
+SHORT_CHARS: Final = 4
+MANY_PAGES: Final = 0.3
+"""Words of at most this many characters on more than this share of the pages are function words: no phrase begins
+or ends with them."""
 _ROWS: Final = 10_000
 MAX_ROUNDS: Final = 3
 SKIPPED: Final = "skipped.npy"
@@ -159,7 +163,7 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
         f"FROM {_parts(folder, 'terms.words')} w JOIN {_parts(folder, 'index.index')} f USING (page) GROUP BY ALL"
     )
     base.execute(
-        "CREATE VIEW words AS SELECT site, language, term AS word, count AS n FROM sums WHERE length = 1; "
+        "CREATE VIEW words AS SELECT site, language, term AS word, count AS n, pages AS m FROM sums WHERE length = 1; "
         f"CREATE VIEW phrases AS SELECT *, string_split(term, '{BETWEEN}') AS w FROM sums WHERE length > 1"
     )
     base.execute(
@@ -170,7 +174,8 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
         "FROM phrases p JOIN sizes s USING (site, language) "
         "JOIN words a ON a.site = p.site AND a.language = p.language AND a.word = p.w[1] "
         "JOIN words b ON b.site = p.site AND b.language = p.language AND b.word = p.w[2] "
-        "LEFT JOIN words c ON c.site = p.site AND c.language = p.language AND c.word = p.w[3]"
+        "LEFT JOIN words c ON c.site = p.site AND c.language = p.language AND c.word = p.w[3] "
+        f"WHERE NOT {_function_word('a')} AND NOT CASE WHEN p.length = 2 THEN {_function_word('b')} ELSE {_function_word('c')} END"
     )
     idf = "ln(s.all_pages / t.pages)"
     # the sum over pages of the squared, sublinear TF-IDF: function words are on nearly all pages, and vanish
@@ -193,6 +198,11 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
         f"COPY (SELECT names.name AS site, language, all_pages AS pages, all_words AS words FROM sizes JOIN names USING (site) "
         f"ORDER BY site, pages DESC) TO '{_sql(folder.parent / 'groups.parquet')}' (COMPRESSION zstd)"
     )
+
+
+def _function_word(table: str) -> str:
+    """Returns the condition that a word is short and on many pages. No phrase begins or ends with such a word."""
+    return f"(length({table}.word) <= {SHORT_CHARS} AND {table}.m > s.all_pages * {MANY_PAGES} AND s.all_pages >= {FEW_PAGES})"
 
 
 def merge_pages(base: Any, folder: Path, step: str, sites: Sequence[str]) -> None:
