@@ -177,7 +177,7 @@ def count(
 
 def read_list(sources: Sequence[str] | None, rejected: str | None) -> KeywordList:
     """Reads the lists, and reports rejected lines. Raises UsageError if lists have no keyword at all."""
-    from gossamer.cli.printing import remark
+    from gossamer.cli.printing import format_number, remark
     from gossamer.uses.keywords.keyword_list import read_keywords, write_rejected
 
     found = read_keywords(sources or ())
@@ -190,7 +190,7 @@ def read_list(sources: Sequence[str] | None, rejected: str | None) -> KeywordLis
             f"{len(found.rejected):,} lines are no keywords and are kept in {path}; {len(found.keywords):,} are counted"
         )
     if found.repeated:
-        remark(f"{found.repeated:,} keywords are repeated, and counted once")
+        remark(f"{format_number(found.repeated, 'repeated keyword')}, counted once")
     if sources and not found.keywords:
         raise UsageError(f"--list {', '.join(sources)[:200]}: there is no keyword in it")
     return found

@@ -31,10 +31,10 @@ _KATAKANA: Final = r"\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _JOINERS: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _SILENT: Final = "\\-‐‑/\"'’‘“”„«»‹›`\u00ad\u200b\u200c\u200d\u2060\ufeff"
 """Characters that separate words and are no tokens."""
-_LATIN = re.compile(rf"\w+(?:\u00ad\w+)*|{PARAGRAPH}|(?<=\w)['’](?=\w)|[^\w\s{_SILENT}]")
-_WORD: Final = rf"\p{{L}}\p{{N}}\p{{M}}_{_JOINERS}"
-_ANY_WORD: Final = rf"(?:(?![{_SIGNS}{_KATAKANA}])[{_WORD}])+"
-_OTHERS: Final = rf"{PARAGRAPH}|(?<=[{_WORD}])['’](?=[{_WORD}])|{_ANY_WORD}|[^{_WORD}\s{_SILENT}]"
+_LATIN = re.compile(rf"\w+(?:\u00ad+\w+)*|{PARAGRAPH}|(?<=\w)['’](?=\w)|[^\w\s{_SILENT}]")
+_LETTER: Final = r"\p{L}\p{N}\p{M}_"
+_WORD: Final = rf"(?:(?![{_SIGNS}{_KATAKANA}])[{_LETTER}])(?:(?![{_SIGNS}{_KATAKANA}])[{_LETTER}{_JOINERS}])*"
+_OTHERS: Final = rf"{PARAGRAPH}|(?<=[{_LETTER}])['’](?=[{_LETTER}])|{_WORD}|[^{_LETTER}\s{_SILENT}]"
 _CHARACTERS = regex.compile(rf"[{_SIGNS}][\p{{M}}{_JOINERS}]*+|[{_KATAKANA}\u3099\u309a]+|{_OTHERS}")
 _RUNS = regex.compile(rf"[{_SIGNS}{_KATAKANA}][{_SIGNS}{_KATAKANA}\p{{M}}{_JOINERS}]*|{_OTHERS}")
 _SIGN = regex.compile(f"[{_SIGNS}{_KATAKANA}]")
