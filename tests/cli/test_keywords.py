@@ -144,35 +144,39 @@ def test_killed_crawl_continues_and_counts_are_exact(folder: Path, shop: str) ->
     code, out, err = gossamer(folder, *words)
     assert code == 0, err
     found = json.loads(out)
-    assert found["result"]["pages"] == PAGES
+    assert found["result"]["counted"] == PAGES
+    for one in [*found["keywords"], *reference["keywords"]]:
+        one.pop("contexts")  # those of the pages that were crawled first
     assert found["keywords"] == reference["keywords"]
     assert len(list(folder.glob("keywords/runs/*"))) == 1
 
 
 def test_stored_pages_of_a_crawl_and_of_a_file(folder: Path, shop: str) -> None:
-    crawled, _, err = gossamer(
-        folder,
-        "crawl",
-        shop,
-        "-o",
-        "pages.warc.gz",
-        "-o",
-        "rows.jsonl",
-        "--text",
-        "--delay",
-        "0",
-        "--name",
-        "tea",
-        "-q",
-    )
+    words = ("crawl", shop, "-o", "pages.warc.gz", "--delay", "0", "--name", "tea", "-q")
+    crawled, _, err = gossamer(folder, *words)
     assert crawled == 0, err
     counts = []
-    for source in ("tea", "pages.warc.gz", "rows.jsonl"):
+    for source in ("tea", "pages.warc.gz"):
         code, out, err = gossamer(
             folder, "keywords", source, "--list", "tea", "--json", "-q", "--folder", f"of-{source}"
         )
         assert code == 0, err
         counts.append([(one["count"], one["pages"]) for one in json.loads(out)["keywords"]])
+    replayed = (
+        "keywords",
+        shop,
+        "--archive",
+        "pages.warc.gz",
+        "--list",
+        "tea",
+        "--json",
+        "-q",
+        "--delay",
+        "0",
+    )
+    code, out, err = gossamer(folder, *replayed)
+    assert code == 0, err
+    counts.append([(one["count"], one["pages"]) for one in json.loads(out)["keywords"]])
     assert counts[0] == counts[1] == counts[2]
 
 

@@ -123,7 +123,7 @@ class _ChunkWork:
         words = count_words(body)
         self.totals.pages += 1
         self.totals.words += words
-        self._words.extend((number, site, words))
+        self._words.extend((number, site, words, len(body)))
         if self._matcher.keywords:
             self._count(number, page, text, body)
         if self._plan.discover and (body or page.title):
@@ -142,7 +142,7 @@ class _ChunkWork:
         }
         if wanted:
             self._show(number, text, body, page.code, wanted)
-        for url, shown in page.links():
+        for url, shown in page.anchors:
             for keyword in self._matcher.of_anchor(shown, page.code):
                 self._anchors[url, keyword] += 1
 
@@ -164,7 +164,7 @@ class _ChunkWork:
     def write(self, step: str, chunk: int) -> None:
         """Writes the partial counts."""
         folder = self._plan.folder
-        _write_numbers(folder, step, chunk, "words", ("page", "site", "words"), self._words)
+        _write_numbers(folder, step, chunk, "words", ("page", "site", "words", "tokens"), self._words)
         if self._matcher.keywords:
             _write_numbers(folder, step, chunk, "counts", _COUNTS, self._counts)
             anchors = {

@@ -209,7 +209,7 @@ def merge_pages(base: Any, folder: Path, step: str, sites: Sequence[str]) -> Non
     """Writes `pages.parquet`: all pages, with their words and the page that they copy."""
     _sites(base, sites)
     base.execute(
-        "COPY (SELECT f.page, f.url, coalesce(names.name, f.site) AS site, f.language, f.title, w.words, f.file, f.start, "
+        "COPY (SELECT f.page, f.url, coalesce(names.name, f.site) AS site, f.language, f.title, w.words, w.tokens, f.file, f.start, "
         "f.length, c.first AS copy_of, c.kind AS copy_kind "
         f"FROM {_parts(folder, 'index.index')} f LEFT JOIN {_parts(folder, f'{step}.words')} w ON w.page = f.page "
         f"LEFT JOIN names ON names.site = w.site LEFT JOIN read_parquet('{_sql(folder / 'copies.parquet')}') c ON c.page = f.page "

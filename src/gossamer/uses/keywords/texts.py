@@ -1,12 +1,12 @@
-"""Reads the stored texts of pages: JSON lines that a crawl with the keywords' own site wrote, or page records of
-`--text`. Files are read in chunks, so that any number of pages takes the same memory."""
+"""Reads the stored texts of pages: JSON lines that a crawl with the keywords' own site wrote, or another program.
+Files are read in chunks, so that any number of pages takes the same memory."""
 
 from __future__ import annotations
 
 import os
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,7 +20,7 @@ PAGES_PER_CHUNK: Final = 1 << 17
 
 
 class StoredText(msgspec.Struct, kw_only=True):
-    """The texts of a stored page by zone (`PageText`). Page records of `--text` have only some of them."""
+    """The texts of a stored page by zone (`PageText`). Only `url` is required."""
 
     url: str
     title: str | None = None
@@ -30,7 +30,6 @@ class StoredText(msgspec.Struct, kw_only=True):
     alt: list[str] = []
     meta: list[str] = []
     anchors: list[tuple[str, str]] = []
-    out_links: list[dict[str, Any]] | None = None
     sketch: bytes = b""
 
     @property
@@ -47,13 +46,6 @@ class StoredText(msgspec.Struct, kw_only=True):
     def other_zones(self) -> tuple[str, str, str, str]:
         """Returns the texts of title, headings, alternative texts and description."""
         return self.title or "", words_of(self.headings), words_of(self.alt), words_of(self.meta)
-
-    def links(self) -> list[tuple[str, str]]:
-        """Returns the links to other pages as (URL, text)."""
-        if self.anchors or not self.out_links:
-            return self.anchors
-        found = {(str(one.get("url")), str(one.get("text") or "")): None for one in self.out_links}
-        return [(url, text) for url, text in found if text and url != self.url]
 
 
 class Chunk(NamedTuple):

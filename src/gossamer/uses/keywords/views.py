@@ -202,7 +202,7 @@ class RunTables:
         rows = self._base.execute(
             "WITH k AS (SELECT idf FROM keywords WHERE number = ? AND site = '') "
             "SELECT p.url, p.title, p.site, c.body, c.body / greatest(p.words, 1) AS density, "
-            "CASE WHEN c.first < 0 THEN 0 ELSE greatest(0, 1 - c.first / greatest(p.words, 1)) END AS prominence, c.title, "
+            "CASE WHEN c.first < 0 THEN 0 ELSE 1 - c.first / p.tokens END AS prominence, c.title, "
             "c.headings, c.anchors, c.alt, c.meta, c.body * coalesce(k.idf, 0) AS tfidf, p.file, p.start, p.length "
             "FROM counts c JOIN pages p USING (page), k WHERE c.keyword = ? AND (? = '' OR p.site = ?) "
             "ORDER BY tfidf DESC, c.body DESC, c.title DESC, c.headings DESC, p.page LIMIT ?",
@@ -282,7 +282,7 @@ EXPORTS: Final = {
     "keyword_totals": "SELECT keyword, site, count, pages, share, density, in_title, in_headings, anchors, alt, meta, idf, tfidf, "
     "array_to_string(contexts, ' | ') AS contexts FROM keywords ORDER BY site, count DESC, number",
     "keyword_pages": "SELECT k.keyword, p.url, p.site, c.body AS count, p.words, c.body / greatest(p.words, 1) AS density, "
-    "c.title AS in_title, c.headings AS in_headings, c.anchors, c.alt, c.meta, c.first AS first_word, "
+    "c.title AS in_title, c.headings AS in_headings, c.anchors, c.alt, c.meta, CASE WHEN c.first >= 0 THEN 1 - c.first / p.tokens END AS prominence, "
     "c.body * coalesce(k.idf, 0) AS tfidf FROM counts c JOIN pages p USING (page) "
     "JOIN keywords k ON k.number = c.keyword AND k.site = ''",
     "keyword_terms": "SELECT site, language, words, term, count, pages, density, tfidf, score, npmi FROM terms",
