@@ -141,10 +141,10 @@ def _read_sites(folder: Path) -> list[str]:
     return found
 
 
-def _merge(kind: str, plan: CountPlan, target: Path, step: str, threads: int) -> None:
+def _merge(kind: str, plan: CountPlan, target: Path, step: str) -> None:
     """Runs one kind of merge."""
     folder = target / PARTS
-    with connect(folder, threads) as base:
+    with connect(folder) as base:
         if kind == "copies":
             find_copies(base, folder)
         elif kind == "terms":
@@ -152,7 +152,7 @@ def _merge(kind: str, plan: CountPlan, target: Path, step: str, threads: int) ->
         else:
             merge_pages(base, folder, step, plan.sites)
     if kind == "keywords":
-        with connect(folder, threads) as base:
+        with connect(folder) as base:
             merge_keywords(base, folder, step, plan.keywords)
 
 
@@ -185,7 +185,7 @@ class _Work:
 
     def merge(self, kind: str, target: Path, step: str = "") -> None:
         """Merges. Many pages are merged in a process of its own, which gives its memory back."""
-        given = (kind, self.plan, target, step, self._processes)
+        given = (kind, self.plan, target, step)
         if len(self._chunks) == 1:
             _merge(*given)
             return

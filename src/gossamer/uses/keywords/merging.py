@@ -28,13 +28,15 @@ SHORT_CHARS: Final = 4
 MANY_PAGES: Final = 0.3
 """Words of at most this many characters on more than this share of the pages are function words: no phrase begins
 or ends with them."""
+SHARE_BYTES: Final = 64 << 20
+"""The compressed bytes of partial counts of terms that are summed at once, about."""
 _ROWS: Final = 10_000
 MAX_ROUNDS: Final = 3
 SKIPPED: Final = "skipped.npy"
 """The file with the numbers of the pages that are not counted, in order."""
 
 
-def connect(folder: Path, threads: int = 1) -> Any:
+def connect(folder: Path) -> Any:
     """Returns a DuckDB connection that keeps to `MEMORY` and sorts in the folder. Raises ConfigError if the
     library is missing."""
     try:
@@ -49,7 +51,7 @@ def connect(folder: Path, threads: int = 1) -> Any:
         ":memory:",
         config={
             "memory_limit": MEMORY,
-            "threads": threads,
+            "threads": 1,  # each one more takes its own buffers
             "temp_directory": str(folder / "sorting"),
             "preserve_insertion_order": False,
         },
@@ -154,10 +156,7 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
     _sites(base, sites)
     if not list(folder.glob("terms.terms-*.parquet")):
         raise UsageError("no page has a word: there is nothing to count")
-    base.execute(
-        f"CREATE TABLE sums AS SELECT site, language, length, term, sum(count)::BIGINT AS count, sum(pages)::BIGINT AS pages "
-        f"FROM {_parts(folder, 'terms.terms')} GROUP BY ALL HAVING sum(count) > 1 OR length = 1"
-    )
+    _sum_terms(base, folder)
     base.execute(
         f"CREATE TABLE sizes AS SELECT w.site, f.language, count(*) AS all_pages, greatest(sum(w.words), 1)::BIGINT AS all_words "
         f"FROM {_parts(folder, 'terms.words')} w JOIN {_parts(folder, 'index.index')} f USING (page) GROUP BY ALL"
@@ -198,6 +197,20 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
         f"COPY (SELECT names.name AS site, language, all_pages AS pages, all_words AS words FROM sizes JOIN names USING (site) "
         f"ORDER BY site, pages DESC) TO '{_sql(folder.parent / 'groups.parquet')}' (COMPRESSION zstd)"
     )
+
+
+def _sum_terms(base: Any, folder: Path) -> None:
+    """Makes the view `sums`: the terms with their sums over all parts. DuckDB does not keep to its memory when it
+    sums many texts at once, so the terms are summed in shares, by their hash."""
+    parts = list(folder.glob("terms.terms-*.parquet"))
+    shares = 1 + sum(path.stat().st_size for path in parts) // SHARE_BYTES
+    for share in range(shares):
+        base.execute(
+            "COPY (SELECT site, language, length, term, sum(count)::BIGINT AS count, sum(pages)::BIGINT AS pages "
+            f"FROM {_parts(folder, 'terms.terms')} WHERE hash(term) % {shares} = {share} GROUP BY ALL "
+            f"HAVING sum(count) > 1 OR length = 1) TO '{_sql(folder / 'sums')}-{share:04}.parquet' (COMPRESSION zstd)"
+        )
+    base.execute(f"CREATE VIEW sums AS SELECT * FROM {_parts(folder, 'sums')}")
 
 
 def _function_word(table: str) -> str:

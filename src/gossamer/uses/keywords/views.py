@@ -282,7 +282,8 @@ EXPORTS: Final = {
     "keyword_totals": "SELECT keyword, site, count, pages, share, density, in_title, in_headings, anchors, alt, meta, idf, tfidf, "
     "array_to_string(contexts, ' | ') AS contexts FROM keywords ORDER BY site, count DESC, number",
     "keyword_pages": "SELECT k.keyword, p.url, p.site, c.body AS count, p.words, c.body / greatest(p.words, 1) AS density, "
-    "c.title AS in_title, c.headings AS in_headings, c.anchors, c.alt, c.meta, CASE WHEN c.first >= 0 THEN 1 - c.first / p.tokens END AS prominence, "
+    "c.title AS in_title, c.headings AS in_headings, c.anchors, c.alt, c.meta, "
+    "CASE WHEN c.first >= 0 THEN 1 - c.first / p.tokens END AS prominence, "
     "c.body * coalesce(k.idf, 0) AS tfidf FROM counts c JOIN pages p USING (page) "
     "JOIN keywords k ON k.number = c.keyword AND k.site = ''",
     "keyword_terms": "SELECT site, language, words, term, count, pages, density, tfidf, score, npmi FROM terms",
