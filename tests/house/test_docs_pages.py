@@ -97,6 +97,7 @@ def refusal(line: str, is_whole: bool) -> str:
     context = click.Context(app, info_name="gossamer", help_option_names=["-h", "--help"])
     command: click.Command | None = app
     while isinstance(command, click.Group) and words:
+        words = command.with_default(words)
         command = command.get_command(context, words[0])
         if command is None:
             return f"no command {words[0]}"

@@ -115,6 +115,24 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     ),
     "find": "find:find",
     "audit": "audit:audit",
+    "keywords": (
+        (
+            "Count keywords on the pages of sites: count (without a word: this), discover, pages, gaps, overlap, cannibals, "
+            "trend, report, export, runs."
+        ),
+        {
+            "count": "keywords:count",
+            "discover": "keywords_views:discover",
+            "pages": "keywords_views:pages",
+            "gaps": "keywords_views:gaps",
+            "overlap": "keywords_views:overlap",
+            "cannibals": "keywords_views:cannibals",
+            "trend": "keywords_views:trend",
+            "report": "keywords_views:report",
+            "export": "keywords_views:export",
+            "runs": "keywords_views:runs",
+        },
+    ),
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
@@ -132,10 +150,14 @@ GROUPS = {
     "Data": ("items", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
-    "Uses": ("prices", "find", "audit"),
+    "Uses": ("prices", "keywords", "find", "audit"),
     "Installation": ("doctor", "config", "version"),
 }
 """The groups of the commands in `gossamer --help`."""
+
+
+DEFAULTS = {"keywords": "count"}
+"""The command of a group that runs if the words after the group's name begin with no command of the group."""
 
 
 class CommandGroup(click.Group):
@@ -153,6 +175,17 @@ class CommandGroup(click.Group):
         super().__init__(name, help=about, no_args_is_help=True)
         self.tree = tree
         self.groups = groups or {"Commands": tuple(tree)}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Puts the group's default command before words that name none."""
+        return super().parse_args(ctx, self.with_default(args))
+
+    def with_default(self, words: list[str]) -> list[str]:
+        """Returns the words, with the group's default command (`DEFAULTS`) before words that name no command."""
+        default = DEFAULTS.get(self.name or "")
+        if default is None or not words or words[0] in self.tree or words[0] in ("-h", "--help"):
+            return words
+        return [default, *words]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the commands in their groups."""

@@ -1,0 +1,43 @@
+"""Reads stored pages again with another site file, without fetching (docs/archive.md), for programs that take
+something else from the pages of an earlier crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gossamer.errors import UsageError
+
+
+def archives_of(crawl: str, data: str) -> list[str]:
+    """Returns the paths of the pages that a crawl stored. `data`: the data folder. Raises UsageError if there is no
+    such crawl, or if it stored no pages on this machine."""
+    from gossamer.sites.manifest import read_manifest
+
+    folder = Path(data) / crawl
+    if not folder.is_dir():
+        raise UsageError(f"{crawl}: there is no such file, and no crawl of this name in {data}")
+    found = [one.removeprefix("objects:") for one in read_manifest(folder).archives]
+    here = [one for one in found if "://" not in one and Path(one).exists()]
+    if not here:
+        raise UsageError(f"the crawl {crawl} stored no pages on this machine: crawl with -o pages.warc.gz")
+    return here
+
+
+def read_stored_pages(
+    stored: Sequence[str], site_file: str, folder: str, processes: int, tell: Callable[[str], None]
+) -> str:
+    """Reads each stored page once with the page functions of a site file, and returns the path of the JSON Lines
+    file with their items. `folder`: for that file and the progress; a run that was stopped continues there.
+    `tell`: called with messages for the user. Raises GossamerError."""
+    from gossamer.app.reparse.runner import ReparseRun
+    from gossamer.sites.loading import load_all
+
+    run = ReparseRun(
+        Path(folder), [Path(one) for one in stored], load_all([site_file], {}), processes=processes
+    )
+    found = run.work()
+    for line in found.broken:
+        tell(line)
+    tell(f"{found.read:,} stored responses were read; {found.items:,} are pages with a text")
+    return found.items_file

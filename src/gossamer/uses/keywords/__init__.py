@@ -1,0 +1,1 @@
+"""Counts keywords over the main text of many pages, and discovers the terms that matter."""

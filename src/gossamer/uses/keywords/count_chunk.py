@@ -1,0 +1,229 @@
+"""Counts one chunk of stored texts and writes the partial counts as Parquet files. Chunks are counted in any
+order, by any number of processes. A chunk is counted when its marker file exists, so a count that was killed
+continues with the chunks that are left."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import xxhash
+
+from gossamer.client.near_duplicates import bands, make_sketch
+from gossamer.uses.keywords.arrow_columns import blobs, integers, numbers, table, texts
+from gossamer.uses.keywords.matching import FIRST, MAX_CONTEXTS, ZONES, KeywordMatcher, cut_contexts
+from gossamer.uses.keywords.term_counts import TermBatch
+from gossamer.uses.keywords.texts import Chunk, StoredText, read_chunk, site_of
+from gossamer.uses.keywords.tokens import count_words, tokens
+
+OTHERS: Final = "(others)"
+"""The site of pages beyond the sites with the most pages."""
+_COUNTS: Final = ("page", "keyword", *ZONES, "first")
+_PIECE_CHARS: Final = 200_000
+
+
+class CountPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What each process must know to count chunks. `folder`: where the partial counts go."""
+
+    folder: str
+    files: list[str] = []
+    sites: list[str] = []
+    """The sites that are counted separately."""
+    keywords: list[str] = []
+    stem: str = ""
+    discover: bool = True
+    minimum: int = 1
+    """Phrases that occur less often in one batch are not discovered."""
+
+
+class ChunkCounts(msgspec.Struct, kw_only=True):
+    """The totals of a chunk, as its marker file holds them."""
+
+    pages: int = 0
+    unread: int = 0
+    """Lines that are not pages."""
+    empty: int = 0
+    """Pages without a main text."""
+    words: int = 0
+
+
+def marker_of(folder: str, step: str, number: int) -> Path:
+    """Returns the path of the file that exists once a step has handled a chunk."""
+    return Path(folder) / f"{step}-{number:06}.json"
+
+
+def index_chunk(plan: CountPlan, chunk: Chunk) -> ChunkCounts:
+    """Writes where each page of a chunk stands, and by what its copies are found. A page without a main text has
+    the number 0 for it (`same`), and a text of a few words has the bands -1."""
+    rows: list[tuple[int, ...]] = []
+    shown: list[tuple[str, str, str, str]] = []
+    sketches: list[bytes] = []
+    totals = ChunkCounts()
+    file = plan.files.index(chunk.path)
+    for line in read_chunk(chunk):
+        if line is None:
+            totals.unread += 1
+            continue
+        page, text = line.page, line.page.body
+        totals.pages += 1
+        totals.empty += not text
+        sketch = page.sketch or make_sketch(text, (page.headings or [page.title or ""])[0])
+        same = (
+            xxhash.xxh3_64_intdigest(f"{page.title}\n{text}".encode("utf-8", "replace")) >> 1 if text else 0
+        )
+        found = [int.from_bytes(band[1:], "big") for band in bands(sketch)] or [-1] * 8
+        rows.append((line.number, file, line.start, line.length, same, *found))
+        shown.append((page.url, site_of(page.url), page.code, page.title or ""))
+        sketches.append(sketch)
+    names = ("page", "file", "start", "length", "same", *(f"band{j}" for j in range(8)))
+    columns = {name: integers(row[j] for row in rows) for j, name in enumerate(names)}
+    columns |= {
+        name: texts(one[j] for one in shown) for j, name in enumerate(("url", "site", "language", "title"))
+    }
+    _write_table(plan.folder, "index", chunk.number, "index", table({**columns, "sketch": blobs(sketches)}))
+    return _done(plan.folder, "index", chunk.number, totals)
+
+
+def count_chunk(
+    plan: CountPlan, step: str, matcher: KeywordMatcher, skipped: frozenset[int], chunk: Chunk
+) -> ChunkCounts:
+    """Writes the counts of a chunk's pages, except for the pages in `skipped`."""
+    work = _ChunkWork(plan, matcher)
+    sites = {site: number for number, site in enumerate(plan.sites)}
+    for line in read_chunk(chunk):
+        if line is not None and line.number not in skipped:
+            work.add(line.number, line.page, sites.get(site_of(line.page.url), len(sites)))
+    work.write(step, chunk.number)
+    return _done(plan.folder, step, chunk.number, work.totals)
+
+
+class _ChunkWork:
+    """The counts of the pages of one chunk."""
+
+    def __init__(self, plan: CountPlan, matcher: KeywordMatcher) -> None:
+        self.totals = ChunkCounts()
+        self._plan, self._matcher = plan, matcher
+        self._counts, self._words = array("q"), array("q")
+        self._anchors: Counter[tuple[str, int]] = Counter()
+        self._shown: Counter[int] = Counter()
+        self._contexts: list[tuple[int, int, int, str]] = []
+        self._batch = TermBatch()
+        self._terms: list[Any] = []
+
+    def add(self, number: int, page: StoredText, site: int) -> None:
+        """Counts one page."""
+        text = page.body
+        pieces = [tokens(piece) for piece in pieces_of(text)]
+        body = pieces[0] if len(pieces) == 1 else [word for piece in pieces for word in piece]
+        words = count_words(body)
+        self.totals.pages += 1
+        self.totals.words += words
+        self._words.extend((number, site, words, len(body)))
+        if self._matcher.keywords:
+            self._count(number, page, text, body)
+        if self._plan.discover and (body or page.title):
+            self._batch.add((site, page.code), (tokens(page.title or ""), body))
+            if self._batch.is_full:
+                self._hand_over()
+
+    def _count(self, number: int, page: StoredText, text: str, body: Sequence[str]) -> None:
+        found = self._matcher.count(page, body)
+        for keyword, counts in found.items():
+            self._counts.extend((number, keyword, *counts))
+        wanted = {
+            keyword
+            for keyword, counts in found.items()
+            if counts[FIRST] >= 0 and self._shown[keyword] < MAX_CONTEXTS
+        }
+        if wanted:
+            self._show(number, text, body, page.code, wanted)
+        for url, shown in page.anchors:
+            for keyword in self._matcher.of_anchor(shown, page.code):
+                self._anchors[url, keyword] += 1
+
+    def _show(self, number: int, text: str, body: Sequence[str], language: str, wanted: set[int]) -> None:
+        """Keeps the contexts of keywords that do not have enough of them in this chunk."""
+        chosen: list[tuple[int, int]] = []
+        for place, keyword in self._matcher.find(body, language):
+            if keyword in wanted and self._shown[keyword] < MAX_CONTEXTS:
+                self._shown[keyword] += 1
+                chosen.append((place, keyword))
+        cut = cut_contexts(text, [(place, self._matcher.width(keyword)) for place, keyword in chosen])
+        for (place, keyword), context in zip(chosen, cut, strict=True):
+            self._contexts.append((number, keyword, place, context))
+
+    def _hand_over(self) -> None:
+        self._terms += self._batch.tables(self._plan.minimum)
+        self._batch = TermBatch()
+
+    def write(self, step: str, chunk: int) -> None:
+        """Writes the partial counts."""
+        folder = self._plan.folder
+        _write_numbers(folder, step, chunk, "words", ("page", "site", "words", "tokens"), self._words)
+        if self._matcher.keywords:
+            _write_numbers(folder, step, chunk, "counts", _COUNTS, self._counts)
+            anchors = {
+                "url": texts(url for url, _ in self._anchors),
+                "keyword": integers(keyword for _, keyword in self._anchors),
+                "anchors": integers(self._anchors.values()),
+            }
+            _write_table(folder, step, chunk, "anchors", table(anchors))
+            contexts = {
+                "page": integers(page for page, _, _, _ in self._contexts),
+                "keyword": integers(keyword for _, keyword, _, _ in self._contexts),
+                "place": integers(place for _, _, place, _ in self._contexts),
+                "context": texts(context for _, _, _, context in self._contexts),
+            }
+            _write_table(folder, step, chunk, "contexts", table(contexts))
+        if self._plan.discover:
+            self._hand_over()
+            if self._terms:
+                import pyarrow as pa
+
+                _write_table(folder, step, chunk, "terms", pa.concat_tables(self._terms))
+
+
+def pieces_of(text: str) -> list[str]:
+    """Returns a text in pieces that begin and end with paragraphs, so that no phrase is cut and a very long text
+    takes little memory. Most texts are one piece."""
+    if len(text) <= _PIECE_CHARS:
+        return [text]
+    pieces, start = [], 0
+    while start < len(text):
+        end = text.find("\n\n", start + _PIECE_CHARS)
+        end = len(text) if end < 0 else end
+        pieces.append(text[start:end])
+        start = end
+    return pieces
+
+
+def _write_numbers(
+    folder: str, step: str, chunk: int, name: str, columns: Sequence[str], values: array[int]
+) -> None:
+    import numpy as np
+
+    rows = np.frombuffer(values, dtype=np.int64).reshape(-1, len(columns))
+    _write_table(
+        folder, step, chunk, name, table({one: numbers(rows[:, j]) for j, one in enumerate(columns)})
+    )
+
+
+def _write_table(folder: str, step: str, chunk: int, name: str, table: Any) -> None:
+    import pyarrow.parquet as pq
+
+    path = Path(folder) / f"{step}.{name}-{chunk:06}.parquet"
+    pq.write_table(table, f"{path}.new", compression="zstd")
+    os.replace(f"{path}.new", path)
+
+
+def _done(folder: str, step: str, chunk: int, totals: ChunkCounts) -> ChunkCounts:
+    path = marker_of(folder, step, chunk)
+    new = path.with_suffix(".new")
+    new.write_bytes(msgspec.json.encode(totals))
+    os.replace(new, path)
+    return totals

@@ -1,0 +1,278 @@
+"""Counts stored texts: finds copies, counts chunks in several processes, merges. A count that was stopped or
+killed continues with the chunks that are left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from gossamer.errors import ResourceError, UsageError
+from gossamer.uses.keywords.count_chunk import (
+    ChunkCounts,
+    CountPlan,
+    count_chunk,
+    index_chunk,
+    marker_of,
+)
+from gossamer.uses.keywords.matching import KeywordMatcher
+from gossamer.uses.keywords.merging import (
+    SKIPPED,
+    connect,
+    find_copies,
+    merge_keywords,
+    merge_pages,
+    merge_terms,
+)
+from gossamer.uses.keywords.texts import PAGES_PER_CHUNK, Chunk, chunks_of
+
+VERSION: Final = 1
+PARTS: Final = "parts"
+SITES: Final = "sites.parquet"
+AUTO_KEYWORDS: Final = 200
+"""Without a list, this many of the discovered terms are counted like a list."""
+PROGRESS_S: Final = 5.0
+Tell = Callable[[str], None]
+
+
+class CountOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What is counted, and how."""
+
+    keywords: list[str] = []
+    """The keywords of the list. Empty: the terms that matter most."""
+    stem: str = ""
+    """A language, `auto`, or '' for words as they are written."""
+    processes: int = 1
+
+
+class CountResult(msgspec.Struct, kw_only=True):
+    """The totals of a count."""
+
+    pages: int
+    """Pages with any text, copies included."""
+    counted: int
+    copies: int
+    """Pages that are not counted: nearly equal to another page, or stored again later."""
+    empty: int
+    unread: int
+    words: int
+    sites: list[str]
+    keywords: int
+    listed: bool
+    """Whether the keywords are those of a list."""
+
+
+def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell: Tell) -> CountResult:
+    """Counts the texts of files, and writes the tables into the folder `target`. `tell`: called with messages for
+    the user. Raises GossamerError."""
+    folder = target / PARTS
+    chunks = chunks_of(files)
+    if not chunks:
+        raise UsageError("there is no page with a text")
+    _begin(folder, files, options, chunks)
+    plan = CountPlan(
+        folder=str(folder), files=list(files), stem=options.stem, minimum=1 if len(chunks) == 1 else 2
+    )
+    work = _Work(plan, chunks, options.processes, tell)
+    indexed = work.run("index", "pages read")
+    if not (folder / SITES).is_file():
+        work.merge("copies", target)
+    sites = _read_sites(folder)
+    plan = msgspec.structs.replace(plan, sites=sites, keywords=options.keywords)
+    work.plan = plan
+    counted = work.run("terms", "pages counted")
+    tell("merging the counts")
+    work.merge("terms", target)
+    step = "terms"
+    if not options.keywords:
+        step = "list"
+        work.plan = plan = msgspec.structs.replace(
+            plan, keywords=top_terms(target, AUTO_KEYWORDS), discover=False
+        )
+        work.run("list", "pages counted again for the terms that matter most")
+    work.merge("keywords", target, step)
+    shutil.rmtree(folder)
+    return CountResult(
+        pages=indexed.pages,
+        counted=counted.pages,
+        copies=indexed.pages - counted.pages,
+        empty=indexed.empty,
+        unread=indexed.unread,
+        words=counted.words,
+        sites=sites,
+        keywords=len(plan.keywords),
+        listed=bool(options.keywords),
+    )
+
+
+def top_terms(target: Path, limit: int) -> list[str]:
+    """Returns the discovered terms that matter most over all sites, best first."""
+    with connect(target) as base:
+        path = str(target / "terms.parquet").replace("'", "''")
+        rows = base.execute(
+            f"SELECT term FROM read_parquet('{path}') GROUP BY term ORDER BY sum(score) DESC, term LIMIT {int(limit)}"
+        ).fetchall()
+    return [term for (term,) in rows]
+
+
+def _begin(folder: Path, files: Sequence[str], options: CountOptions, chunks: Sequence[Chunk]) -> None:
+    """Removes partial counts of other files, keywords or versions."""
+    facts = [VERSION, list(files), chunks[-1].end, len(chunks), options.keywords, options.stem]
+    given = msgspec.json.encode(facts)
+    plan = folder / "plan.json"
+    if not plan.is_file() or plan.read_bytes() != given:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        plan.write_bytes(given)
+
+
+def _read_sites(folder: Path) -> list[str]:
+    import pyarrow.parquet as pq
+
+    found: list[str] = pq.read_table(folder / SITES).column("site").to_pylist()
+    return found
+
+
+def _merge(kind: str, plan: CountPlan, target: Path, step: str) -> None:
+    """Runs one kind of merge."""
+    folder = target / PARTS
+    with connect(folder) as base:
+        if kind == "copies":
+            find_copies(base, folder)
+        elif kind == "terms":
+            merge_terms(base, folder, plan.sites)
+        else:
+            merge_pages(base, folder, step, plan.sites)
+    if kind == "keywords":
+        with connect(folder) as base:
+            merge_keywords(base, folder, step, plan.keywords)
+
+
+class _Work:
+    """Runs a step for all chunks that it has not handled yet, in as many processes as are given."""
+
+    def __init__(self, plan: CountPlan, chunks: Sequence[Chunk], processes: int, tell: Tell) -> None:
+        self.plan, self._chunks, self._processes, self._tell = plan, chunks, processes, tell
+
+    def run(self, step: str, what: str) -> ChunkCounts:
+        """Returns the totals of all chunks. Raises ResourceError if a process died."""
+        total, done, shown = ChunkCounts(), 0, time.monotonic()
+        left = []
+        for chunk in self._chunks:
+            known = _read_marker(self.plan.folder, step, chunk.number)
+            if known is None:
+                left.append(chunk)
+            else:
+                _add(total, known)
+                done += 1
+        if done:
+            self._tell(f"{done:,} of {len(self._chunks):,} parts are done already: {total.pages:,} {what}")
+        for counts in self._each(step, left):
+            _add(total, counts)
+            done += 1
+            if time.monotonic() - shown > PROGRESS_S:
+                shown = time.monotonic()
+                self._tell(f"{total.pages:,} {what}, part {done:,} of {len(self._chunks):,}")
+        return total
+
+    def merge(self, kind: str, target: Path, step: str = "") -> None:
+        """Merges. Many pages are merged in a process of its own, which gives its memory back."""
+        given = (kind, self.plan, target, step)
+        if len(self._chunks) == 1:
+            _merge(*given)
+            return
+        with ProcessPoolExecutor(1, get_context("spawn"), _ignore_interrupts) as pool:
+            try:
+                pool.submit(_merge, *given).result()
+            except BrokenProcessPool:
+                raise ResourceError(
+                    "the merging process died, perhaps for lack of memory: run the same command again"
+                ) from None
+
+    def _each(self, step: str, chunks: Sequence[Chunk]) -> Any:
+        count = min(self._processes, len(chunks))
+        if count <= 1:
+            worker = _Worker(self.plan, step)
+            yield from map(worker.handle, chunks)
+            return
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others keep freed memory
+        pool = ProcessPoolExecutor(count, get_context("spawn"), _start, (self.plan, step))
+        try:
+            waiting: set[Future[ChunkCounts]] = set()
+            for chunk in chunks:
+                waiting.add(pool.submit(_handle, chunk))
+                if len(waiting) >= 2 * count:
+                    ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    for one in ended:
+                        yield one.result()
+            for one in waiting:
+                yield one.result()
+        except BrokenProcessPool:
+            raise ResourceError(
+                "a counting process died, perhaps for lack of memory: run the same command again, with fewer --processes"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+class _Worker:
+    """Handles chunks for one step, in one process."""
+
+    def __init__(self, plan: CountPlan, step: str) -> None:
+        self._plan, self._step = plan, step
+        self._matcher = KeywordMatcher(plan.keywords, plan.stem)
+        self._skipped: Any = None
+
+    def handle(self, chunk: Chunk) -> ChunkCounts:
+        """Handles one chunk and returns its totals."""
+        if self._step == "index":
+            return index_chunk(self._plan, chunk)
+        return count_chunk(self._plan, self._step, self._matcher, self._skips(chunk), chunk)
+
+    def _skips(self, chunk: Chunk) -> frozenset[int]:
+        import numpy as np
+
+        if self._skipped is None:
+            self._skipped = np.load(Path(self._plan.folder) / SKIPPED)
+        first = chunk.number * PAGES_PER_CHUNK
+        low, high = np.searchsorted(self._skipped, (first, first + PAGES_PER_CHUNK))
+        return frozenset(self._skipped[low:high].tolist())
+
+
+_worker: list[_Worker] = []
+"""The worker of this process, if it is one of the pool's."""
+
+
+def _ignore_interrupts() -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops the pool
+
+
+def _start(plan: CountPlan, step: str) -> None:
+    _ignore_interrupts()
+    _worker[:] = [_Worker(plan, step)]
+
+
+def _handle(chunk: Chunk) -> ChunkCounts:
+    return _worker[0].handle(chunk)
+
+
+def _read_marker(folder: str, step: str, number: int) -> ChunkCounts | None:
+    try:
+        return msgspec.json.decode(marker_of(folder, step, number).read_bytes(), type=ChunkCounts)
+    except FileNotFoundError:
+        return None
+
+
+def _add(total: ChunkCounts, one: ChunkCounts) -> None:
+    for name in ChunkCounts.__struct_fields__:
+        setattr(total, name, getattr(total, name) + getattr(one, name))

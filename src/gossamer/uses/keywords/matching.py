@@ -1,0 +1,134 @@
+"""Finds the keywords of a list in a page's texts. The cost does not grow with the length of the list."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from gossamer.uses.keywords.stemming import stem_language, stems_of
+from gossamer.uses.keywords.texts import StoredText
+from gossamer.uses.keywords.tokens import spans, tokens
+
+ZONES: Final = ("body", "title", "headings", "alt", "meta")
+"""The zones of a page's own texts, in the order of the counts of `ZoneCounts`. Links that point to the page are
+counted separately."""
+FIRST: Final = len(ZONES)
+"""The place in the counts where the number of the first token in the body stands, -1 without one."""
+CONTEXT_CHARS: Final = 100
+MAX_CONTEXTS: Final = 5
+MAX_CACHED_ANCHORS: Final = 50_000
+
+
+class _Entry(NamedTuple):
+    """The keywords that begin with a token. `alone`: those of one token. `longer`: the rest by their number of
+    tokens and their further tokens."""
+
+    alone: list[int]
+    longer: dict[int, dict[tuple[str, ...], list[int]]]
+
+
+class TokenMatcher:
+    """Finds keywords in tokens. Several keywords may have the same tokens if they are stemmed."""
+
+    def __init__(self, keywords: Sequence[Sequence[str]]) -> None:
+        self._entries: dict[str, _Entry] = {}
+        for number, words in enumerate(keywords):
+            entry = self._entries.setdefault(words[0], _Entry([], {}))
+            if len(words) == 1:
+                entry.alone.append(number)
+            else:
+                tails = entry.longer.setdefault(len(words), defaultdict(list))
+                tails[tuple(words[1:])].append(number)
+
+    def find(self, words: Sequence[str]) -> list[tuple[int, int]]:
+        """Returns each occurrence as (place of its first token, number of the keyword), in order."""
+        found: list[tuple[int, int]] = []
+        entries = self._entries
+        for place, word in enumerate(words):
+            if word in entries:
+                alone, longer = entries[word]
+                found += [(place, number) for number in alone]
+                for length, tails in longer.items():
+                    if numbers := tails.get(tuple(words[place + 1 : place + length])):
+                        found += [(place, number) for number in numbers]
+        return found
+
+
+class KeywordMatcher:
+    """Counts the keywords of a list in pages. `stem`: a language, `auto` for the language of each page, or ''
+    for words as they are written."""
+
+    def __init__(self, keywords: Sequence[str], stem: str = "") -> None:
+        self.keywords = keywords
+        self._stem = stem
+        self._words = [tokens(keyword) for keyword in keywords]
+        self._matchers: dict[str, TokenMatcher] = {}
+        self._anchors: dict[tuple[str, str], tuple[int, ...]] = {}
+
+    def width(self, keyword: int) -> int:
+        """Returns the number of tokens of a keyword."""
+        return len(self._words[keyword])
+
+    def find(self, words: Sequence[str], language: str) -> list[tuple[int, int]]:
+        """Returns the occurrences in the tokens of a page in this language (`TokenMatcher.find`)."""
+        code = stem_language(self._stem, language) if self._stem else ""
+        if code not in self._matchers:
+            own = [stems_of(code).of(words) for words in self._words] if code else self._words
+            self._matchers[code] = TokenMatcher(own)
+        return self._matchers[code].find(stems_of(code).of(words) if code else words)
+
+    def count(self, page: StoredText, body: Sequence[str]) -> dict[int, list[int]]:
+        """Returns the counts of a page by keyword: one number per zone of `ZONES`, then the place of the first
+        token in the body. `body`: the tokens of the page's main text."""
+        found: dict[int, list[int]] = {}
+        language = page.code
+        for place, keyword in self.find(body, language):
+            if keyword in found:
+                found[keyword][0] += 1
+            else:
+                found[keyword] = [1, 0, 0, 0, 0, place]
+        for zone, text in enumerate(page.other_zones(), 1):
+            if not text:
+                continue
+            for _, keyword in self.find(tokens(text), language):
+                found.setdefault(keyword, [0, 0, 0, 0, 0, -1])[zone] += 1
+        return found
+
+    def of_anchor(self, text: str, language: str) -> tuple[int, ...]:
+        """Returns the keywords in the text of a link, each once."""
+        key = language if self._stem else "", text
+        known = self._anchors.get(key)
+        if known is None:
+            if len(self._anchors) >= MAX_CACHED_ANCHORS:
+                self._anchors.clear()
+            known = tuple({keyword for _, keyword in self.find(tokens(text), language)})
+            self._anchors[key] = known
+        return known
+
+
+def cut_contexts(text: str, places: Sequence[tuple[int, int]], size: int = CONTEXT_CHARS) -> Iterator[str]:
+    """Yields the surroundings of occurrences: at most `size` characters around each, cut between words if
+    possible. `places`: the first token and the number of tokens of each occurrence."""
+    if not places:
+        return
+    last = max(place + width for place, width in places)
+    where = []
+    for span in spans(text):
+        where.append(span)
+        if len(where) >= last:
+            break
+    for place, width in places:
+        yield _cut(text, where[place][0], where[place + width - 1][1], size)
+
+
+def _cut(text: str, start: int, end: int, size: int) -> str:
+    room = max(0, size - (end - start))
+    left = max(0, start - room // 2)
+    right = min(len(text), left + size)
+    left = max(0, min(left, right - size))
+    if 0 < left < start and (space := text.find(" ", left - 1, start)) >= 0:
+        left = space + 1
+    if end < right < len(text) and (space := text.rfind(" ", end, right + 1)) >= 0:
+        right = space
+    return " ".join(text[left : min(right, left + size)].split())

@@ -1,0 +1,290 @@
+"""Merges the partial counts of all chunks into the tables of a run, with DuckDB. What does not fit into memory
+is sorted on disk, so a million pages take as much memory as a thousand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from gossamer.client.extras import install_command
+from gossamer.client.near_duplicates import likeness
+from gossamer.errors import ConfigError, UsageError
+from gossamer.uses.keywords.arrow_columns import integers, table, texts
+from gossamer.uses.keywords.count_chunk import OTHERS
+from gossamer.uses.keywords.term_counts import BETWEEN
+
+MEMORY: Final = "180MB"
+MAX_SITES: Final = 50
+"""The sites with the most pages are counted separately, up to this number."""
+MAX_TERMS: Final = 100_000
+"""The maximum number of discovered terms of a site."""
+MIN_NPMI: Final = 0.3
+"""Phrases whose words are less bound to each other (normalized pointwise mutual information) are left out."""
+FEW_PAGES: Final = 5
+"""On fewer pages than this, the number of pages of a term says nothing, and its count alone decides."""
+_UNSPACED: Final = r"[\x{0e00}-\x{0eff}\x{1000}-\x{109f}\x{1780}-\x{17ff}\x{3040}-\x{30ff}\x{3400}-\x{9fff}\x{f900}-\x{faff}\x1f]+"
+SHORT_CHARS: Final = 4
+MANY_PAGES: Final = 0.3
+"""Words of at most this many characters on more than this share of the pages are function words: no phrase begins
+or ends with them."""
+SHARE_BYTES: Final = 64 << 20
+"""The compressed bytes of partial counts of terms that are summed at once, about."""
+_ROWS: Final = 10_000
+MAX_ROUNDS: Final = 3
+SKIPPED: Final = "skipped.npy"
+"""The file with the numbers of the pages that are not counted, in order."""
+
+
+def connect(folder: Path) -> Any:
+    """Returns a DuckDB connection that keeps to `MEMORY` and sorts in the folder. Raises ConfigError if the
+    library is missing."""
+    try:
+        import duckdb
+        import numpy  # noqa: F401 - the counts need it
+        import pyarrow  # noqa: F401
+    except ImportError as missing:
+        raise ConfigError(
+            f"keywords needs other packages ({missing.name}): {install_command('keywords')}"
+        ) from None
+    return duckdb.connect(
+        ":memory:",
+        config={
+            "memory_limit": MEMORY,
+            "threads": 1,  # each one more takes its own buffers
+            "temp_directory": str(folder / "sorting"),
+            "preserve_insertion_order": False,
+        },
+    )
+
+
+def find_copies(base: Any, folder: Path) -> None:
+    """Writes `copies.parquet`: the pages that are not counted, because a later line has the same URL, or
+    because an earlier page has nearly the same text. Writes `sites.parquet`: the pages by site."""
+    base.execute(f"CREATE VIEW found AS SELECT * FROM {_parts(folder, 'index.index')}")
+    base.execute(
+        "CREATE TABLE copies AS SELECT found.page, last AS first, 'url' AS kind FROM found JOIN "
+        "(SELECT url, max(page) AS last FROM found GROUP BY url HAVING count(*) > 1) USING (url) WHERE found.page < last"
+    )
+    base.execute(
+        "CREATE TABLE exact AS SELECT page, first, 'exact' AS kind FROM found JOIN "
+        "(SELECT same, min(page) AS first FROM found WHERE same <> 0 AND page NOT IN (SELECT page FROM copies) GROUP BY same "
+        "HAVING count(*) > 1) USING (same) WHERE page > first AND page NOT IN (SELECT page FROM copies)"
+    )
+    base.execute("INSERT INTO copies SELECT * FROM exact")
+    _find_near(base)
+    base.execute(
+        f"COPY (SELECT * FROM copies ORDER BY page) TO '{_sql(folder / 'copies.parquet')}' (COMPRESSION zstd)"
+    )
+    import numpy as np
+
+    skipped = base.execute("SELECT page FROM copies ORDER BY page").fetchnumpy()["page"]
+    np.save(folder / SKIPPED, np.asarray(skipped, dtype=np.int64))
+    base.execute(
+        "COPY (SELECT site, count(*) AS pages FROM found WHERE page NOT IN (SELECT page FROM copies) GROUP BY site "
+        f"ORDER BY pages DESC, site LIMIT {MAX_SITES}) TO '{_sql(folder / 'sites.parquet')}' (COMPRESSION zstd)"
+    )
+
+
+def _find_near(base: Any) -> None:
+    """Adds nearly equal pages to the table `copies`. A page is compared with the first page of each of its
+    bands; if that is a copy itself, with the page that it copies."""
+    base.execute(
+        "CREATE VIEW left_over AS SELECT * FROM found WHERE band0 >= 0 AND page NOT IN (SELECT page FROM copies)"
+    )
+    base.execute("CREATE TABLE pairs (page BIGINT, first BIGINT)")
+    for number in range(8):
+        band = f"band{number}"
+        base.execute(
+            f"INSERT INTO pairs SELECT page, first FROM left_over JOIN (SELECT {band}, min(page) AS first FROM left_over "
+            f"GROUP BY {band} HAVING count(*) > 1) USING ({band}) WHERE page > first"
+        )
+    for _ in range(MAX_ROUNDS):
+        base.execute("CREATE OR REPLACE TABLE near (page BIGINT, first BIGINT)")
+        if not _verify(base):
+            return
+        # the first page of a group is not a copy; pages that copy a copy are compared with the group's first page
+        base.execute(
+            "INSERT INTO copies SELECT page, first, 'near' FROM near WHERE first NOT IN (SELECT page FROM near) "
+            "AND first NOT IN (SELECT page FROM copies)"
+        )
+        base.execute(
+            "CREATE OR REPLACE TABLE pairs AS SELECT near.page, copies.first FROM near JOIN copies ON near.first = copies.page "
+            "WHERE near.page NOT IN (SELECT page FROM copies)"
+        )
+
+
+def _verify(base: Any) -> int:
+    """Adds to `near` the pairs whose texts are nearly equal, one for each page: with the most similar first page.
+    Returns their number."""
+    reader = base.cursor()
+    reader.execute(
+        "SELECT DISTINCT pairs.page, pairs.first, a.sketch, b.sketch FROM pairs JOIN left_over a ON a.page = pairs.page "
+        "JOIN left_over b ON b.page = pairs.first ORDER BY pairs.page, pairs.first"
+    )
+    total = 0
+    last, best = -1, (0.0, -1)
+    found: list[tuple[int, int]] = []
+    while rows := reader.fetchmany(_ROWS):
+        for page, first, one, other in rows:
+            if page != last:
+                if best[0]:
+                    found.append((last, best[1]))
+                last, best = page, (0.0, -1)
+            if (share := likeness(one, other)) > best[0]:
+                best = share, first
+        if len(found) >= _ROWS:
+            total += _insert(base, found)
+            found = []
+    if best[0]:
+        found.append((last, best[1]))
+    return total + _insert(base, found)
+
+
+def _insert(base: Any, rows: Sequence[tuple[int, int]]) -> int:
+    if rows:
+        pages, firsts = zip(*rows, strict=True)
+        base.register("found_near", table({"page": integers(pages), "first": integers(firsts)}))
+        base.execute("INSERT INTO near SELECT * FROM found_near")
+        base.unregister("found_near")
+    return len(rows)
+
+
+def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
+    """Writes `terms.parquet`: the terms by site and language, with their score. Writes `groups.parquet`: pages
+    and words by site and language."""
+    _sites(base, sites)
+    if not list(folder.glob("terms.terms-*.parquet")):
+        raise UsageError("no page has a word: there is nothing to count")
+    _sum_terms(base, folder)
+    base.execute(
+        f"CREATE TABLE sizes AS SELECT w.site, f.language, count(*) AS all_pages, greatest(sum(w.words), 1)::BIGINT AS all_words "
+        f"FROM {_parts(folder, 'terms.words')} w JOIN {_parts(folder, 'index.index')} f USING (page) GROUP BY ALL"
+    )
+    base.execute(
+        "CREATE VIEW words AS SELECT site, language, term AS word, count AS n, pages AS m FROM sums WHERE length = 1; "
+        f"CREATE VIEW phrases AS SELECT *, string_split(term, '{BETWEEN}') AS w FROM sums WHERE length > 1"
+    )
+    base.execute(
+        "CREATE TABLE bound AS SELECT p.site, p.language, p.length, p.term, p.count, p.pages, "
+        "(ln(p.count / s.all_words) - ln(a.n / s.all_words) - ln(b.n / s.all_words) "
+        "- CASE WHEN p.length = 3 THEN ln(c.n / s.all_words) ELSE 0 END) "
+        "/ nullif((p.length - 1) * -ln(p.count / s.all_words), 0) AS npmi "
+        "FROM phrases p JOIN sizes s USING (site, language) "
+        "JOIN words a ON a.site = p.site AND a.language = p.language AND a.word = p.w[1] "
+        "JOIN words b ON b.site = p.site AND b.language = p.language AND b.word = p.w[2] "
+        "LEFT JOIN words c ON c.site = p.site AND c.language = p.language AND c.word = p.w[3] "
+        f"WHERE NOT {_function_word('a')} AND NOT CASE WHEN p.length = 2 THEN {_function_word('b')} ELSE {_function_word('c')} END"
+    )
+    idf = "ln(s.all_pages / t.pages)"
+    # the sum over pages of the squared, sublinear TF-IDF: function words are on nearly all pages, and vanish
+    score = (
+        f"CASE WHEN s.all_pages < {FEW_PAGES} THEN t.count "
+        f"ELSE t.pages * (1 + ln(t.count / t.pages)) * {idf} * {idf} END"
+    )
+    shown = f"replace(t.term, '{BETWEEN}', CASE WHEN regexp_full_match(t.term, '{_UNSPACED}') THEN '' ELSE ' ' END)"
+    base.execute(
+        f"COPY (SELECT names.name AS site, t.language, t.length AS words, {shown} AS term, t.count, t.pages, "
+        f"t.count / s.all_words AS density, t.count * {idf} AS tfidf, {score} AS score, t.npmi FROM "
+        f"(SELECT site, language, length, term, count, pages, NULL AS npmi FROM sums WHERE length = 1 UNION ALL "
+        f"SELECT * FROM bound WHERE npmi >= {MIN_NPMI}) t JOIN sizes s USING (site, language) JOIN names USING (site) "
+        f"WHERE t.count >= CASE WHEN s.all_pages >= 1000 THEN 5 WHEN s.all_pages >= {FEW_PAGES} THEN 2 ELSE 1 END "
+        f"AND length(t.term) > 1 AND NOT regexp_full_match(t.term, '[\\d\\x1f_]+') "
+        f"QUALIFY row_number() OVER (PARTITION BY names.name ORDER BY score DESC, t.term) <= {MAX_TERMS} "
+        f"ORDER BY site, score DESC, term) TO '{_sql(folder.parent / 'terms.parquet')}' (COMPRESSION zstd)"
+    )
+    base.execute(
+        f"COPY (SELECT names.name AS site, language, all_pages AS pages, all_words AS words FROM sizes JOIN names USING (site) "
+        f"ORDER BY site, pages DESC) TO '{_sql(folder.parent / 'groups.parquet')}' (COMPRESSION zstd)"
+    )
+
+
+def _sum_terms(base: Any, folder: Path) -> None:
+    """Makes the view `sums`: the terms with their sums over all parts. DuckDB does not keep to its memory when it
+    sums many texts at once, so the terms are summed in shares, by their hash."""
+    parts = list(folder.glob("terms.terms-*.parquet"))
+    shares = 1 + sum(path.stat().st_size for path in parts) // SHARE_BYTES
+    for share in range(shares):
+        base.execute(
+            "COPY (SELECT site, language, length, term, sum(count)::BIGINT AS count, sum(pages)::BIGINT AS pages "
+            f"FROM {_parts(folder, 'terms.terms')} WHERE hash(term) % {shares} = {share} GROUP BY ALL "
+            f"HAVING sum(count) > 1 OR length = 1) TO '{_sql(folder / 'sums')}-{share:04}.parquet' (COMPRESSION zstd)"
+        )
+    base.execute(f"CREATE VIEW sums AS SELECT * FROM {_parts(folder, 'sums')}")
+
+
+def _function_word(table: str) -> str:
+    """Returns the condition that a word is short and on many pages. No phrase begins or ends with such a word."""
+    return f"(length({table}.word) <= {SHORT_CHARS} AND {table}.m > s.all_pages * {MANY_PAGES} AND s.all_pages >= {FEW_PAGES})"
+
+
+def merge_pages(base: Any, folder: Path, step: str, sites: Sequence[str]) -> None:
+    """Writes `pages.parquet`: all pages, with their words and the page that they copy."""
+    _sites(base, sites)
+    base.execute(
+        "COPY (SELECT f.page, f.url, coalesce(names.name, f.site) AS site, f.language, f.title, w.words, w.tokens, f.file, f.start, "
+        "f.length, c.first AS copy_of, c.kind AS copy_kind "
+        f"FROM {_parts(folder, 'index.index')} f LEFT JOIN {_parts(folder, f'{step}.words')} w ON w.page = f.page "
+        f"LEFT JOIN names ON names.site = w.site LEFT JOIN read_parquet('{_sql(folder / 'copies.parquet')}') c ON c.page = f.page "
+        f"ORDER BY f.page) TO '{_sql(folder.parent / 'pages.parquet')}' (COMPRESSION zstd)"
+    )
+
+
+def merge_keywords(base: Any, folder: Path, step: str, keywords: Sequence[str]) -> None:
+    """Writes `counts.parquet`: the counts by page and keyword. Writes `keywords.parquet`: the counts by keyword
+    and site, and by keyword over all sites (the site is then '')."""
+    target = folder.parent
+    base.register("given", table({"keyword": integers(range(len(keywords))), "text": texts(keywords)}))
+    base.execute(f"CREATE VIEW pages AS SELECT * FROM read_parquet('{_sql(target / 'pages.parquet')}')")
+    base.execute(
+        f"CREATE TABLE pointing AS SELECT coalesce(p.copy_of, p.page) AS page, a.keyword, sum(a.anchors)::BIGINT AS anchors "
+        f"FROM {_parts(folder, f'{step}.anchors')} a JOIN pages p ON p.url = a.url AND coalesce(p.copy_kind, '') <> 'url' "
+        "GROUP BY ALL"
+    )
+    base.execute(
+        "COPY (SELECT coalesce(c.page, a.page) AS page, coalesce(c.keyword, a.keyword) AS keyword, coalesce(body, 0) AS body, "
+        "coalesce(title, 0) AS title, coalesce(headings, 0) AS headings, coalesce(alt, 0) AS alt, coalesce(meta, 0) AS meta, "
+        "coalesce(anchors, 0) AS anchors, coalesce(first, -1) AS first "
+        f"FROM {_parts(folder, f'{step}.counts')} c FULL OUTER JOIN pointing a ON a.page = c.page AND a.keyword = c.keyword "
+        f"ORDER BY keyword, page) TO '{_sql(target / 'counts.parquet')}' (COMPRESSION zstd)"
+    )
+    base.execute(f"CREATE VIEW counts AS SELECT * FROM read_parquet('{_sql(target / 'counts.parquet')}')")
+    base.execute(
+        "CREATE TABLE sizes_of AS SELECT coalesce(site, '') AS site, count(*) AS all_pages, sum(words)::BIGINT AS all_words "
+        "FROM pages WHERE words IS NOT NULL GROUP BY GROUPING SETS ((site), ())"
+    )
+    base.execute(
+        "CREATE TABLE summed AS SELECT c.keyword, coalesce(p.site, '') AS site, sum(body)::BIGINT AS count, "
+        "count(*) FILTER (body > 0) AS pages, count(*) FILTER (c.title > 0) AS in_title, "
+        "count(*) FILTER (headings > 0) AS in_headings, sum(anchors)::BIGINT AS anchors, sum(alt)::BIGINT AS alt, "
+        "sum(meta)::BIGINT AS meta FROM counts c JOIN pages p USING (page) "
+        "GROUP BY GROUPING SETS ((c.keyword, p.site), (c.keyword))"
+    )
+    base.execute(
+        "CREATE TABLE shown AS SELECT keyword, list(context ORDER BY page, place) AS contexts FROM "
+        f"(SELECT * FROM {_parts(folder, f'{step}.contexts')} QUALIFY row_number() OVER "
+        "(PARTITION BY keyword ORDER BY page, place) <= 5) GROUP BY keyword"
+    )
+    idf = "CASE WHEN s.pages > 0 THEN ln(z.all_pages / s.pages) END"
+    base.execute(
+        "COPY (SELECT g.text AS keyword, z.site, coalesce(s.count, 0) AS count, coalesce(s.pages, 0) AS pages, "
+        "coalesce(s.pages, 0) / greatest(z.all_pages, 1) AS share, coalesce(s.count, 0) / greatest(z.all_words, 1) AS density, "
+        "coalesce(s.in_title, 0) AS in_title, coalesce(s.in_headings, 0) AS in_headings, coalesce(s.anchors, 0) AS anchors, "
+        f"coalesce(s.alt, 0) AS alt, coalesce(s.meta, 0) AS meta, {idf} AS idf, coalesce(s.count * {idf}, 0) AS tfidf, "
+        "CASE WHEN z.site = '' THEN shown.contexts END AS contexts, g.keyword AS number FROM given g CROSS JOIN sizes_of z "
+        "LEFT JOIN summed s ON s.keyword = g.keyword AND s.site = z.site LEFT JOIN shown ON shown.keyword = g.keyword "
+        f"ORDER BY z.site, count DESC, g.keyword) TO '{_sql(target / 'keywords.parquet')}' (COMPRESSION zstd)"
+    )
+
+
+def _sites(base: Any, sites: Sequence[str]) -> None:
+    names = [*sites, OTHERS]
+    base.register("names", table({"site": integers(range(len(names))), "name": texts(names)}))
+
+
+def _parts(folder: Path, name: str) -> str:
+    return f"read_parquet('{_sql(folder / name)}-*.parquet')"
+
+
+def _sql(path: Path) -> str:
+    return str(path).replace("'", "''")

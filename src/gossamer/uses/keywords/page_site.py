@@ -1,0 +1,20 @@
+"""A site for any URL: reads each page's text by zone. `gossamer keywords` crawls with it, in any number of
+processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gossamer import PageView, Site
+
+default = Site("keywords", follow=True)
+
+
+@default.page()
+def page_text(page: PageView) -> Iterator[dict[str, Any]]:
+    """Yields the row of a page with a text."""
+    from gossamer.uses.keywords.page_zones import read_zones
+
+    if (row := read_zones(page)) is not None:
+        yield row

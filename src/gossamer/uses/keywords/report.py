@@ -1,0 +1,269 @@
+"""Writes a report on keywords as one HTML file for a browser or a mail client. The file has no script and loads
+nothing. All texts from pages are escaped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from gossamer.errors import UsageError
+from gossamer.uses.keywords.run import KeywordRun, list_runs
+from gossamer.uses.keywords.views import KeywordTotal, RunTables, TrendPoint, read_trend
+
+MAX_ROWS: Final = 50
+MAX_TRENDS: Final = 12
+MAX_RUNS: Final = 60
+"""The runs that the charts of a trend show, at most: the latest."""
+MAX_MATRIX: Final = 12
+WIDTH, HEIGHT, LEFT, BOTTOM = 360, 120, 56, 26
+"""The size of a chart in pixels, with the space for the labels of its axes."""
+_STYLE = """
+body{margin:0;background:#f6f7f9;color:#1c2430;font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif}
+main{max-width:1180px;margin:0 auto;padding:28px 20px 48px}
+h1{font-size:27px;margin:0}h2{font-size:19px;margin:34px 0 10px}h3{font-size:15px;margin:0 0 2px}
+.note{color:#566172;margin:2px 0 14px}.facts{margin:18px 0 0;padding:0}
+.facts div{display:inline-block;background:#fff;border:1px solid #dde2e9;border-radius:8px;padding:10px 18px;margin:0 8px 8px 0}
+.facts dt{color:#566172;font-size:13px}.facts dd{margin:0;font-size:22px;font-weight:600}
+.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;background:#fff;border:1px solid #dde2e9}
+th,td{padding:7px 11px;text-align:left;border-bottom:1px solid #e8ebf0;vertical-align:top}
+th{background:#eef1f5;font-size:13px;white-space:nowrap}
+td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+.bar{display:inline-block;height:9px;background:#0b57a4;border-radius:2px;margin-left:8px}
+details{margin:2px 0 0;color:#566172;font-size:13px}summary{cursor:pointer}mark{background:#fff0b3}
+.chart{display:inline-block;vertical-align:top;background:#fff;border:1px solid #dde2e9;border-radius:8px;
+padding:10px 0 4px;margin:0 8px 10px 0}.chart h3,.chart p{padding:0 12px}.chart svg{display:block}a{color:#0b57a4}
+"""
+Cell = tuple[str, str]
+"""The class of a table cell and its HTML."""
+
+
+def write_report(tables: RunTables, run: KeywordRun, folder: str, output: str) -> None:
+    """Writes the report of a run. Raises UsageError if the file cannot be written."""
+    try:
+        Path(output).write_text(render_report(tables, run, folder), encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"-o {output}: {error.strerror}") from error
+
+
+def render_report(tables: RunTables, run: KeywordRun, folder: str) -> str:
+    """Returns the report as a whole HTML document."""
+    sites = tables.sites()
+    title = f"Keywords of {', '.join(sites[:3])}{' and others' if len(sites) > 3 else ''}"
+    day = time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.began))
+    result = run.result
+    facts = (
+        []
+        if result is None
+        else [
+            ("pages counted", result.counted),
+            ("words", result.words),
+            ("copies left out", result.copies),
+            ("without a main text", result.empty),
+            ("keywords", result.keywords),
+        ]
+    )
+    shown = "".join(f"<div><dt>{name}</dt><dd>{value:,}</dd></div>" for name, value in facts)
+    keywords = tables.keywords(limit=MAX_ROWS)
+    parts = [
+        _keywords(keywords, result is not None and result.listed),
+        _trends(folder, keywords),
+        _terms(tables, sites),
+        _gaps(tables, sites),
+        _overlap(tables, sites),
+        _cannibals(tables),
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}, {day}</title><style>{_STYLE}</style></head><body><main>"
+        f'<h1>{escape(title)}</h1><p class="note">Run {escape(run.id)}, {day} UTC</p><dl class="facts">{shown}</dl>'
+        f"{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def _keywords(found: Sequence[KeywordTotal], listed: bool) -> str:
+    most = max((one.count for one in found), default=0)
+    rows = [
+        [
+            ("", f"{escape(one.keyword)}{_contexts(one)}"),
+            ("n", f"{one.count:,}"),
+            ("", f'<span class="bar" style="width:{120 * one.count / max(1, most):.0f}px"></span>'),
+            ("n", f"{one.pages:,}"),
+            ("n", f"{one.share:.1%}"),
+            ("n", f"{one.density:.3%}"),
+            *(("n", f"{n:,}") for n in (one.in_title, one.in_headings, one.anchors, one.alt, one.meta)),
+        ]
+        for one in found
+    ]
+    heads = (
+        "keyword",
+        "count:n",
+        "",
+        "pages:n",
+        "of all pages:n",
+        "density:n",
+        "in title:n",
+        "in headings:n",
+    )
+    note = (
+        "Whole words in the main text of the pages, without navigation, header and footer; copies of a page count once. "
+        "Links: those of other pages whose text has the keyword."
+    )
+    title = "Keywords" if listed else "Keywords (the terms that matter most, as there is no list)"
+    return _section(
+        title, (*heads, "links:n", "alt:n", "description:n"), rows, "No keyword was counted.", note
+    )
+
+
+def _contexts(one: KeywordTotal) -> str:
+    if not one.contexts:
+        return ""
+    lines = "".join(f"<div>… {escape(text)} …</div>" for text in one.contexts)
+    return f"<details><summary>{len(one.contexts)} contexts</summary>{lines}</details>"
+
+
+def _trends(folder: str, keywords: Sequence[KeywordTotal]) -> str:
+    runs = [one for one in list_runs(folder) if one.state == "done"][-MAX_RUNS:]
+    if len(runs) < 2:
+        return ""
+    charts = []
+    for one in keywords[:MAX_TRENDS]:
+        points = read_trend(folder, runs, one.keyword)
+        if len(points) > 1:
+            charts.append(
+                f'<div class="chart"><h3>{escape(one.keyword)}</h3><p class="note">{points[0].count:,} to '
+                f"{points[-1].count:,}</p>{draw_trend(points)}</div>"
+            )
+    note = f"Occurrences in the last {len(runs)} runs."
+    return f'<h2>Trend</h2><p class="note">{note}</p>{"".join(charts)}' if charts else ""
+
+
+def draw_trend(points: Sequence[TrendPoint]) -> str:
+    """Returns the counts of a keyword over runs as SVG: one step for each run."""
+    most = max(1, *(one.count for one in points))
+    floor, top = float(HEIGHT - BOTTOM), 10.0
+    step = (WIDTH - LEFT - 14) / (len(points) - 1)
+    places = [(LEFT + j * step, floor - one.count / most * (floor - top)) for j, one in enumerate(points)]
+    path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#0b57a4"/>' for x, y in places)
+    labels = (
+        f'<text x="{LEFT - 6}" y="{top + 6:.0f}" text-anchor="end">{most:,}</text>'
+        f'<text x="{LEFT - 6}" y="{floor + 4:.0f}" text-anchor="end">0</text>'
+        f'<text x="{LEFT}" y="{HEIGHT - 6}">{_day(points[0].run)}</text>'
+        f'<text x="{WIDTH - 12}" y="{HEIGHT - 6}" text-anchor="end">{_day(points[-1].run)}</text>'
+    )
+    label = escape(f"Trend of {points[0].keyword}: {', '.join(str(one.count) for one in points)}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" font-size="11" fill="#566172" font-family="system-ui,sans-serif">'
+        f'<path d="M{LEFT},{floor}H{WIDTH - 12}" stroke="#dde2e9"/>'
+        f'<path d="{path}" fill="none" stroke="#0b57a4" stroke-width="2"/>{dots}{labels}</svg>'
+    )
+
+
+def _terms(tables: RunTables, sites: Sequence[str]) -> str:
+    parts = []
+    for site in sites[:5]:
+        rows = [
+            [
+                ("", escape(one.term)),
+                ("n", f"{one.count:,}"),
+                ("n", f"{one.pages:,}"),
+                ("n", f"{one.density:.3%}"),
+                ("n", f"{one.tfidf:,.1f}"),
+                ("n", f"{one.score:,.1f}"),
+            ]
+            for one in tables.terms(site, limit=25)
+        ]
+        heads = ("term", "count:n", "pages:n", "density:n", "TF-IDF:n", "score:n")
+        note = "Terms that are frequent on some pages and absent from others come first."
+        parts.append(_section(f"What matters on {escape(site)}", heads, rows, "No term was found.", note))
+    return "".join(parts)
+
+
+def _gaps(tables: RunTables, sites: Sequence[str]) -> str:
+    parts = []
+    for other in sites[1:4]:
+        rows = [
+            [
+                ("", escape(one.term)),
+                ("", "list" if one.listed else "discovered"),
+                *(("n", f"{n:,}") for n in (one.theirs, one.their_pages, one.mine, one.my_pages)),
+            ]
+            for one in tables.gaps(sites[0], other, 25)
+        ]
+        heads = ("term", "from", "theirs:n", "their pages:n", "mine:n", "my pages:n")
+        title = f"Gaps of {escape(sites[0])} against {escape(other)}"
+        parts.append(_section(title, heads, rows, "There is none."))
+    return "".join(parts)
+
+
+def _overlap(tables: RunTables, sites: Sequence[str]) -> str:
+    if len(sites) < 2:
+        return ""
+    shown = sites[:MAX_MATRIX]
+    pairs = {frozenset((one.site, one.other)): one for one in tables.overlap()}
+    rows: list[list[Cell]] = []
+    for site in shown:
+        row = [("", escape(site))]
+        for other in shown:
+            found = pairs.get(frozenset((site, other)))
+            row.append(
+                ("n", "" if site == other else f"{found.both:,} ({found.share:.0%})" if found else "0")
+            )
+        rows.append(row)
+    note = "Keywords that both sites have, and their share of the keywords that either has."
+    return _section("Overlap", ("site", *(f"{site}:n" for site in shown)), rows, "", note)
+
+
+def _cannibals(tables: RunTables) -> str:
+    rows = [
+        [
+            ("", escape(one.keyword)),
+            ("", escape(one.site)),
+            ("n", f"{one.pages:,}"),
+            ("", "<br>".join(map(_link, one.urls))),
+        ]
+        for one in tables.cannibals(limit=25)
+    ]
+    note = "Each of these pages has the keyword in its title and in a heading."
+    return _section(
+        "Pages that compete for a keyword",
+        ("keyword", "site", "pages:n", "the first of them"),
+        rows,
+        "There is none.",
+        note,
+    )
+
+
+def _link(url: str) -> str:
+    shown = escape(url)
+    return f'<a href="{shown}">{shown}</a>' if url.startswith(("http://", "https://")) else shown
+
+
+def _section(
+    title: str, heads: Sequence[str], rows: Sequence[Iterable[Cell]], empty: str, note: str = ""
+) -> str:
+    """Returns a heading and a table. A heading that ends in `:n` belongs to a column of numbers."""
+    if not rows:
+        return f'<h2>{title}</h2><p class="note">{empty}</p>'
+    head = "".join(
+        f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
+        for name in heads
+    )
+    body = "".join(
+        f"<tr>{''.join(f'<td class={kind}>{text}</td>' if kind else f'<td>{text}</td>' for kind, text in row)}</tr>"
+        for row in rows
+    )
+    about = f'<p class="note">{note}</p>' if note else ""
+    return (
+        f'<h2>{title}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _day(run: str) -> str:
+    return f"{run[:4]}-{run[4:6]}-{run[6:8]}"

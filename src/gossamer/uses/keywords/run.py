@@ -1,0 +1,189 @@
+"""A run: gets the texts of pages, by a crawl or from stored pages, and counts them. Each run has its own folder.
+A run that was stopped or killed continues with the same command."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+import gossamer
+from gossamer.client.stored_pages import archives_of, read_stored_pages
+from gossamer.errors import ConfigError, GossamerError, UsageError
+from gossamer.uses.keywords.counting import CountOptions, CountResult, count_texts
+
+FOLDER: Final = "keywords"
+DELAY: Final = "3-7"
+"""The seconds between two visits of a host, unless the user names others."""
+SITE: Final = str(Path(__file__).with_name("page_site.py"))
+_STORED: Final = (".warc", ".warc.gz")
+Tell = Callable[[str], None]
+
+
+class KeywordRun(msgspec.Struct, kw_only=True):
+    """A run, as the file `run.json` of its folder holds it."""
+
+    id: str
+    """Its start as YYYYMMDD-HHMMSS in UTC."""
+    began: float
+    """Seconds since the epoch."""
+    sources: list[str]
+    state: str = "crawling"
+    """`crawling`, `counting` or `done`."""
+    files: list[str] = []
+    """The files with the texts."""
+    crawled: str = ""
+    """The state of the crawl at its end: `finished`, `limited`, ..."""
+    list_names: list[str] = []
+    stem: str = ""
+    result: CountResult | None = None
+
+
+class RunOptions(msgspec.Struct, kw_only=True):
+    """The options of a run."""
+
+    folder: str = FOLDER
+    count: CountOptions = CountOptions()
+    list_names: list[str] = []
+    """The names of the lists, for people."""
+    data: str = ".gossamer"
+    """The data folder with the crawls that sources may name."""
+    delay: str = DELAY
+    processes: int = 1
+    fresh: bool = False
+    """Whether to begin a new run although an earlier one can be continued."""
+    crawl: dict[str, Any] = {}
+    """Further options of `gossamer.run`."""
+
+
+def run_keywords(sources: Sequence[str], options: RunOptions, tell: Tell) -> tuple[KeywordRun, Path]:
+    """Begins or continues a run, and returns it with its folder. Without sources, the texts of the last run are
+    counted again. `tell`: called with messages for the user. Raises GossamerError. A KeyboardInterrupt leaves the
+    run open: the next call continues it."""
+    run = _choose(sources, options, tell)
+    folder = run_folder(options.folder, run.id)
+    if run.state == "crawling":
+        run.files = _texts(run, folder, options, tell)
+        run.state = "counting"
+        save(run, folder)
+    run.list_names, run.stem = options.list_names, options.count.stem
+    run.result = count_texts(run.files, folder, options.count, tell)
+    run.state = "done"
+    save(run, folder)
+    return run, folder
+
+
+def list_runs(folder: str) -> list[KeywordRun]:
+    """Returns the runs of a folder, oldest first. Raises ConfigError for a damaged `run.json`."""
+    found = []
+    for path in sorted(Path(folder).glob("runs/*/run.json")):
+        try:
+            found.append(msgspec.json.decode(path.read_bytes(), type=KeywordRun))
+        except (msgspec.DecodeError, OSError) as error:
+            raise ConfigError(f"{path} cannot be read ({error}): remove its folder, or restore it") from error
+    return found
+
+
+def done_run(folder: str, number: str | None) -> tuple[KeywordRun, Path]:
+    """Returns the run with this id, or the last one that is done. Raises UsageError if there is none."""
+    runs = [run for run in list_runs(folder) if run.state == "done"]
+    if number is not None:
+        runs = [run for run in runs if run.id == number]
+    if not runs:
+        which = f"no run {number}" if number else "no run that is done"
+        raise UsageError(f"there is {which} in {folder}: run `gossamer keywords URL` first, or give --folder")
+    return runs[-1], run_folder(folder, runs[-1].id)
+
+
+def run_folder(folder: str, number: str) -> Path:
+    """Returns the folder of a run."""
+    return Path(folder) / "runs" / number
+
+
+def save(run: KeywordRun, folder: Path) -> None:
+    """Writes `run.json`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    new = folder / "run.json.new"
+    new.write_bytes(msgspec.json.encode(run))
+    os.replace(new, folder / "run.json")
+
+
+def _choose(sources: Sequence[str], options: RunOptions, tell: Tell) -> KeywordRun:
+    runs = list_runs(options.folder)
+    if not sources:
+        if not runs:
+            raise UsageError("which pages? name a URL, stored pages or a crawl; see gossamer keywords --help")
+        if runs[-1].state == "done":
+            tell(f"the texts of run {runs[-1].id} are counted again")
+        return runs[-1]
+    if runs and runs[-1].state != "done" and runs[-1].sources == list(sources) and not options.fresh:
+        tell(f"run {runs[-1].id} continues")
+        return runs[-1]
+    _check(sources, options)
+    began = time.time()
+    number = time.strftime("%Y%m%d-%H%M%S", time.gmtime(began))
+    while run_folder(options.folder, number).exists():
+        began += 1
+        number = time.strftime("%Y%m%d-%H%M%S", time.gmtime(began))
+    run = KeywordRun(id=number, began=began, sources=list(sources))
+    save(run, run_folder(options.folder, number))
+    return run
+
+
+def _is_url(source: str) -> bool:
+    return source.startswith(("http://", "https://", "sitemap:", "feed:"))
+
+
+def _check(sources: Sequence[str], options: RunOptions) -> None:
+    """Raises UsageError for a source that is neither a URL, a file nor a crawl."""
+    for source in sources:
+        if not _is_url(source) and not Path(source).exists():
+            archives_of(source, options.data)
+
+
+def _texts(run: KeywordRun, folder: Path, options: RunOptions, tell: Tell) -> list[str]:
+    """Returns the files with the texts of all sources. Crawls, or reads stored pages, if that is needed."""
+    files, stored = [], list[str]()
+    for source in run.sources:
+        if _is_url(source):
+            continue
+        path = Path(source)
+        if not path.exists():
+            stored += archives_of(source, options.data)
+        elif path.is_dir() or path.name.lower().endswith(_STORED):
+            stored.append(source)
+        else:
+            files.append(str(path.resolve()))
+    if urls := [source for source in run.sources if _is_url(source)]:
+        files.append(_crawl(run, urls, folder, options))
+    if stored:
+        files.append(read_stored_pages(stored, SITE, str(folder / "stored"), options.processes, tell))
+    return files
+
+
+def _crawl(run: KeywordRun, urls: Sequence[str], folder: Path, options: RunOptions) -> str:
+    texts = folder / "pages.jsonl"
+    given: dict[str, Any] = {
+        "name": f"keywords-{run.id}",
+        "data": str(Path(options.folder) / ".gossamer"),
+        "delay": options.delay,
+        "processes": options.processes,
+        "keep": "off",
+        "files": "off",
+    }
+    try:
+        run.crawled = gossamer.run(SITE, *urls, output=str(texts), **{**given, **options.crawl}).state
+    except GossamerError:
+        if not texts.is_file() or not texts.stat().st_size:
+            (folder / "run.json").unlink(
+                missing_ok=True
+            )  # nothing was found, so there is nothing to continue
+        raise
+    if not texts.is_file() or not texts.stat().st_size:
+        (folder / "run.json").unlink(missing_ok=True)
+        raise UsageError(f"{', '.join(urls)[:200]}: no page has a text")
+    return str(texts)

@@ -1,0 +1,141 @@
+"""Reads the stored texts of pages: JSON lines that a crawl with the keywords' own site wrote, or another program.
+Files are read in chunks, so that any number of pages takes the same memory."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gossamer.errors import UsageError
+from gossamer.uses.keywords.page_zones import primary_language, words_of
+
+CHUNK_BYTES: Final = 4 << 20
+PAGES_PER_CHUNK: Final = 1 << 17
+"""The page numbers that are reserved for a chunk. Lines are longer than 64 bytes, so a chunk has fewer pages."""
+
+
+class StoredText(msgspec.Struct, kw_only=True):
+    """The texts of a stored page by zone (`PageText`). Only `url` is required."""
+
+    url: str
+    title: str | None = None
+    language: str | None = None
+    headings: list[str] = []
+    text: str | None = None
+    alt: list[str] = []
+    meta: list[str] = []
+    anchors: list[tuple[str, str]] = []
+    sketch: bytes = b""
+
+    @property
+    def body(self) -> str:
+        """The main text in NFC, or ''."""
+        text = self.text or ""
+        return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+
+    @property
+    def code(self) -> str:
+        """The primary code of the language, or ''."""
+        return primary_language(self.language)
+
+    def other_zones(self) -> tuple[str, str, str, str]:
+        """Returns the texts of title, headings, alternative texts and description."""
+        return self.title or "", words_of(self.headings), words_of(self.alt), words_of(self.meta)
+
+
+class Chunk(NamedTuple):
+    """A part of a file of texts: the bytes from `start` to `end`. `number`: counts the chunks of all files."""
+
+    number: int
+    path: str
+    start: int
+    end: int
+
+
+class Line(NamedTuple):
+    """A page's text with the page's number and the place of its line in the file."""
+
+    number: int
+    page: StoredText
+    start: int
+    length: int
+
+
+_decoder = msgspec.json.Decoder(StoredText)
+
+
+def chunks_of(paths: Sequence[str]) -> list[Chunk]:
+    """Returns the chunks of files, cut at ends of lines. Raises UsageError for a file that cannot be read."""
+    chunks: list[Chunk] = []
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                start = 0
+                while start < size:
+                    end = min(start + CHUNK_BYTES, size)
+                    if end < size:
+                        file.seek(end)
+                        file.readline()
+                        end = file.tell()
+                    chunks.append(Chunk(len(chunks), path, start, end))
+                    start = end
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    return chunks
+
+
+def read_chunk(chunk: Chunk) -> Iterator[Line | None]:
+    """Yields the pages of a chunk, and None for each line that is not a page."""
+    number = chunk.number * PAGES_PER_CHUNK
+    with open(chunk.path, "rb") as file:
+        file.seek(chunk.start)
+        at = chunk.start
+        while at < chunk.end:
+            line = file.readline()
+            if not line:
+                return
+            page = decode_line(line)
+            if page is not None:
+                yield Line(number, page, at, len(line))
+                number += 1
+            elif line.strip():
+                yield None
+            at += len(line)
+
+
+def decode_line(line: bytes) -> StoredText | None:
+    """Returns the page of a line, or None if the line is not a page."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def read_line(path: str, start: int, length: int) -> StoredText | None:
+    """Returns the page at a place in a file, or None if it is no longer there."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(start)
+            return decode_line(file.read(length))
+    except OSError:
+        return None
+
+
+def site_of(url: str) -> str:
+    """Returns the site of a page: its host without `www.`, with a port that is not the usual one.
+
+    >>> site_of("https://www.example.com/a"), site_of("http://127.0.0.1:8000/")
+    ('example.com', '127.0.0.1:8000')
+    """
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").removeprefix("www.")
+        return f"{host}:{parts.port}" if parts.port else host
+    except ValueError:
+        return ""

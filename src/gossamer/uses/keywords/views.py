@@ -1,0 +1,323 @@
+"""What the tables of runs show: keywords, their pages, gaps against another site, overlap, pages that compete for
+a keyword, and the trend over runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from gossamer.errors import UsageError
+from gossamer.uses.keywords.matching import MAX_CONTEXTS, KeywordMatcher, cut_contexts
+from gossamer.uses.keywords.merging import connect
+from gossamer.uses.keywords.run import KeywordRun, run_folder
+from gossamer.uses.keywords.texts import read_line
+from gossamer.uses.keywords.tokens import tokens
+
+TABLES: Final = ("keywords", "counts", "pages", "terms", "groups")
+
+
+class KeywordTotal(msgspec.Struct, frozen=True):
+    """The counts of a keyword on a site, or on all sites (`site` is then '')."""
+
+    keyword: str
+    site: str
+    count: int
+    """Occurrences in the main text."""
+    pages: int
+    """Pages whose main text has the keyword."""
+    share: float
+    """The share of all pages, 0 to 1."""
+    density: float
+    """Occurrences divided by all words, 0 to 1."""
+    in_title: int
+    in_headings: int
+    """Pages with the keyword in the title, or in a heading."""
+    anchors: int
+    """Links of other pages whose text has the keyword."""
+    alt: int
+    meta: int
+    """Occurrences in alternative texts of images, and in descriptions."""
+    idf: float | None
+    tfidf: float
+    contexts: list[str] | None
+
+
+class DiscoveredTerm(msgspec.Struct, frozen=True):
+    """A word or phrase that matters on a site."""
+
+    site: str
+    language: str
+    words: int
+    term: str
+    count: int
+    pages: int
+    density: float
+    tfidf: float
+    score: float
+    npmi: float | None
+
+
+class KeywordPage(msgspec.Struct, frozen=True):
+    """A page with a keyword."""
+
+    url: str
+    title: str
+    site: str
+    count: int
+    density: float
+    prominence: float
+    """1 if the main text begins with the keyword, 0 if the keyword stands at its end or not in it."""
+    in_title: int
+    in_headings: int
+    anchors: int
+    alt: int
+    meta: int
+    tfidf: float
+    contexts: list[str]
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """A keyword or term that another site has more of."""
+
+    term: str
+    listed: bool
+    """Whether the term is a keyword that was counted, not only a discovered term."""
+    theirs: int
+    their_pages: int
+    mine: int
+    my_pages: int
+    weight: float
+    """How much the term matters on their site."""
+
+
+class Overlap(msgspec.Struct, frozen=True):
+    """How many keywords two sites share."""
+
+    site: str
+    other: str
+    both: int
+    only_site: int
+    only_other: int
+    share: float
+    """`both` divided by the keywords of either site, 0 to 1."""
+
+
+class Cannibal(msgspec.Struct, frozen=True):
+    """Several pages of one site that have the same keyword in title and heading."""
+
+    keyword: str
+    site: str
+    pages: int
+    urls: list[str]
+
+
+class TrendPoint(msgspec.Struct, frozen=True):
+    """The counts of a keyword in one run."""
+
+    run: str
+    keyword: str
+    site: str
+    count: int
+    pages: int
+    density: float
+    all_pages: int
+    change: int | None
+    """The difference of `count` to the run before, None in the first run."""
+
+
+class RunTables:
+    """The tables of one run. Use it with `with`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._base = connect(folder)
+        for name in TABLES:
+            path = str(folder / f"{name}.parquet").replace("'", "''")
+            self._base.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
+
+    def __enter__(self) -> RunTables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._base.close()
+
+    def sites(self) -> list[str]:
+        """Returns the sites, most pages first."""
+        rows = self._base.execute(
+            "SELECT site FROM groups GROUP BY site ORDER BY sum(pages) DESC, site"
+        ).fetchall()
+        return [site for (site,) in rows]
+
+    def check_site(self, site: str, option: str = "--site") -> str:
+        """Returns the site that a user names, also as a URL or with `www.`. Raises UsageError."""
+        known = self.sites()
+        name = site.partition("://")[2] or site
+        name = name.partition("/")[0].removeprefix("www.").lower()
+        if name not in known:
+            raise UsageError(f"{option} {site}: no such site; there are {', '.join(known)[:300]}")
+        return name
+
+    def keywords(self, site: str = "", limit: int = 1_000_000_000) -> list[KeywordTotal]:
+        """Returns the keywords of a site, or of all sites together, most frequent first."""
+        rows = self._base.execute(
+            f"SELECT {', '.join(KeywordTotal.__struct_fields__)} FROM keywords WHERE site = ? ORDER BY count DESC, pages DESC, number "
+            "LIMIT ?",
+            [site, limit],
+        )
+        return [KeywordTotal(*row) for row in rows.fetchall()]
+
+    def terms(
+        self, site: str = "", language: str = "", words: int = 0, limit: int = 1_000_000_000
+    ) -> list[DiscoveredTerm]:
+        """Returns discovered terms, those that matter most first. `words`: only terms of this number of words."""
+        rows = self._base.execute(
+            f"SELECT {', '.join(DiscoveredTerm.__struct_fields__)} FROM terms WHERE (? = '' OR site = ?) AND (? = '' OR language = ?) "
+            "AND (? = 0 OR words = ?) ORDER BY score DESC, term LIMIT ?",
+            [site, site, language, language, words, words, limit],
+        )
+        return [DiscoveredTerm(*row) for row in rows.fetchall()]
+
+    def number_of(self, keyword: str) -> int:
+        """Returns the number of a keyword. Raises UsageError if it was not counted."""
+        row = self._base.execute(
+            "SELECT number FROM keywords WHERE keyword = ? LIMIT 1", [keyword]
+        ).fetchone()
+        if row is None:
+            wanted = tokens(keyword)
+            known = self._base.execute("SELECT DISTINCT keyword, number FROM keywords").fetchall()
+            row = next(((number,) for name, number in known if tokens(name) == wanted), None)
+        if row is None:
+            raise UsageError(
+                f"{keyword!r} was not counted: put it into the list, and run `gossamer keywords --list` again"
+            )
+        return int(row[0])
+
+    def pages_of(self, run: KeywordRun, keyword: str, site: str = "", limit: int = 50) -> list[KeywordPage]:
+        """Returns the pages with a keyword, the highest TF-IDF first, with the contexts of its first occurrences.
+        Raises UsageError if the keyword was not counted."""
+        number = self.number_of(keyword)
+        rows = self._base.execute(
+            "WITH k AS (SELECT idf FROM keywords WHERE number = ? AND site = '') "
+            "SELECT p.url, p.title, p.site, c.body, c.body / greatest(p.words, 1) AS density, "
+            "CASE WHEN c.first < 0 THEN 0 ELSE 1 - c.first / p.tokens END AS prominence, c.title, "
+            "c.headings, c.anchors, c.alt, c.meta, c.body * coalesce(k.idf, 0) AS tfidf, p.file, p.start, p.length "
+            "FROM counts c JOIN pages p USING (page), k WHERE c.keyword = ? AND (? = '' OR p.site = ?) "
+            "ORDER BY tfidf DESC, c.body DESC, c.title DESC, c.headings DESC, p.page LIMIT ?",
+            [number, number, site, site, limit],
+        ).fetchall()
+        matcher = KeywordMatcher([keyword], run.stem)
+        return [
+            KeywordPage(
+                *[*row[:12], _contexts(matcher, run.files[row[12]], row[13], row[14]) if row[3] else []]
+            )
+            for row in rows
+        ]
+
+    def gaps(self, mine: str, theirs: str, limit: int = 50) -> list[Gap]:
+        """Returns what another site has and mine does not, or has three times less of a page: keywords of the list
+        first, then discovered terms."""
+        listed = self._base.execute(
+            "SELECT t.keyword, true, t.count, t.pages, m.count, m.pages, "
+            "t.count * (1 + ln(1 + t.anchors)) * (1 + t.in_title) AS weight "
+            "FROM keywords t JOIN keywords m USING (number) WHERE t.site = ? AND m.site = ? AND t.pages > 0 "
+            "AND m.share * 3 < t.share ORDER BY m.pages > 0, weight DESC, t.keyword LIMIT ?",
+            [theirs, mine, limit],
+        ).fetchall()
+        found = self._base.execute(
+            "WITH t AS (SELECT term, sum(count)::BIGINT AS count, sum(pages)::BIGINT AS pages, sum(score) AS score FROM terms "
+            "WHERE site = ? GROUP BY term), m AS (SELECT term, sum(count)::BIGINT AS count, sum(pages)::BIGINT AS pages "
+            "FROM terms WHERE site = ? GROUP BY term) "
+            "SELECT t.term, false, t.count, t.pages, 0, 0, t.score FROM t LEFT JOIN m USING (term) WHERE m.term IS NULL "
+            "AND t.pages > 1 AND t.term NOT IN (SELECT keyword FROM keywords) ORDER BY t.score DESC, t.term LIMIT ?",
+            [theirs, mine, max(0, limit - len(listed))],
+        ).fetchall()
+        return [Gap(*row) for row in [*listed, *found]]
+
+    def overlap(self) -> list[Overlap]:
+        """Returns the overlap of each pair of sites in the counted keywords."""
+        rows = self._base.execute(
+            "WITH h AS (SELECT site, number FROM keywords WHERE site <> '' AND pages > 0), "
+            "n AS (SELECT site, count(*) AS n FROM h GROUP BY site), "
+            "b AS (SELECT a.site AS site, o.site AS other, count(*) AS n FROM h a JOIN h o ON a.number = o.number "
+            "AND a.site < o.site GROUP BY ALL) "
+            "SELECT x.site, y.site, coalesce(b.n, 0), x.n - coalesce(b.n, 0), y.n - coalesce(b.n, 0), "
+            "coalesce(b.n, 0) / (x.n + y.n - coalesce(b.n, 0)) AS share FROM n x JOIN n y ON x.site < y.site "
+            "LEFT JOIN b ON b.site = x.site AND b.other = y.site ORDER BY share DESC, x.site, y.site"
+        )
+        return [Overlap(*row) for row in rows.fetchall()]
+
+    def cannibals(self, site: str = "", limit: int = 50) -> list[Cannibal]:
+        """Returns the keywords that more than one page of a site has in its title and in a heading."""
+        rows = self._base.execute(
+            "SELECT k.keyword, p.site, count(*) AS n, list(p.url ORDER BY c.body DESC, p.url)[1:5] FROM counts c "
+            "JOIN pages p USING (page) JOIN keywords k ON k.number = c.keyword AND k.site = '' "
+            "WHERE c.title > 0 AND c.headings > 0 AND (? = '' OR p.site = ?) GROUP BY ALL HAVING count(*) > 1 "
+            "ORDER BY n DESC, k.keyword LIMIT ?",
+            [site, site, limit],
+        )
+        return [Cannibal(*row) for row in rows.fetchall()]
+
+    def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
+        """Yields the rows of a table of `EXPORTS`."""
+        reader = self._base.execute(EXPORTS[table])
+        while found := reader.fetchmany(10_000):
+            yield from found
+
+    def columns(self, table: str) -> list[tuple[str, str]]:
+        """Returns the columns of a table of `EXPORTS` with their DuckDB types."""
+        return [
+            (str(row[0]), str(row[1])) for row in self._base.execute(f"DESCRIBE {EXPORTS[table]}").fetchall()
+        ]
+
+    def copy_parquet(self, table: str, path: Path) -> None:
+        """Writes a table of `EXPORTS` as a Parquet file."""
+        target = str(path).replace("'", "''")
+        self._base.execute(f"COPY ({EXPORTS[table]}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+EXPORTS: Final = {
+    "keyword_totals": "SELECT keyword, site, count, pages, share, density, in_title, in_headings, anchors, alt, meta, idf, tfidf, "
+    "array_to_string(contexts, ' | ') AS contexts FROM keywords ORDER BY site, count DESC, number",
+    "keyword_pages": "SELECT k.keyword, p.url, p.site, c.body AS count, p.words, c.body / greatest(p.words, 1) AS density, "
+    "c.title AS in_title, c.headings AS in_headings, c.anchors, c.alt, c.meta, "
+    "CASE WHEN c.first >= 0 THEN 1 - c.first / p.tokens END AS prominence, "
+    "c.body * coalesce(k.idf, 0) AS tfidf FROM counts c JOIN pages p USING (page) "
+    "JOIN keywords k ON k.number = c.keyword AND k.site = ''",
+    "keyword_terms": "SELECT site, language, words, term, count, pages, density, tfidf, score, npmi FROM terms",
+    "counted_pages": "SELECT p.url, p.site, p.language, p.title, p.words, f.url AS copy_of FROM pages p "
+    "LEFT JOIN pages f ON f.page = p.copy_of",
+}
+"""The tables that are exported, with their queries."""
+
+
+def read_trend(folder: str, runs: Sequence[KeywordRun], keyword: str, site: str = "") -> list[TrendPoint]:
+    """Returns a keyword's counts in each run, oldest first. Runs that did not count the keyword are left out."""
+    points: list[TrendPoint] = []
+    for run in runs:
+        with RunTables(run_folder(folder, run.id)) as tables:
+            try:
+                number = tables.number_of(keyword)
+            except UsageError:
+                continue
+            row = tables._base.execute(
+                "SELECT count, pages, density, (SELECT sum(pages) FROM groups WHERE ? = '' OR site = ?)::BIGINT "
+                "FROM keywords WHERE number = ? AND site = ?",
+                [site, site, number, site],
+            ).fetchone()
+        if row is not None:
+            before = points[-1].count if points else None
+            change = None if before is None else row[0] - before
+            points.append(TrendPoint(*[run.id, keyword, site, *row, change]))
+    return points
+
+
+def _contexts(matcher: KeywordMatcher, path: str, start: int, length: int) -> list[str]:
+    page = read_line(path, start, length)
+    if page is None:
+        return []
+    text = page.body
+    found = matcher.find(tokens(text), page.code)[:MAX_CONTEXTS]
+    return list(cut_contexts(text, [(place, matcher.width(number)) for place, number in found]))

@@ -1,0 +1,211 @@
+"""`gossamer keywords` from outside: one command from a URL to the counts, stops and kills, and what is told."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from cli.command_line import begin, gossamer
+from support.answers import answering
+
+PAGES = 30
+
+
+class Shop(http.server.BaseHTTPRequestHandler):
+    """Pages in a ring, each with its own text: page N has `tea` N times, if N is below `known`."""
+
+    known: ClassVar[int] = PAGES
+    delay: ClassVar[float] = 0.0
+
+    def do_GET(self) -> None:
+        name = self.path.strip("/") or "0"
+        time.sleep(self.delay)
+        found = name.isdecimal() and int(name) < self.known
+        body = self.page(int(name)) if found else "none"
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def page(self, number: int) -> str:
+        text = " ".join([f"word{number}x{n}" for n in range(30)] + ["tea"] * number)
+        links = f'<a href="/{number + 1}">tea {number + 1}</a> <a href="/{(number * 2) % PAGES}">next</a>'
+        return (
+            f"<html lang=en><title>Tea {number}</title><nav>tea tea</nav><main><h1>Page {number}</h1><p>{text}</p>{links}</main>"
+            "<footer>tea</footer></html>"
+        )
+
+    def log_message(self, *_: Any) -> None:
+        """Keep quiet."""
+
+
+@pytest.fixture
+def shop() -> Iterator[str]:
+    Shop.known, Shop.delay = PAGES, 0.0
+    with answering(Shop) as port:
+        yield f"http://127.0.0.1:{port}/"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    for found in tmp_path.glob("*/.gossamer/store/run.json"):  # a store that a killed command left
+        try:
+            os.kill(json.loads(found.read_text())["pid"], signal.SIGTERM)
+        except (ProcessLookupError, ValueError):
+            pass
+
+
+def due(pages: int) -> tuple[int, int]:
+    """How often the main texts of the first pages have `tea`, and how many of them. The link to the next page is
+    part of the text."""
+    return sum(range(pages)), pages
+
+
+def test_one_command_from_a_url_to_the_counts(folder: Path, shop: str) -> None:
+    (folder / "words.txt").write_text("tea\nword3x1 word3x2\nTEA\n!!!\n")
+    words = (
+        "keywords",
+        shop,
+        "--list",
+        "words.txt",
+        "--delay",
+        "0",
+        "--json",
+        "-o",
+        "k.html",
+        "-o",
+        "k.sqlite",
+    )
+    code, out, err = gossamer(folder, *words)
+    assert code == 0, err
+    found = json.loads(out)
+    counts = {one["keyword"]: one for one in found["keywords"]}
+    assert found["result"]["counted"] == PAGES
+    assert counts["word3x1 word3x2"]["count"] == 1
+    assert counts["tea"]["in_title"] == PAGES
+    assert counts["tea"]["in_headings"] == 0
+    assert counts["tea"]["anchors"] == PAGES - 1
+    assert counts["tea"]["count"] >= due(PAGES)[0]
+    assert len(counts["tea"]["contexts"]) == 5
+    assert "'!!!': it has no letter or digit" in err
+    assert "1 repeated keyword, counted once" in err
+    assert json.loads((folder / "words.txt.rejected.jsonl").read_text())["text"] == "!!!"
+    assert (folder / "k.html").read_text().startswith("<!DOCTYPE html>")
+    assert (folder / "k.sqlite").stat().st_size > 0
+    again, out, _ = gossamer(folder, "keywords", "--list", "word3x1", "--json", "-q")
+    assert again == 0
+    assert [(one["keyword"], one["count"]) for one in json.loads(out)["keywords"]] == [("word3x1", 1)]
+
+
+def test_trend_over_two_crawls(folder: Path, shop: str) -> None:
+    counts = []
+    for known in (10, PAGES):
+        Shop.known = known
+        code, out, err = gossamer(folder, "keywords", shop, "--list", "tea", "--delay", "0", "--json", "-q")
+        assert code == 0, err
+        counts.append(json.loads(out)["keywords"][0]["count"])
+    code, out, err = gossamer(folder, "keywords", "trend", "TEA", "--json")
+    assert code == 0, err
+    points = [json.loads(line) for line in out.splitlines()]
+    assert [int(one["count"]) for one in points] == counts
+    assert [one["all pages"] for one in points] == ["10", f"{PAGES}"]
+    assert points[1]["change"] == f"+{counts[1] - counts[0]}"
+    code, out, _ = gossamer(folder, "keywords", "runs")
+    assert (code, out.count("done")) == (0, 2)
+
+
+def test_killed_crawl_continues_and_counts_are_exact(folder: Path, shop: str) -> None:
+    reference = json.loads(
+        gossamer(
+            folder, "keywords", shop, "--list", "tea", "--delay", "0", "--json", "-q", "--folder", "ref"
+        )[1]
+    )
+    Shop.delay = 0.05
+    words = ("keywords", shop, "--list", "tea", "--delay", "0", "--json", "-q", "--processes", "2")
+    process = begin(folder, *words, start_new_session=True)
+    until = time.monotonic() + 60
+    lines = 0
+    while lines < 5 and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.02)
+        lines = sum(path.read_bytes().count(b"\n") for path in folder.glob("keywords/runs/*/pages*.jsonl"))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    Shop.delay = 0.0
+    code, out, err = gossamer(folder, *words)
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["result"]["counted"] == PAGES
+    for one in [*found["keywords"], *reference["keywords"]]:
+        one.pop("contexts")  # those of the pages that were crawled first
+    assert found["keywords"] == reference["keywords"]
+    assert len(list(folder.glob("keywords/runs/*"))) == 1
+
+
+def test_stored_pages_of_a_crawl_and_of_a_file(folder: Path, shop: str) -> None:
+    words = ("crawl", shop, "-o", "pages.warc.gz", "--delay", "0", "--name", "tea", "-q")
+    crawled, _, err = gossamer(folder, *words)
+    assert crawled == 0, err
+    counts = []
+    for source in ("tea", "pages.warc.gz"):
+        code, out, err = gossamer(
+            folder, "keywords", source, "--list", "tea", "--json", "-q", "--folder", f"of-{source}"
+        )
+        assert code == 0, err
+        counts.append([(one["count"], one["pages"]) for one in json.loads(out)["keywords"]])
+    replayed = (
+        "keywords",
+        shop,
+        "--archive",
+        "pages.warc.gz",
+        "--list",
+        "tea",
+        "--json",
+        "-q",
+        "--delay",
+        "0",
+    )
+    code, out, err = gossamer(folder, *replayed)
+    assert code == 0, err
+    counts.append([(one["count"], one["pages"]) for one in json.loads(out)["keywords"]])
+    assert counts[0] == counts[1] == counts[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ((), 2, "Usage"),
+        (("--list", "tea"), 2, "which pages?"),
+        (("nowhere.jsonl",), 2, "there is no such file, and no crawl"),
+        (("https://a.example/", "--list", "none.txt"), 2, "there is no such file"),
+        (("https://a.example/", "--list", "!!!"), 2, "there is no keyword in it"),
+        (("https://a.example/", "--stem", "klingon"), 2, "choose auto"),
+        (("https://a.example/", "--delay", "fast"), 2, "write seconds"),
+        (("https://a.example/", "--processes", "none"), 2, "a number"),
+        (("https://a.example/", "-o", "k.txt"), 2, "give FILE.csv"),
+        (("gaps", "a", "b"), 2, "there is no run that is done"),
+        (("trend", "tea"), 2, "counted in no run"),
+        (("export",), 2, "where to?"),
+    ],
+)
+def test_wrong_words_are_told(folder: Path, words: tuple[str, ...], code: int, told: str) -> None:
+    got, out, err = gossamer(folder, "keywords", *words)
+    assert got == code
+    assert told in out + err
+    assert not (folder / "keywords").exists()
+
+
+def test_a_site_without_a_page_leaves_no_run(folder: Path, shop: str) -> None:
+    code, _, err = gossamer(folder, "keywords", f"{shop}missing", "--delay", "0", "-q")
+    assert code != 0
+    assert err
+    assert list(folder.glob("keywords/runs/*/run.json")) == []

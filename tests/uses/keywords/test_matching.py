@@ -1,0 +1,78 @@
+"""Keywords in texts, compared with a count that shares no code with them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.uses.keywords.matching import CONTEXT_CHARS, KeywordMatcher, cut_contexts
+from gossamer.uses.keywords.texts import StoredText
+from gossamer.uses.keywords.tokens import tokens
+
+WORD = st.sampled_from(["tea", "pot", "a", "Käse", "c"])
+KEYWORD = st.lists(WORD, min_size=1, max_size=3).map(" ".join)
+TEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", ", ", "-", ". ", "\n\n"]))).map(
+    lambda parts: "".join(a + b for a, b in parts)
+)
+
+
+def brute(keyword: str, text: str) -> int:
+    """Counts by a regular expression: words are separated by spaces and hyphens only."""
+    words = r"[ -]".join(re.escape(word) for word in keyword.lower().split())
+    return len(re.findall(rf"(?=(?<!\w){words}(?!\w))", text.lower()))
+
+
+@given(st.lists(KEYWORD, min_size=1, max_size=6, unique_by=str.lower), TEXT)
+def test_counts_equal_a_brute_count(keywords: list[str], text: str) -> None:
+    found = KeywordMatcher(keywords).count(StoredText(url="x", text=text), tokens(text))
+    assert {keywords[number]: counts[0] for number, counts in found.items()} == {
+        keyword: n for keyword in keywords if (n := brute(keyword, text))
+    }
+
+
+@given(KEYWORD, TEXT)
+def test_contexts_have_the_keyword_and_at_most_their_size(keyword: str, text: str) -> None:
+    matcher = KeywordMatcher([keyword])
+    places = [(place, matcher.width(0)) for place, _ in matcher.find(tokens(text), "")]
+    for context in cut_contexts(text, places):
+        assert brute(keyword, context) >= 1
+        assert len(context) <= CONTEXT_CHARS
+
+
+def test_context_is_cut_between_words() -> None:
+    text = "one two three four five six seven eight nine ten tea " * 5
+    (context,) = cut_contexts(text, [(10, 1)])
+    assert context.split()[0] in text.split()
+    assert context.split()[-1] in text.split()
+    assert 80 <= len(context) <= CONTEXT_CHARS
+
+
+def test_zones() -> None:
+    page = StoredText(
+        url="x",
+        title="Tea and tea",
+        headings=["Green", "tea"],
+        text="Team. Tea!",
+        alt=["a tea pot"],
+        meta=["tea, pots"],
+    )
+    found = KeywordMatcher(["tea", "green tea"]).count(page, tokens(page.body))
+    assert found == {0: [1, 2, 1, 1, 1, 2]}
+
+
+def test_stems() -> None:
+    pytest.importorskip("snowballstemmer")
+    page = StoredText(url="x", language="en-GB", text="Two kettles boil. A kettle boiled.")
+    assert KeywordMatcher(["kettle", "boils"], "en").count(page, tokens(page.body))[0][0] == 2
+    assert KeywordMatcher(["kettle", "boils"], "auto").count(page, tokens(page.body))[1][0] == 2
+    other = StoredText(url="x", language="zz", text="kettles")
+    assert KeywordMatcher(["kettle"], "auto").count(other, tokens(other.body)) == {}
+
+
+def test_many_keywords_that_begin_alike_are_found_at_once() -> None:
+    matcher = KeywordMatcher([f"buy thing{n}" for n in range(100_000)])
+    words = tokens("buy thing99999 " * 20_000)
+    assert len(matcher.find(words, "")) == 20_000

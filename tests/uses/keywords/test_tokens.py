@@ -1,0 +1,78 @@
+"""Texts as tokens, in any script."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.uses.keywords import tokens as subject
+from gossamer.uses.keywords.tokens import count_words, fold, is_word, spans, tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Tea-pots and/or CUPS", ["tea", "pots", "and", "or", "cups"]),
+        ("C++, .NET, node.js", ["c", "+", "+", ",", ".", "net", ",", "node", ".", "js"]),
+        ("don’t “quote” l'heure", ["don", "'", "t", "quote", "l", "'", "heure"]),
+        ("One.\n\nTwo\nthree", ["one", ".", "\n\n", "two", "three"]),
+        ("Straße ＷＥＢ ﬁne m² x\u00ady", ["strasse", "web", "fine", "m2", "xy"]),
+        ("cafe\u0301 हिन्दी में می‌خواهم", ["cafe\u0301", "हिन्दी", "में", "میخواهم"]),
+        ("コンピュータ", ["コンピュータ"]),
+    ],
+)
+def test_words_and_symbols(text: str, found: list[str]) -> None:
+    expected = [unicodedata.normalize("NFC", one) for one in found]
+    assert tokens(unicodedata.normalize("NFC", text)) == expected
+
+
+def test_characters_of_unspaced_scripts_without_icu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "_segmenter", lambda: None)
+    assert tokens("東京は茶 tea") == ["東", "京", "は", "茶", "tea"]
+    assert tokens("น้ำชา") == ["น้", "ำ", "ช", "า"] or len(tokens("น้ำชา")) >= 3
+
+
+def test_words_of_unspaced_scripts_with_icu() -> None:
+    pytest.importorskip("icu")
+    assert tokens("東京は日本の首都です") == ["東京", "は", "日本", "の", "首都", "です"]
+    assert tokens("ภาษาไทย") == ["ภาษา", "ไทย"]
+
+
+TEXTS = st.text(
+    st.one_of(
+        st.sampled_from("ab é ß'’-.,\n\u00ad\u200d東京ไทยカナहि😀C+#_²ﬁ"),
+        st.characters(exclude_categories=["Cs"]),
+    )
+)
+
+
+@given(TEXTS)
+def test_spans_are_those_of_the_tokens(text: str) -> None:
+    text = unicodedata.normalize("NFC", text)
+    assert [fold(text[start:end]) for start, end in spans(text)] == [fold(one) for one in tokens(text)]
+
+
+@given(st.text(st.sampled_from("ab é ß'’-.,\n\u00ad²ﬁC+#_Ωж")))
+def test_both_patterns_split_alike(text: str) -> None:
+    """A text does not fall into other words because of a sign of another script at its end."""
+    text = unicodedata.normalize("NFC", text)
+    assert tokens(f"{text} ह")[:-1] == tokens(text)
+
+
+def test_long_texts_have_the_same_words() -> None:
+    assert tokens("Tea pot, " * 30_000) == ["tea", "pot", ","] * 30_000
+
+
+def test_words_are_told_from_symbols() -> None:
+    assert [is_word(one) for one in ("tea", "_x", "²", "+", "\n\n", "茶")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert count_words(tokens("One, two: three!")) == 3
