@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.command_line import gossamer
+from cli.command_line import begin, gossamer
 
 PAGES = {
     "index.html": '<html lang=en><title>Start</title><h1>Welcome</h1><p>All about ferries.<a href="/a.html">a</a>'
@@ -133,6 +133,19 @@ def test_a_crawl_without_text_says_how_to_keep_it(room: Path) -> None:
     code, _, err = gossamer(room, "find", "maps")
     assert code == 2
     assert "kept the records of 3 pages, but no text: crawl again with --fresh and --text" in err
+
+
+def test_a_full_disk_is_told(room: Path) -> None:
+    crawl(room, "--text", "--name", "c", "-o", "pages.jsonl")
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384)); "
+        "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from gossamer.cli import main; main()"
+    )
+    process = begin(room, "find", "maps", "--index", "small.db", code=limited)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 16, err
+    assert "free some space" in err
+    assert len(err.splitlines()) == 1
 
 
 def test_excluded_words_are_no_options(room: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, read_settings
-from gossamer.errors import UsageError
+from gossamer.errors import DiskFull, UsageError
 
 if TYPE_CHECKING:
     from gossamer.cli.query import LocalRows, SharedRows
@@ -84,6 +84,10 @@ def find(
                     update(opened, source)
                 answer(opened, source.name, text, parsed, limit, page, by_date, count, as_json)
     except sqlite3.OperationalError as error:
+        if "full" in str(error) or "disk I/O" in str(error):
+            raise DiskFull(
+                f"the index cannot be written: {error}: free some space, then run the same command again"
+            ) from error
         raise UsageError(f"the index cannot be used: {error}") from error
     return 0
 
