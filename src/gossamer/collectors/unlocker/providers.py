@@ -10,12 +10,16 @@ from urllib.parse import parse_qsl, urlencode
 
 from gossamer.collectors.unlocker import brightdata, generic, scraperapi, scrapfly, zenrows, zyte
 from gossamer.collectors.unlocker.interface import ApiCall, Provider
+from gossamer.collectors.unlocker.search import dataforseo, searchapi, serpapi, serper
 from gossamer.config.value_parsers import count, flag, nearest, seconds
 from gossamer.errors import ConfigError
 
 PROVIDERS = {
     one.name: one
-    for one in (scraperapi.PROVIDER, zenrows.PROVIDER, brightdata.PROVIDER, zyte.PROVIDER, scrapfly.PROVIDER)
+    for one in (
+        *(scraperapi.PROVIDER, zenrows.PROVIDER, brightdata.PROVIDER, zyte.PROVIDER, scrapfly.PROVIDER),
+        *(serpapi.PROVIDER, serper.PROVIDER, searchapi.PROVIDER, dataforseo.PROVIDER),
+    )
 }
 OPTIONS = ("endpoint", "at_once", "timeout", "cost", "render", "country", "wait_for", "session")
 ACCOUNT = ("endpoint", "at_once", "timeout", "zone")
@@ -137,7 +141,7 @@ def _with(provider: Provider, options: dict[str, str]) -> ChosenUnlocker:
         options,
     )
     provider.request(
-        made.wanted(needs._replace(url="http://example.com/")), endpoint, ""
+        made.wanted(needs._replace(url=provider.sample)), endpoint, ""
     )  # raises now if options conflict
     return made
 
