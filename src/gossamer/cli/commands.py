@@ -113,6 +113,13 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
             "try": "prices_try:try_",
         },
     ),
+    "ranks": (
+        "Watch where a site stands in Google and Bing: plan, run.",
+        {
+            "plan": "ranks:plan",
+            "run": "ranks:run",
+        },
+    ),
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
@@ -130,7 +137,7 @@ GROUPS = {
     "Data": ("items", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
-    "Uses": ("prices",),
+    "Uses": ("prices", "ranks"),
     "Installation": ("doctor", "config", "version"),
 }
 """The groups of the commands in `gossamer --help`."""

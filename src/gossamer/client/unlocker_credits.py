@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gossamer.app.unlocker_setup import chosen_of, credits_of, key_of
 from gossamer.app.wiring import open_existing_store
 from gossamer.client.background import Background
-from gossamer.client.options import read_given_settings
+from gossamer.client.options import job_of
 from gossamer.config.settings import Settings
 
 
@@ -35,11 +35,13 @@ class UnlockerAccount(NamedTuple):
         return None if self.daily is None else max(0, self.daily - self.spent)
 
 
-def unlocker_account(options: Mapping[str, Any], folder: str = ".", *, with_key: bool = True) -> UnlockerAccount:
+def unlocker_account(
+    options: Mapping[str, Any], folder: str = ".", *, with_key: bool = True
+) -> UnlockerAccount:
     """Returns the account of the settings: of `gossamer.toml`, the environment, and `options`, which has the
     options of `gossamer.run`. No request is made. `with_key`: the key must be set. Raises ConfigError if there
     is no provider or no key, and StoreError."""
-    settings = read_given_settings(dict(options), folder)
+    settings = job_of((), options, folder).settings
     one = chosen_of(settings)
     if with_key:
         key_of(settings, one)

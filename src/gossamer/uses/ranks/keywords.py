@@ -127,7 +127,9 @@ def _of_csv(path: Path) -> Iterator[Place]:
             yield number, str(error)
             continue
         if len(values) > len(names):
-            reason = f"it has {len(values)} columns, and the head has {len(names)}: quote a keyword with a comma"
+            reason = (
+                f"it has {len(values)} columns, and the head has {len(names)}: quote a keyword with a comma"
+            )
             yield number, reason
         elif any(value.strip() for value in values):
             yield number, dict(zip(names, values, strict=False))
@@ -187,14 +189,18 @@ def _keywords(columns: Mapping[str, Any], defaults: Mapping[str, str]) -> list[K
     domain = plain_domain(_text(found.get("domain", "")))
     if domain is None:
         given = _text(found.get("domain", ""))
-        return f"{given[:200]!r} is not a domain" if given else "the domain is empty: fill the column, or --domain"
+        return (
+            f"{given[:200]!r} is not a domain"
+            if given
+            else "the domain is empty: fill the column, or --domain"
+        )
     rivals = [plain_domain(one) for one in _several(found.get("competitors"))]
     if None in rivals:
         return f"{_several(found.get('competitors'))[rivals.index(None)][:200]!r} is not a domain"
     engines = tuple(one.lower() for one in _several(found.get("engine", "google")))
     devices = tuple(one.lower() for one in _several(found.get("device", "desktop")))
-    for given, known, what in ((engines, ENGINES, "engine"), (devices, DEVICES, "device")):
-        if wrong := [one for one in given if one not in known]:
+    for named, known, what in ((engines, ENGINES, "engine"), (devices, DEVICES, "device")):
+        if wrong := [one for one in named if one not in known]:
             return f"the {what} {wrong[0][:40]!r} is unknown: write {' or '.join(known)}"
     country, language = (_text(found.get(name, "")).lower() for name in ("country", "language"))
     if country and not re.fullmatch(r"[a-z]{2}", country):

@@ -57,7 +57,9 @@ _SEARCHAPI = (
     Places("shopping", "inline_shopping"),
     Places("featured_snippet", "answer_box", url=("organic_result.link", "link"), text=("answer", "snippet")),
     Places("ai_overview", "ai_overview.reference_links"),
-    Places("people_also_ask", "related_questions", ("question",), ("source.link", "link"), ("answer", "snippet")),
+    Places(
+        "people_also_ask", "related_questions", ("question",), ("source.link", "link"), ("answer", "snippet")
+    ),
     Places("local_pack", "local_results", url=("website", "link")),
     Places("map", "local_map", ("title", "link")),
     Places("top_stories", "top_stories"),
@@ -205,7 +207,7 @@ def _dataforseo_item(item: dict[str, Any]) -> Iterator[Result]:
         pixel=float(pixel) if isinstance(pixel, int | float) else None,
     )
     entries = item.get("references") or item.get("items") or []
-    if own.url or own.title and not entries:
+    if own.url or (own.title and not entries):
         yield own
     for sub, entry in enumerate(entries if isinstance(entries, list) else []):
         if isinstance(entry, str):
@@ -216,7 +218,9 @@ def _dataforseo_item(item: dict[str, Any]) -> Iterator[Result]:
     links = item.get("links")
     for sub, entry in enumerate(links if isinstance(links, list) and kind == "organic" else []):
         if isinstance(entry, dict):
-            yield Result("sitelink", None, place, _str(entry.get("title")) or "", _http(entry.get("url")), sub=sub)
+            yield Result(
+                "sitelink", None, place, _str(entry.get("title")) or "", _http(entry.get("url")), sub=sub
+            )
 
 
 READERS: Mapping[str, Callable[[dict[str, Any]], _Read | None]] = {
@@ -245,14 +249,17 @@ def _organic(found: Any, link: str, title: str = "title", text: str = "snippet")
         for sub, entry in enumerate(entries):
             if isinstance(entry, dict):
                 yield Result(
-                    *("sitelink", None, rank, _str(entry.get("title")) or "", _http(entry.get("link"))), sub=sub
+                    *("sitelink", None, rank, _str(entry.get("title")) or "", _http(entry.get("link"))),
+                    sub=sub,
                 )
 
 
 def _features(reply: dict[str, Any], table: tuple[Places, ...]) -> Iterator[Result]:
     for places in table:
         found = _of(reply, places.path)
-        if isinstance(found, dict) and not any(isinstance(found.get(name), list) for name in ("places", "jobs")):
+        if isinstance(found, dict) and not any(
+            isinstance(found.get(name), list) for name in ("places", "jobs")
+        ):
             found = [found]
         for sub, one in enumerate(found if isinstance(found, list) else []):
             if isinstance(one, dict):

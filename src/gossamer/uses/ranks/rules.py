@@ -183,7 +183,7 @@ def _rule(called: str, table: dict[str, Any], name: str) -> RankRule | None:
         raise ConfigError(f"{where}: severity is one of {', '.join(SEVERITIES)}")
     if not isinstance(table.get("enabled", True), bool):
         raise ConfigError(f"{where}: enabled is true or false")
-    scopes = {}
+    scopes: dict[str, Any] = {}
     for key in _SCOPE:
         given = table.get(key, [])
         names = [given] if isinstance(given, str) else given

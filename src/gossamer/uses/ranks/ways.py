@@ -21,9 +21,7 @@ UNLOCKER_NOTICE = (
     "the unlocker {name} fetches result pages, which the robots.txt of the engines forbids: this is your choice and "
     "your contract with it"
 )
-MOBILE_AGENT = (
-    "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36"
-)
+MOBILE_AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36"
 
 
 class Way(NamedTuple):
@@ -103,7 +101,9 @@ def choose_way(
     return Way(account.name, seconds=8.0, account=account, notice=notice)
 
 
-def crawl_options(way: Way, given: Mapping[str, Any], left: int | None, archive: str | None) -> dict[str, Any]:
+def crawl_options(
+    way: Way, given: Mapping[str, Any], left: int | None, archive: str | None
+) -> dict[str, Any]:
     """Returns the options of a crawl that fetches result pages. `left`: the credits that may be spent."""
     options: dict[str, Any] = {"keep": "off", "files": "off", "ignore_robots": True, "retries": "10s,60s"}
     if way.account is not None:
