@@ -28,7 +28,7 @@ def target(href: str, base: str) -> str:
         if not url or len(url) > MAX_URL_CHARS or url[0] == "#":
             return ""
         try:
-            url = urljoin(base, url)
+            url = url if url.startswith(("http://", "https://")) else urljoin(base, url)
             parts = urlsplit(url)
             host = parts.hostname or ""
         except ValueError:
@@ -42,14 +42,22 @@ def target(href: str, base: str) -> str:
     return url
 
 
-def is_own(url: str, engine: str) -> bool:
-    """Whether a URL belongs to the engine's own pages for searching: results, maps, redirects, settings.
-    Other pages of the company, such as `play.google.com`, are ordinary results."""
+def is_own(url: str, base: str, paths: frozenset[str]) -> bool:
+    """Whether a URL belongs to the engine's own pages for searching, for example its next page or its maps.
+    Other pages of the company, such as `www.google.com/account/about/`, are ordinary results. `base`: the
+    engine's search URL; `paths`: the paths of its own pages."""
     host, path = host_and_path(url)
-    name = engine_of(host)
-    if name != engine:
-        return False
-    return path.startswith(_OWN_PATHS[engine]) or path in ("", "/")
+    return engine_of(host) == engine_of(host_and_path(base)[0]) and (path.rstrip("/") or "/") in paths
+
+
+def result_target(href: str, base: str, paths: frozenset[str]) -> str:
+    """Returns the URL that a link of a result leads to, or '' if the link leads to the engine's own pages.
+    Relative links are the engine's own, unless they are redirects."""
+    url = target(href, base)
+    if not url or is_own(url, base, paths):
+        return ""
+    is_relative = href.lstrip()[:1] in ("/", "?") and not href.lstrip().startswith("//")
+    return "" if is_relative and host_and_path(url)[0] == host_and_path(base)[0] else url
 
 
 def engine_of(host: str) -> str:
@@ -75,29 +83,6 @@ def host_and_path(url: str) -> tuple[str, str]:
         return parts.hostname or "", parts.path
     except ValueError:
         return "", ""
-
-
-_OWN_PATHS: Final = {
-    "google": (
-        *("/search", "/url", "/aclk", "/imgres", "/maps", "/webhp", "/advanced_search", "/preferences"),
-        *("/setprefs", "/intl/", "/policies", "/support", "/shopping", "/travel", "/flights", "/sorry"),
-        *("/httpservice", "/save", "/interests", "/finance", "/local", "/viewer", "/async"),
-    ),
-    "bing": (
-        *("/search", "/ck/", "/aclk", "/aclick", "/images", "/videos", "/maps", "/news", "/shop", "/travel"),
-        *(
-            "/account",
-            "/alink",
-            "/profile",
-            "/copilotsearch",
-            "/chat",
-            "/th",
-            "/turing",
-            "/local",
-            "/rewards",
-        ),
-    ),
-}
 
 
 def _inner(host: str, path: str, query: str) -> str:

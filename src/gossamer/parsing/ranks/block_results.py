@@ -1,0 +1,234 @@
+"""Turns the blocks of a page into results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gossamer.parsing.html import attribute_of
+from gossamer.parsing.ranks.model import Result
+from gossamer.parsing.ranks.page_blocks import HEADINGS, Block, shown_text
+from gossamer.parsing.ranks.page_rules import EngineRules, PageRules
+from gossamer.parsing.ranks.page_scan import Candidate, Element, Scan
+from gossamer.parsing.ranks.result_links import result_target
+
+MAX_TITLE_CHARS: Final = 500
+MAX_TEXT_CHARS: Final = 5000
+MAX_ENTRIES: Final = 60
+"""Maximum number of entries of one block."""
+_ANONYMOUS_LINKS: Final = 3
+"""A page with at least this many results that all have one URL is a published sample with replaced links."""
+
+
+class ResultList:
+    """Collects the results of a page in their order, and numbers them."""
+
+    def __init__(self, found: Scan, engine: EngineRules, rules: PageRules) -> None:
+        self.engine = engine
+        self.rules = rules
+        self.results: list[Result] = []
+        self._position = 0
+        self._rank = 0
+        self._seen: set[str] = set()
+        self._subs: dict[Candidate, int] = {}
+        self._sitelinks: dict[Candidate | None, list[Candidate]] = {}
+        for one in found.sitelinks:
+            self._sitelinks.setdefault(one.parent, []).append(one)
+        urls = {one.url for one in found.organic}
+        self._is_anonymous = len(urls) == 1 and len(found.organic) >= _ANONYMOUS_LINKS
+
+    def add(self, block: Block) -> None:
+        """Adds the results of one block."""
+        if block.organic is not None:
+            self._add_organic(block.organic)
+            return
+        if block.type == "ad":
+            self._add_ads(block)
+            return
+        entries = self._entries(block)
+        if entries is None:
+            return
+        self._append_all(block.type, entries)
+
+    def _append_all(self, kind: str, entries: list[tuple[str, str, str, int | None]]) -> None:
+        """Adds the entries of one block under the next position."""
+        self._position += 1
+        for title, url, text, sub in entries[:MAX_ENTRIES]:
+            self.results.append(
+                Result(kind, None, self._position, title[:MAX_TITLE_CHARS], url, text[:MAX_TEXT_CHARS], sub)
+            )
+
+    def _add_organic(self, one: Candidate) -> None:
+        """Adds an organic result with its sitelinks. A URL that already has a rank is left out."""
+        key = one.url.partition("#:~:")[0]
+        if key in self._seen and not self._is_anonymous:
+            return
+        self._seen.add(key)
+        self._position += 1
+        self._rank += 1
+        sub = None
+        if one.parent is not None:
+            sub = self._subs[one.parent] = self._subs.get(one.parent, -1) + 1
+        title, text = _title(one), _snippet(one, self.engine)
+        self.results.append(
+            Result("organic", self._rank, self._position, title, one.url, text, sub, one.votes)
+        )
+        for place, link in enumerate(self._sitelinks.get(one, ())[:MAX_ENTRIES]):
+            self.results.append(
+                Result("sitelink", None, self._position, _title(link), link.url, sub=place, votes=link.votes)
+            )
+
+    def _entries(self, block: Block) -> list[tuple[str, str, str, int | None]] | None:
+        """Returns the entries of a feature as (title, url, text, sub), or None if the block is empty."""
+        kind, element = block.type, block.element
+        if kind == "people_also_ask":
+            return self._questions(block) or None
+        if kind == "related":
+            return [(text, "", "", at) for at, text in enumerate(self._searches(element))] or None
+        text = shown_text(element)
+        if block.feature.one or kind in ("ai_overview", "unknown", "map"):
+            title, url = self._main_link(element)
+            if not text and not url:
+                return None
+            whole = (title, "" if kind == "ai_overview" else url, text, None)
+            links = self._links(element) if kind == "ai_overview" else []
+            return [whole, *((*link, "", at) for at, link in enumerate(links))]
+        cards = self._cards(block)
+        if not cards and not text:
+            return None
+        return [(*card, at) for at, card in enumerate(cards)] or [
+            (self._main_link(element)[0], "", text, None)
+        ]
+
+    def _questions(self, block: Block) -> list[tuple[str, str, str, int | None]]:
+        """Returns the questions of a block, each with its answer if the page contains it."""
+        found: dict[str, tuple[str, str]] = {}
+        for one in self._parts(block):
+            text = shown_text(one)
+            question = attribute_of(one, "data-q") or self._question(one) or text
+            if not question or question in found:
+                continue
+            answer = text.removeprefix(question).strip()
+            links = self._links(one)
+            found[question] = (links[0][1] if links else "", answer)
+        return [(title, *rest, at) for at, (title, rest) in enumerate(found.items())]
+
+    def _question(self, element: Element) -> str:
+        """Returns the text of the part of a question that is shown before the answer is opened."""
+        one = element.select_one("[role=button], [aria-expanded], g-accordion-expander > div")
+        return shown_text(one) if one is not None else ""
+
+    def _searches(self, element: Element) -> list[str]:
+        """Returns the searches that a block suggests."""
+        found: dict[str, None] = {}
+        ignored = ", ".join(self.engine.ignore)
+        for link in element.select("a[href]")[:200]:
+            href = attribute_of(link, "href")
+            if ignored and link.closest(ignored) is not None:
+                continue
+            if "q=" in href and not result_target(href, self.engine.base, self.engine.own_paths):
+                text = shown_text(link)
+                if text:
+                    found[text] = None
+        return list(found)
+
+    def _add_ads(self, block: Block) -> None:
+        """Adds the ads of a block. Each text ad has its own position, with its sitelinks; the cards of a
+        carousel share one."""
+        parts = self._parts(block)
+        cards = [part for part in parts if part.tag == "g-inner-card"]
+        if cards:
+            links = {link: shown_text(card) for card in cards for link in self._links(card)[:1]}
+            self._append_all("ad", [(*link, text, at) for at, (link, text) in enumerate(links.items())])
+            return
+        for part in parts:
+            links_of = self._links(part)
+            if not links_of:
+                continue
+            (title, url), *below = links_of
+            heading = part.select_one(HEADINGS)
+            title = shown_text(heading) if heading is not None and part is not block.element else title
+            self._append_all("ad", [(title, url, shown_text(part), None)])
+            for place, (name, goal) in enumerate([one for one in below if one[0]][:MAX_ENTRIES]):
+                self.results.append(
+                    Result("sitelink", None, self._position, name[:MAX_TITLE_CHARS], goal, sub=place)
+                )
+
+    def _cards(self, block: Block) -> list[tuple[str, str, str]]:
+        """Returns the entries of a feature as (title, url, text)."""
+        parts = self._parts(block)
+        if parts == [block.element]:
+            return [(title, url, "") for title, url in self._links(block.element)]
+        found: dict[tuple[str, str], str] = {}
+        for one in parts:
+            title, url = self._main_link(one)
+            text = shown_text(one)
+            if title or text:
+                found.setdefault((title or text[:MAX_TITLE_CHARS], url), text)
+        return [(*key, text) for key, text in found.items()]
+
+    def _parts(self, block: Block) -> list[Element]:
+        """Returns the elements of a block that are one entry each, or the block itself."""
+        for css in block.feature.entries:
+            parts = [one for one in block.element.select(css) if one is not block.element]
+            if parts:
+                return list(_outermost(parts))[: 4 * MAX_ENTRIES]
+        return [block.element]
+
+    def _main_link(self, element: Element) -> tuple[str, str]:
+        """Returns the title and the URL of a block that is one result."""
+        links = self._links(element)
+        marked = [one for css in self.engine.titles for one in element.select(css)[:1]]
+        headings = [one for one in element.select(HEADINGS)[:20] if one.tag != "h1"]
+        for one in (*marked, *headings):
+            text = shown_text(one)
+            if text and not self.rules.heading_type(text):
+                return text, links[0][1] if links else ""
+        return links[0] if links else ("", "")
+
+    def _links(self, element: Element) -> list[tuple[str, str]]:
+        """Returns the links to other sites in an element as (title, url), each URL once. The title is the
+        heading in a link to the URL if there is one, otherwise the longest text of such a link."""
+        found: dict[str, tuple[bool, str]] = {}
+        for link in element.select("a[href]")[:400]:
+            url = result_target(attribute_of(link, "href"), self.engine.base, self.engine.own_paths)
+            if not url:
+                continue
+            heading = link.select_one(HEADINGS)
+            title = shown_text(heading if heading is not None else link)
+            title = title or attribute_of(link, "aria-label") or attribute_of(link, "title")
+            before = found.get(url, (False, ""))
+            if url not in found or (heading is not None, len(title)) > (before[0], len(before[1])):
+                found[url] = (heading is not None, title)
+        return [(title, url) for url, (_, title) in found.items()]
+
+
+def _outermost(parts: list[Element]) -> Iterator[Element]:
+    """Yields the elements that are in no other element of the list."""
+    known = set(parts)
+    for one in parts:
+        if known.isdisjoint(one.ancestors):
+            yield one
+
+
+def _title(one: Candidate) -> str:
+    return shown_text(one.heading)[:MAX_TITLE_CHARS]
+
+
+def _snippet(one: Candidate, engine: EngineRules) -> str:
+    """Returns the snippet of an organic result, or ''."""
+    for css in engine.snippets:
+        for element in one.block.select(css)[:5]:
+            if element not in one.chain and (text := shown_text(element)):
+                return text[:MAX_TEXT_CHARS]
+    texts = (
+        [
+            shown_text(child)
+            for element in one.chain[1:]
+            for child in element.select("div, span, p")[:200]
+            if child not in one.chain and child.select_one("a, h3, h2") is None
+        ][:400]
+        if one.block is not one.chain[0]
+        else []
+    )
+    return max(texts, key=len, default="")[:MAX_TEXT_CHARS]

@@ -1,0 +1,163 @@
+"""Divides a page into blocks in their order: organic results, known features, and unknown blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import turbohtml
+
+from gossamer.parsing.html import attribute_of
+from gossamer.parsing.ranks.page_rules import EngineRules, Feature, PageRules
+from gossamer.parsing.ranks.page_scan import Candidate, Element, Scan, ancestors
+
+HEADINGS: Final = "h1, h2, h3, [role=heading]"
+MAX_HEADINGS: Final = 2000
+_AROUND_RESULT: Final = ("featured_snippet", "social")
+"""Types whose heading stands before a link that would otherwise be an organic result."""
+_PART_OF: Final = {"map": "local_pack"}
+"""Types whose block may be a part of a block of another type."""
+_NOT_SHOWN: Final = ("script", "style", "template", "noscript", "link", "meta")
+_MIN_UNKNOWN_CHARS: Final = 12
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """One block of a page. `organic` is None for features and unknown blocks."""
+
+    type: str
+    element: Element
+    order: int
+    feature: Feature
+    organic: Candidate | None = None
+
+
+def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: PageRules) -> list[Block]:
+    """Returns the blocks of a page: those of the main column in their order, then those beside it."""
+    features = {one.type: one for one in reversed(engine.features)}
+    roots = dict(found.containers)
+    for heading, kind in _headings(tree, found, rules):
+        roots.setdefault(heading, features.get(kind) or Feature(kind))
+    grown = _grown(found, roots)
+    listed = [
+        Block("organic", one.block, found.order[one.heading], Feature("organic"), one)
+        for one in found.organic
+    ]
+    for element, feature in grown.items():
+        if feature.aside and feature.type == "knowledge":
+            heading = element.select_one(HEADINGS)
+            kind = rules.heading_type(heading.text) if heading is not None else ""
+            if kind:
+                grown[element] = Feature(kind, aside=True)
+    listed += [
+        Block(feature.type, element, found.order[element], feature)
+        for element, feature in grown.items()
+        if grown.keys().isdisjoint(element.ancestors) and _shows(element)
+    ]
+    taken = {one.block for one in found.organic} | grown.keys()
+    ignored = {element for css in engine.ignore for element in tree.select(css)}
+    for element in _leftover(found, taken, ignored):
+        kind = _type_by_signs(element, engine)
+        if kind or _is_shown_block(element):
+            feature = features.get(kind) or Feature("unknown")
+            listed.append(Block(kind or "unknown", element, found.order[element], feature))
+    listed += [
+        Block("unknown", one.block, found.order[one.heading], Feature("unknown")) for one in found.weak
+    ]
+    return sorted(listed, key=lambda one: (one.feature.aside, one.order))
+
+
+def _headings(tree: turbohtml.Document, found: Scan, rules: PageRules) -> list[tuple[Element, str]]:
+    """Returns the headings that name a type and are in no known container. A link that turns out to belong to
+    such a heading is removed from the organic results."""
+    listed: list[tuple[Element, str]] = []
+    own = {one.heading for one in (*found.organic, *found.sitelinks)}
+    for heading in tree.select(HEADINGS)[:MAX_HEADINGS]:
+        if heading in own or not (kind := rules.heading_type(heading.text)):
+            continue
+        above = ancestors(heading)
+        if found.containers.keys().isdisjoint(above):
+            listed.append((heading, kind))
+            if kind in _AROUND_RESULT:
+                _claim_result(found, above)
+    return listed
+
+
+def _grown(found: Scan, roots: dict[Element, Feature]) -> dict[Element, Feature]:
+    """Returns the blocks around roots (headings and containers): each grows to the largest ancestor that
+    contains no organic result and no root of another type."""
+    kinds: dict[Element, set[str]] = {}
+    for root, feature in roots.items():
+        for element in (root, *ancestors(root)):
+            kinds.setdefault(element, set()).add(_PART_OF.get(feature.type, feature.type))
+    holds = {element for one in found.organic for element in one.chain}
+    if found.main is not None:
+        holds |= {found.main, *ancestors(found.main)}
+    grown: dict[Element, Feature] = {}
+    for root, feature in roots.items():
+        block = root
+        for element in ancestors(root):
+            if element in holds or len(kinds[element]) > 1:
+                break
+            block = element
+        grown.setdefault(block, feature)
+    return grown
+
+
+def _claim_result(found: Scan, above: list[Element]) -> None:
+    """Removes the organic result that a heading stands before, if it is the only one around the heading."""
+    holds: dict[Element, list[Candidate]] = {}
+    for one in found.organic:
+        for element in one.chain:
+            holds.setdefault(element, []).append(one)
+    nearest = next((holds[element] for element in above if element in holds), [])
+    if len(nearest) == 1:
+        found.organic.remove(nearest[0])
+        found.sitelinks[:] = [one for one in found.sitelinks if one.parent is not nearest[0]]
+
+
+def _leftover(found: Scan, taken: set[Element], ignored: set[Element]) -> Iterator[Element]:
+    """Yields the largest elements of the main column that contain no result and no known feature."""
+    if found.main is None:
+        return
+    holds = {above for element in taken | ignored for above in element.ancestors}
+    waiting = [found.main]
+    while waiting:
+        for child in waiting.pop().children:
+            if not isinstance(child, turbohtml.Element) or child.tag in _NOT_SHOWN:
+                continue
+            if child in taken or child in ignored:
+                continue
+            if child in holds:
+                waiting.append(child)
+            else:
+                yield child
+
+
+def _type_by_signs(element: Element, engine: EngineRules) -> str:
+    """Returns the type of an unknown block by the elements that it contains, or ''."""
+    for feature in engine.features:
+        if any(element.select_one(css) is not None for css in feature.signs):
+            return feature.type
+    return ""
+
+
+def _is_shown_block(element: Element) -> bool:
+    """Whether an element shows a block of its own: text with a link that leads to another page."""
+    if not _shows(element) or len(shown_text(element)) < _MIN_UNKNOWN_CHARS:
+        return False
+    links = element.select("a[href]")[:50]
+    return any(attribute_of(one, "href")[:1] not in ("", "#", "j") for one in links)
+
+
+def _shows(element: Element) -> bool:
+    """Whether an element contains anything that is shown."""
+    return "hidden" not in element.attrs and (
+        element.select_one("a[href], img, [role=heading], h2, h3") is not None or bool(shown_text(element))
+    )
+
+
+def shown_text(element: Element) -> str:
+    """Returns the text of an element, its spaces normalized. Scripts and styles were removed before."""
+    return " ".join(element.to_text().split())

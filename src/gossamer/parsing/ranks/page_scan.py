@@ -1,0 +1,236 @@
+"""Finds the organic results of a page: links with headings in the main column that get two of three votes.
+
+The votes are the structure around the link (marks of the engine, a display URL), the heading, and the class
+names of the data file. A page whose class names are all new keeps two votes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import turbohtml
+
+from gossamer.parsing.html import attribute_of
+from gossamer.parsing.ranks.page_rules import EngineRules, Feature, Selector
+from gossamer.parsing.ranks.result_links import result_target
+
+Element: TypeAlias = turbohtml.Element
+NEEDED_VOTES: Final = 2
+MAX_CANDIDATES: Final = 1000
+_REDIRECTS: Final = ("/url?", "/goto?")
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A link with a heading that may be an organic result."""
+
+    heading: Element
+    link: Element
+    url: str
+    chain: list[Element]
+    """The link and its ancestors below the main column, from the inside."""
+    block: Element
+    """The largest ancestor that contains no other candidate."""
+    votes: int = 0
+    class_votes: int = 0
+    parent: Candidate | None = None
+    """The result that this one is a sitelink of, or that this one is indented below."""
+    is_sitelink: bool = False
+
+
+@dataclass(slots=True)
+class Scan:
+    """What was found on a page before its blocks were put in order."""
+
+    order: dict[Element, int]
+    main: Element | None = None
+    organic: list[Candidate] = field(default_factory=list)
+    sitelinks: list[Candidate] = field(default_factory=list)
+    weak: list[Candidate] = field(default_factory=list)
+    """Candidates in the main column with fewer than two votes."""
+    outside: int = 0
+    """The number of links with headings outside of the main column and of all known blocks."""
+    containers: dict[Element, Feature] = field(default_factory=dict)
+
+
+def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
+    """Finds the main column, the containers of known features, and the organic results."""
+    found = Scan({element: place for place, element in enumerate(tree.select("*"))})
+    found.main = main_column(tree, rules)
+    if found.main is None:
+        found.outside = len(_links(found, tree, rules, rules.headings, set())[1])
+        return found
+    more = {element for css in rules.more for element in tree.select(css)}
+    for headings, is_weak in ((rules.headings, False), (rules.weak_headings, True)):
+        _scan_headings(found, tree, rules, headings, is_weak, more)
+        if found.organic or found.weak:
+            break
+    return found
+
+
+def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
+    """Returns the element that contains the organic results, or None. At least two thirds of the elements
+    that usually surround it, if they exist, must be its ancestors. Otherwise the page's ids have new
+    meanings."""
+    for css in rules.main:
+        element = tree.select_one(css)
+        if element is None:
+            continue
+        own = attribute_of(element, "id")
+        outer = rules.chain[rules.chain.index(own) + 1 :] if own in rules.chain else rules.chain
+        around = [one for name in outer if (one := tree.select_one(f"#{name}")) is not None]
+        above = set(element.ancestors)
+        if 3 * sum(one in above for one in around) >= 2 * len(around):
+            return element
+    return None
+
+
+def matches(tree: turbohtml.Document, selectors: Iterable[Selector]) -> set[Element]:
+    """Returns the elements that any of the selectors matches."""
+    css = ", ".join(one.css for one in selectors)
+    return set(tree.select(css)) if css else set()
+
+
+def ancestors(element: Element) -> list[Element]:
+    """Returns the ancestors of an element from the inside, without the document."""
+    return [one for one in element.ancestors if isinstance(one, turbohtml.Element)]
+
+
+def _scan_headings(
+    found: Scan,
+    tree: turbohtml.Document,
+    rules: EngineRules,
+    headings: tuple[str, ...],
+    is_weak: bool,
+    more: set[Element],
+) -> None:
+    """Fills a Scan with the links of these headings."""
+    inside, outside = _links(found, tree, rules, headings, more)
+    class_sets = [matches(tree, [one]) for one in rules.classes]
+    for one in inside:
+        one.class_votes = sum(not names.isdisjoint((one.heading, *one.chain)) for names in class_sets)
+    enough = min(2, len(class_sets))
+    by_class = [one for one in inside if one.class_votes >= enough]
+    is_known = 2 * len(by_class) >= len(inside)
+    found.containers = _containers(tree, rules, inside, is_known)
+    never = matches(tree, (*rules.never, *(rules.never_classes if is_known else ())))
+    never.discard(found.main)
+    inside = [one for one in inside if not _is_excluded(one, found.containers, never)]
+    found.outside = sum(
+        not any(element in found.containers or element in never for element in chain) for chain in outside
+    )
+    _set_blocks(inside)
+    marked = {element for css in rules.block_marks for element in tree.select(css)}
+    for one in inside:
+        has_marks = (
+            not rules.link_marks.isdisjoint(one.link.attrs)
+            or attribute_of(one.link, "href").startswith(_REDIRECTS)
+            or not marked.isdisjoint(one.chain)
+        )
+        has_cite = one.block.select_one(rules.cite) is not None
+        structure = has_cite or (has_marks and not is_weak)
+        one.votes = structure + 1 + (one.class_votes >= enough)
+    found.weak = [one for one in inside if one.votes < NEEDED_VOTES]
+    _sort_sitelinks(found, tree, rules, [one for one in inside if one.votes >= NEEDED_VOTES])
+
+
+def _links(
+    found: Scan,
+    tree: turbohtml.Document,
+    rules: EngineRules,
+    headings: tuple[str, ...],
+    more: set[Element],
+) -> tuple[list[Candidate], list[list[Element]]]:
+    """Returns the candidates in the main column, and the chains of links with headings elsewhere."""
+    inside: list[Candidate] = []
+    outside: list[list[Element]] = []
+    known: set[Element] = set()
+    for heading in tree.select(", ".join(headings))[:MAX_CANDIDATES] if headings else ():
+        link = heading if heading.tag == "a" else heading.closest("a") or heading.select_one("a[href]")
+        if link is None or link in known:
+            continue
+        known.add(link)
+        url = result_target(attribute_of(link, "href"), rules.base, rules.own_paths)
+        if not url:
+            continue
+        chain = [link, *ancestors(link)]
+        end = next((at for at, one in enumerate(chain) if one is found.main or one in more), None)
+        if end is None:
+            outside.append(chain)
+        else:
+            inside.append(Candidate(heading, link, url, chain[:end] or [link], link))
+    return inside, outside
+
+
+def _containers(
+    tree: turbohtml.Document, rules: EngineRules, inside: list[Candidate], is_known: bool
+) -> dict[Element, Feature]:
+    """Returns the elements that are blocks of known features. A container with several organic-looking links
+    of its own is not a single result, so it is left out."""
+    found: dict[Element, Feature] = {}
+    for feature in rules.features:
+        for one in (*feature.inside, *(feature.classes if is_known else ())):
+            for element in tree.select(one.css):
+                found.setdefault(element, feature)
+    holds: dict[Element, int] = {}
+    for candidate in inside:
+        for element in candidate.chain:
+            holds[element] = holds.get(element, 0) + 1
+    limit = max(2, len(inside) // 2)
+    return {
+        element: feature
+        for element, feature in found.items()
+        if holds.get(element, 0) < (2 if feature.one else limit + 1)
+    }
+
+
+def _is_excluded(one: Candidate, containers: dict[Element, Feature], never: set[Element]) -> bool:
+    """Whether a candidate belongs to a feature, or is in a part of the page without organic results."""
+    return any(element in containers or element in never for element in one.chain)
+
+
+def _set_blocks(inside: list[Candidate]) -> None:
+    """Sets the block of each candidate."""
+    holds: dict[Element, int] = {}
+    for one in inside:
+        for element in one.chain:
+            holds[element] = holds.get(element, 0) + 1
+    for one in inside:
+        one.block = one.chain[0]
+        for element in one.chain:
+            if holds[element] > 1:
+                break
+            one.block = element
+
+
+def _sort_sitelinks(
+    found: Scan, tree: turbohtml.Document, rules: EngineRules, accepted: list[Candidate]
+) -> None:
+    """Separates sitelinks from organic results, and finds indented results."""
+    sitelinks, indented = matches(tree, rules.sitelinks), matches(tree, rules.indented)
+    above: dict[Element, Candidate] = {}
+    wraps = sum(one.heading in one.link.iter_elements() for one in accepted if one.link is not one.heading)
+    for one in accepted:
+        one.parent = _parent_of(one, sitelinks, above)
+        is_other_shape = 2 * wraps > len(accepted) and one.link in set(one.heading.iter_elements())
+        if one.parent is None and is_other_shape:
+            one.parent = next((above[element] for element in one.chain if element in above), None)
+        if one.parent is not None:
+            one.is_sitelink = True
+            found.sitelinks.append(one)
+            continue
+        one.parent = _parent_of(one, indented, above)
+        found.organic.append(one)
+        for element in one.chain:
+            above[element] = one if one.parent is None else one.parent
+    _set_blocks(found.organic)
+
+
+def _parent_of(one: Candidate, inner: set[Element], above: dict[Element, Candidate]) -> Candidate | None:
+    """Returns the earlier result around the outermost element of `inner` that the candidate is in."""
+    for at, element in enumerate((one.heading, *one.chain)):
+        if element in inner:
+            return next((above[outer] for outer in one.chain[at:] if outer in above), None)
+    return None

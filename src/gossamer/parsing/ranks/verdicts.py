@@ -1,0 +1,91 @@
+"""Decides whether the positions of a page can be trusted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from gossamer.parsing.ranks.model import Verdict
+from gossamer.parsing.ranks.page_rules import EngineRules, PageRules, plain
+from gossamer.parsing.ranks.page_scan import Scan
+
+if TYPE_CHECKING:
+    import turbohtml
+
+_MAX_TEXT_CHARS: Final = 200_000
+_MANY_LINKS: Final = 3
+"""A page with this many links that look like results is not a CAPTCHA, consent page or block."""
+_WALLS: tuple[Verdict, ...] = ("captcha", "consent", "soft_block")
+
+
+def verdict(
+    tree: turbohtml.Document,
+    found: Scan,
+    engine: EngineRules,
+    rules: PageRules,
+    url: str,
+    is_whole: bool,
+) -> tuple[Verdict, str]:
+    """Returns the verdict and its reason. `is_whole`: the page contains its end tag."""
+    if found.organic:
+        return _of_results(tree, found, engine, is_whole)
+    text = plain(tree.to_text()[:_MAX_TEXT_CHARS])
+    likely = len(found.weak) + found.outside
+    if likely < _MANY_LINKS and (wall := wall_of(tree, engine, rules, url, text)):
+        return wall
+    if likely:
+        return (
+            "layout_unknown",
+            f"{likely} links look like results, but the data file does not know their place",
+        )
+    if any(tree.select_one(css) is not None for css in engine.walls.get("no_results", ())):
+        return "no_results", "the engine found nothing"
+    if phrase := rules.phrase("no_results", text):
+        return "no_results", f"the engine found nothing: {phrase!r}"
+    if not text:
+        return "soft_block", "the page shows no text"
+    if not is_whole:
+        return "layout_unknown", "the page ends before its first result"
+    return "layout_unknown", "no result was found on the page, and no notice that there is none"
+
+
+def _of_results(
+    tree: turbohtml.Document, found: Scan, engine: EngineRules, is_whole: bool
+) -> tuple[Verdict, str]:
+    """Returns the verdict on a page with organic results."""
+    if len(found.weak) > len(found.organic):
+        return "layout_unknown", (
+            f"{len(found.weak)} of {len(found.weak) + len(found.organic)} links with headings have too few votes"
+        )
+    if found.outside > max(1, len(found.organic) // 4):
+        return "layout_unknown", f"{found.outside} links with headings are outside of the main column"
+    if not is_whole and not any(tree.select_one(css) is not None for css in engine.foot):
+        return "partial", "the page ends before its foot, so later results are missing"
+    return "ok", ""
+
+
+def wall_of(
+    tree: turbohtml.Document, engine: EngineRules, rules: PageRules, url: str, text: str
+) -> tuple[Verdict, str] | None:
+    """Returns the verdict on a page that the engine sent instead of results, or None. `text`: the page's text
+    as a result of `plain`."""
+    host, path = _host_and_path(url)
+    if path.startswith(("/sorry", "/turing")):
+        return "captcha", "the URL is that of a CAPTCHA"
+    if host.startswith("consent."):
+        return "consent", "the URL is that of a consent page"
+    for kind in _WALLS:
+        if css := next((one for one in engine.walls.get(kind, ()) if tree.select_one(one) is not None), ""):
+            return kind, f"the page contains {css}"
+    for kind in _WALLS:
+        if phrase := rules.phrase(kind, text):
+            return kind, f"the page says {phrase!r}"
+    return None
+
+
+def _host_and_path(url: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "", parts.path
+    except ValueError:
+        return "", ""
