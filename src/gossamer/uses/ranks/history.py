@@ -158,13 +158,19 @@ class RankHistory:
         return number, started, is_open
 
     def next_requests(self, depth: Depth, skip: Iterable[str] = ()) -> list[PageRequest]:
-        """Returns the pages that the open run still needs, as far as is known now. `skip`: searches to leave out."""
+        """Returns the pages that the open run still needs, as far as is known now, those that were checked longest
+        ago first. `skip`: searches to leave out."""
         run, _, _, chosen = self._run()
         left_out, wanted = set(skip), set(chosen)
         followed, last = self.followed(), self.last_pages()
         fetched = page_rows.read_pages(self.database, run)
+        checked = dict(
+            self.database.rows(
+                "SELECT search, max(time) FROM rank_checks WHERE state = 'done' GROUP BY search"
+            )
+        )
         requests = []
-        for name in self.searches():
+        for name in sorted(self.searches(), key=lambda one: checked.get(one, 0.0)):
             if name in left_out or (wanted and name not in wanted):
                 continue
             pages = fetched.get(name, [])

@@ -10,8 +10,11 @@ from typing import Any
 import msgspec
 
 from gossamer.errors import UsageError
+from gossamer.parsing.ranks import result_page
+from gossamer.parsing.ranks.page_rules import PageRules, default, load
 from gossamer.uses.ranks.history import KEEP_DAYS, PageRequest, RankHistory
-from gossamer.uses.ranks.model import Event, FetchedPage, Keyword, Search
+from gossamer.uses.ranks.model import Event, Keyword, Search
+from gossamer.uses.ranks.reparse import count_outdated, parse_again
 from gossamer.uses.ranks.search_urls import HOSTS
 from gossamer.uses.ranks.strategy import Depth
 from gossamer.uses.ranks.watch import RankWatch
@@ -35,6 +38,8 @@ class RunOptions(msgspec.Struct, kw_only=True):
     failed: bool = False
     """Only searches whose last check failed or was skipped."""
     keep_days: float = KEEP_DAYS
+    layout: str | None = None
+    """A data file for result pages, instead of the one that is part of the package."""
     hosts: Mapping[str, str] = msgspec.field(default_factory=lambda: HOSTS)
     """The addresses of the engines."""
     crawl: dict[str, Any] = {}
@@ -80,20 +85,34 @@ def run(
         tell(way.notice)
     with RankHistory(options.history) as history:
         history.list_keywords(keywords)
+        layout = load(options.layout) if options.layout else default()
+        correct_history(history, layout, tell)
         number = _begin(history, options, searches, tell)
-        pages: list[FetchedPage] = []
         watch = RankWatch(
             history.searches(),
             history,
             way,
             hosts=options.hosts,
+            layout=layout,
             keep=options.keep_days > 0,
-            on_page=pages.append,
         )
         skipped = _rounds(history, watch, depth, options, refused, tell)
         events = history.end_run(depth, skipped, options.keep_days)
         on_events(events)
-        return _summary(history, number, pages, events, began, limited=bool(set(skipped) - set(refused)))
+        return _summary(history, number, events, began, limited=bool(set(skipped) - set(refused)))
+
+
+def correct_history(history: RankHistory, layout: PageRules, tell: Callable[[str], None]) -> None:
+    """Parses kept pages again if the data file has changed since."""
+    if not (count := count_outdated(history, layout.version)):
+        return
+    tell(
+        f"the data file for result pages has changed ({layout.version}): {count:,} kept pages are parsed again"
+    )
+    done = parse_again(
+        history, layout.version, lambda body, engine, url: result_page(body, engine, url, data=layout)
+    )
+    tell(f"{done.corrected:,} positions were corrected, each with a note")
 
 
 def _begin(
@@ -179,7 +198,6 @@ def fit_budget(
 def _summary(
     history: RankHistory,
     number: int,
-    pages: Sequence[FetchedPage],
     events: Sequence[Event],
     began: float,
     *,

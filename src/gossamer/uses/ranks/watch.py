@@ -7,12 +7,13 @@ import base64
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gossamer
 from gossamer.errors import CrawlFailed, NoCredit, NothingFound
 from gossamer.parsing.ranks import ResultPage, result_page
+from gossamer.parsing.ranks.page_rules import PageRules
 from gossamer.uses.ranks.history import PageRequest, RankHistory
 from gossamer.uses.ranks.model import FetchedPage, Search
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
@@ -26,17 +27,20 @@ CRAWL = "ranks"
 MAX_BODY = 8 << 20
 
 
-def parse_page(form: str, body: bytes, engine: str, page: int, url: str | None = None) -> ResultPage:
-    """Parses a page in its form: `html`, or the JSON of a provider."""
+def parse_page(
+    form: str, body: bytes, engine: str, page: int, url: str | None = None, layout: PageRules | None = None
+) -> ResultPage:
+    """Parses a page in its form: `html`, or the JSON of a provider. `layout`: the data file for HTML pages,
+    instead of the one that is part of the package."""
     if form in READERS:
         return read_answer(form, body, engine, page)
-    return result_page(body, engine, url)
+    return result_page(body, engine, url, data=layout)
 
 
 class RankWatch:
-    """Visits of result pages, and their way into the history. `hosts`: the addresses of the engines. `keep`: whether
-    bodies are kept. `on_page`: called with each recorded page. Rows are written by threads of the crawl, one at a
-    time."""
+    """Visits of result pages, and their way into the history. Rows are written by threads of the crawl, one at a
+    time. `hosts`: the addresses of the engines. `layout`: a data file for HTML pages. `keep`: whether bodies are
+    kept."""
 
     def __init__(
         self,
@@ -45,11 +49,11 @@ class RankWatch:
         way: Way,
         *,
         hosts: Mapping[str, str] = HOSTS,
+        layout: PageRules | None = None,
         keep: bool = True,
-        on_page: Callable[[FetchedPage], None] = lambda _: None,
     ) -> None:
-        self.searches, self.way, self._hosts = searches, way, hosts
-        self._history, self._keep, self._on_page = history, keep, on_page
+        self.searches, self.way, self._hosts, self._layout = searches, way, hosts, layout
+        self._history, self._keep = history, keep
         self._lock = threading.Lock()
 
     def seeds(self, requests: Sequence[PageRequest]) -> list[dict[str, Any]]:
@@ -113,8 +117,6 @@ class RankWatch:
         pages = [self._page(row) for row in rows]
         with self._lock:
             self._history.record(pages, keep=self._keep)
-        for one in pages:
-            self._on_page(one)
 
     def _page(self, row: Mapping[str, Any]) -> FetchedPage:
         name, page, first = row["page"].split(" ")
@@ -122,7 +124,7 @@ class RankWatch:
         body = zlib.decompress(base64.b64decode(row["body"]))
         parsed = None
         if body:
-            parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"])
+            parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"], self._layout)
             if row["error"] and parsed.writes_positions:  # an error status is never a page of results
                 parsed = None
         return FetchedPage(
