@@ -179,4 +179,4 @@ def _shown(history: RankHistory, charted: Sequence[Standing], keyword: str) -> S
     *facts, results, packed, form = rows[0]
     body = body_of(packed) if packed is not None and form == "html" else None
     shown = body.decode("utf-8", "replace") if body is not None and len(body) <= MAX_SHOWN_BODY else ""
-    return ShownPage(*facts, unpack_results(results), shown)
+    return ShownPage(*facts, results=unpack_results(results), body=shown)

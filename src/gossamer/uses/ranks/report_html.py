@@ -247,7 +247,7 @@ def _distribution(report: RankReport) -> str:
         for n, name in enumerate(names)
     )
     width = (WIDTH - LEFT - RIGHT) / len(report.days)
-    top, floor = 8.0, HEIGHT - BOTTOM
+    top, floor = 8.0, float(HEIGHT - BOTTOM)
     most = max(day.known for day in report.days)
     bars = ""
     for number, day in enumerate(report.days):
@@ -426,12 +426,14 @@ def _section(
         f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
         for name in heads
     )
-    body = "".join(
-        f"<tr>{''.join(f'<td class="{kind}">{text}</td>' if kind else f'<td>{text}</td>' for kind, text in row)}</tr>"
-        for row in rows
-    )
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     about = f'<p class="note">{note}</p>' if note else ""
     return f'<h2>{title}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(cell: tuple[str, str]) -> str:
+    kind, text = cell
+    return f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>"
 
 
 def _scale(start: float, end: float) -> Callable[[float], float]:
