@@ -114,10 +114,26 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         },
     ),
     "ranks": (
-        "Watch where a site stands in Google and Bing: plan, run.",
+        (
+            "Watch where a site stands in Google and Bing: plan, run, positions, history, competitors, features, "
+            "volatility, competing, failing, alert, rules, report, export, import, reparse."
+        ),
         {
             "plan": "ranks:plan",
             "run": "ranks:run",
+            "positions": "ranks_tables:positions",
+            "history": "ranks_tables:history_of",
+            "competitors": "ranks_tables:competitors",
+            "features": "ranks_tables:features",
+            "volatility": "ranks_tables:volatility",
+            "competing": "ranks_tables:competing",
+            "failing": "ranks_tables:failing",
+            "alert": "ranks_report:alert",
+            "rules": "ranks_report:rules",
+            "report": "ranks_report:report",
+            "export": "ranks_report:export",
+            "import": "ranks_report:import_",
+            "reparse": "ranks_report:reparse",
         },
     ),
     "clean": "clean:clean",

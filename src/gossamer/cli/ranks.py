@@ -259,6 +259,10 @@ def run(
         int,
         Option("--keep-pages", metavar="DAYS", least=0, help="Keep pages for N days (default 30; 0: never)."),
     ] = 30,
+    layout: Annotated[
+        str | None,
+        Option("--layout", metavar="FILE", help="A data file for result pages, instead of the packaged one."),
+    ] = None,
     rejected: Rejected = None,
     data: DataFolder = None,
     store: Store = None,
@@ -302,6 +306,7 @@ def run(
         archive=archive,
         failed=failed,
         keep_days=float(keep),
+        layout=layout,
         crawl=crawl,
     )
     events: list[Event] = []

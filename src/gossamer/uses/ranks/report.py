@@ -176,7 +176,7 @@ def _shown(history: RankHistory, charted: Sequence[Standing], keyword: str) -> S
         if keyword:
             raise UsageError(f"--show {keyword!r}: no page 1 of this keyword is in the history")
         return None
-    *facts, results, packed, form = rows[0]
+    words, engine, at, verdict, source, version, url, results, packed, form = rows[0]
     body = body_of(packed) if packed is not None and form == "html" else None
     shown = body.decode("utf-8", "replace") if body is not None and len(body) <= MAX_SHOWN_BODY else ""
-    return ShownPage(*facts, results=unpack_results(results), body=shown)
+    return ShownPage(words, engine, at, verdict, source, version, url, unpack_results(results), shown)
