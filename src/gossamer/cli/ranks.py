@@ -12,9 +12,9 @@ from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.uses.ranks.keywords import KeywordList
-    from gossamer.uses.ranks.model import Event
+    from gossamer.uses.ranks.model import Keyword, RankEvent
     from gossamer.uses.ranks.plan import RankPlan
-    from gossamer.uses.ranks.run import RankRunSummary
+    from gossamer.uses.ranks.run import RankRunOptions, RankRunSummary
     from gossamer.uses.ranks.strategy import Depth
 
 UNFIT = 3
@@ -176,7 +176,6 @@ def plan(
     import msgspec
 
     from gossamer.cli.printing import put_json
-    from gossamer.uses.ranks.history import RankHistory
     from gossamer.uses.ranks.plan import make_plan
     from gossamer.uses.ranks.ways import choose_way
 
@@ -191,11 +190,7 @@ def plan(
     way = choose_way(
         crawl_settings(provider, budget, setting, data=data, store=store), own=own, with_key=False
     )
-    url = history or HISTORY
-    last: dict[str, int] = {}
-    if "://" in url or Path(url).is_file():
-        with RankHistory(url) as base:
-            last = base.last_pages()
+    last = known_pages(history or HISTORY)
     try:
         money = None if price is None else float(price.replace(",", "."))
     except ValueError:
@@ -206,6 +201,16 @@ def plan(
     else:
         print_plan(made)
     return 0 if made.fits else UNFIT
+
+
+def known_pages(url: str) -> dict[str, int]:
+    """Returns the page of the last position of each search, {} if there is no history yet."""
+    from gossamer.uses.ranks.history import RankHistory
+
+    if "://" not in url and not Path(url).is_file():
+        return {}
+    with RankHistory(url) as base:
+        return base.last_pages()
 
 
 def print_plan(made: RankPlan) -> None:
@@ -277,12 +282,9 @@ def run(
     A run that was stopped or killed continues with the same command, and pays for no page twice. A check that
     failed writes no position. Exit code 9 if every check failed.
     """
-    import msgspec
-
-    from gossamer.cli.printing import hush_remarks, put_json, remark
+    from gossamer.cli.printing import hush_remarks
     from gossamer.config.redaction import register_in
-    from gossamer.uses.ranks.run import RunOptions
-    from gossamer.uses.ranks.run import run as run_ranks
+    from gossamer.uses.ranks.run import RankRunOptions
 
     hush_remarks(quiet)
     register_in(history or "")
@@ -299,7 +301,7 @@ def run(
     crawl = crawl_settings(
         provider, budget, setting, data=data, store=store, ladder=ladder, proxies=proxies, progress=not quiet
     )
-    options = RunOptions(
+    options = RankRunOptions(
         history=history or HISTORY,
         depth=depth_of(strategy, first, no_fallback),
         own=own,
@@ -309,22 +311,32 @@ def run(
         layout=layout,
         crawl=crawl,
     )
-    events: list[Event] = []
+    return run_and_print(found.keywords, options, as_json)
+
+
+def run_and_print(keywords: Sequence[Keyword], options: RankRunOptions, as_json: bool) -> int:
+    """Runs, prints what changed and the summary, and returns the exit code."""
+    import msgspec
+
+    from gossamer.cli.printing import put_json, remark
+    from gossamer.uses.ranks.run import run as run_ranks
+
+    events: list[RankEvent] = []
     try:
-        done = run_ranks(found.keywords, options, remark, events.extend)
+        done = run_ranks(keywords, options, remark, events.extend)
     except KeyboardInterrupt:
         remark("stopped: what was fetched is recorded, and the same command continues the run")
         raise
     if as_json:
         put_json({**msgspec.to_builtins(done), "changes": [msgspec.to_builtins(one) for one in events]})
     else:
-        names = {one.search.id: one.search.keyword for one in found.keywords}
+        names = {one.search.id: one.search.keyword for one in keywords}
         print_changes(events, names)
         print_summary(done)
     return ALL_FAILED if done.failed and not done.done and not done.no_results else 0
 
 
-def print_changes(events: Sequence[Event], names: dict[str, str]) -> None:
+def print_changes(events: Sequence[RankEvent], names: dict[str, str]) -> None:
     """Prints the changes of a run on stdout. `names`: the keywords by search."""
     from gossamer.cli.printing import put_table, remark
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option, Setting
 from gossamer.cli.ranks import Country, Device, Domain, Engine, Language, Rejected, read_list
 from gossamer.cli.ranks_tables import HISTORY, Curve, HistoryUrl, Month, opened
 from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.uses.ranks.import_pages import Imported
 
 NOT_SENT = 9
 """The exit code if a receiver did not accept an alert."""
@@ -216,11 +219,9 @@ def import_(
     A page belongs to the keyword in its URL (WARC, or `saved from`) or in its search field. Its time is that of the
     WARC record or of the file.
     """
-    from gossamer.cli.printing import put_json, remark
     from gossamer.parsing.ranks.page_rules import load
-    from gossamer.uses.prices.targets import write_rejected
     from gossamer.uses.ranks.history import RankHistory
-    from gossamer.uses.ranks.import_pages import import_pages, read_saved, shown_rejected
+    from gossamer.uses.ranks.import_pages import import_pages, read_saved
     from gossamer.uses.ranks.strategy import Depth
 
     defaults = {
@@ -236,6 +237,14 @@ def import_(
         done = import_pages(
             base, read_saved(pages), depth=Depth("custom", first), layout=load(layout) if layout else None
         )
+    return _print_imported(done, rejected, as_json)
+
+
+def _print_imported(done: Imported, rejected: str | None, as_json: bool) -> int:
+    from gossamer.cli.printing import put_json, remark
+    from gossamer.uses.prices.targets import write_rejected
+    from gossamer.uses.ranks.import_pages import shown_rejected
+
     for line in shown_rejected(done.rejected, MAX_SHOWN):
         remark(line)
     if done.rejected:

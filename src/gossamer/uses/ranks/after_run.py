@@ -9,7 +9,7 @@ from gossamer.client.notifications import receivers_of_settings
 from gossamer.client.row_outputs import RowOutputs
 from gossamer.uses.ranks.history import RankHistory
 from gossamer.uses.ranks.rank_alerts import RankAlert, deliver, evaluate
-from gossamer.uses.ranks.rules import RankRule, RuleBook, read_rules
+from gossamer.uses.ranks.rules import RankRule, RankRuleBook, read_rules
 
 BATCH_ROWS = 500
 KIND = "rank_event"
@@ -18,7 +18,7 @@ _EVENT = ("id", "kind", "time", "engine", "search", "domain", "before", "after",
 _SEARCH = ("keyword", "country", "language", "location", "device")
 
 
-class ReportedChanges(NamedTuple):
+class ReportedRankChanges(NamedTuple):
     """What was reported after a run. `failures`: one line for each receiver that did not accept; its alerts are sent
     next time."""
 
@@ -37,7 +37,7 @@ def report_changes(
     folder: str,
     options: Mapping[str, Any],
     tell: Callable[[str], None],
-) -> ReportedChanges:
+) -> ReportedRankChanges:
     """Evaluates the rules of a file and of the keywords for what runs have found since the last call, sends the
     alerts to the receivers of the setting `alerts`, and sends the events to outputs (`-o`). Calling it again sends
     nothing twice.
@@ -45,7 +45,7 @@ def report_changes(
     `folder`: for rows on their way to outputs. `options`: options of `gossamer.run`, for the settings. `tell`:
     called with remarks. Raises GossamerError.
     """
-    book = read_rules(rules) if rules else RuleBook()
+    book = read_rules(rules) if rules else RankRuleBook()
     receivers = receivers_of_settings(options)
     for rule in book.rules:
         if reason := never_fires(rule, history):
@@ -57,7 +57,7 @@ def report_changes(
     for failure in delivered.failures:
         tell(f"{failure}; its alerts are sent next time")
     sent = events_to(history, outputs, folder)
-    return ReportedChanges(tuple(alerts), delivered.sent, delivered.suppressed, delivered.failures, sent)
+    return ReportedRankChanges(tuple(alerts), delivered.sent, delivered.suppressed, delivered.failures, sent)
 
 
 def never_fires(rule: RankRule, history: RankHistory) -> str:

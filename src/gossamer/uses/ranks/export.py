@@ -21,7 +21,7 @@ MAX_SHEET_ROWS = 1_048_575
 """Rows below the head of an Excel sheet."""
 
 
-class Table(NamedTuple):
+class ExportTable(NamedTuple):
     """A table of the history: its columns, and a query that returns them. Columns named in `times` are times in
     seconds, which are written as times in UTC."""
 
@@ -32,7 +32,7 @@ class Table(NamedTuple):
 
 _JOIN = "JOIN rank_searches s ON s.id = {table}.search"
 TABLES = {
-    "positions": Table(
+    "positions": ExportTable(
         (
             *(
                 "time",
@@ -53,17 +53,17 @@ TABLES = {
         f"s.volume, p.run FROM rank_positions p {_JOIN.format(table='p')} LEFT JOIN rank_domains d ON d.search = "
         "p.search AND d.domain = p.domain WHERE p.time >= ? ORDER BY p.time, s.keyword, p.search, p.domain",
     ),
-    "checks": Table(
+    "checks": ExportTable(
         ("time", *_SEARCH, "state", "error", "depth", "requests", "credits", "run"),
         f"SELECT c.time, {_NAMED}, c.state, c.error, c.depth, c.requests, c.credits, c.run FROM rank_checks c "
         f"{_JOIN.format(table='c')} WHERE c.time >= ? ORDER BY c.time, s.keyword, c.search",
     ),
-    "features": Table(
+    "features": ExportTable(
         ("time", *_SEARCH, "type", "domain", "count", "run"),
         f"SELECT f.time, {_NAMED}, f.type, f.domain, f.count, f.run FROM rank_features f {_JOIN.format(table='f')} "
         "WHERE f.time >= ? ORDER BY f.time, s.keyword, f.search, f.type, f.domain",
     ),
-    "events": Table(
+    "events": ExportTable(
         ("time", "kind", *_SEARCH, "domain", "before", "after", "detail", "run"),
         f"SELECT e.time, e.kind, {_NAMED}, e.domain, e.before, e.after, e.detail, e.run FROM rank_events e LEFT "
         f"{_JOIN.format(table='e')} WHERE e.time >= ? ORDER BY e.time, e.id",

@@ -25,7 +25,14 @@ import msgspec
 from gossamer.uses.ranks import page_rows, strategy
 from gossamer.uses.ranks.checks import find_domain
 from gossamer.uses.ranks.database import RankDatabase
-from gossamer.uses.ranks.model import PAGE_RESULTS, Event, EventKind, FetchedPage, Keyword, Search
+from gossamer.uses.ranks.model import (
+    PAGE_RESULTS,
+    FetchedResultPage,
+    Keyword,
+    RankEvent,
+    RankEventKind,
+    Search,
+)
 from gossamer.uses.ranks.settling import Settling
 from gossamer.uses.ranks.strategy import Depth
 
@@ -200,7 +207,7 @@ class RankHistory:
             pages[search] = min(page, pages.get(search, page))
         return pages
 
-    def record(self, pages: Sequence[FetchedPage], *, keep: bool = True) -> None:
+    def record(self, pages: Sequence[FetchedResultPage], *, keep: bool = True) -> None:
         """Records pages of the open run in one transaction. They are durable when this returns. `keep`: with their
         bodies, so that they can be parsed again."""
         if pages:
@@ -209,7 +216,7 @@ class RankHistory:
 
     def end_run(
         self, depth: Depth, skipped: Mapping[str, str] | None = None, keep_days: float = KEEP_DAYS
-    ) -> list[Event]:
+    ) -> list[RankEvent]:
         """Ends the run: writes the positions of all checks, and returns the events. `skipped`: why a search was not
         checked, for example because of the budget. `keep_days`: older bodies are removed."""
         with self.database.transaction():
@@ -226,7 +233,7 @@ class RankHistory:
             )
         return events
 
-    def events(self, *, after: float = 0.0, before: float = 1e18, run: int | None = None) -> list[Event]:
+    def events(self, *, after: float = 0.0, before: float = 1e18, run: int | None = None) -> list[RankEvent]:
         """Returns events of a period, oldest first. `after` is included, `before` is not. `run`: only of this run."""
         where, values = "time >= ? AND time < ?", [after, before]
         if run is not None:
@@ -235,7 +242,10 @@ class RankHistory:
         rows = self.database.rows(
             f"SELECT {', '.join(_EVENT)} FROM rank_events WHERE {where} ORDER BY time, id", values
         )
-        return [Event(**{**dict(zip(_EVENT, row, strict=True)), "kind": EventKind(row[0])}) for row in rows]
+        return [
+            RankEvent(**{**dict(zip(_EVENT, row, strict=True)), "kind": RankEventKind(row[0])})
+            for row in rows
+        ]
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Runs a query with `?` for a value, on both databases."""

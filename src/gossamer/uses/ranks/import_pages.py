@@ -16,7 +16,7 @@ from gossamer.parsing.ranks import ResultPage
 from gossamer.parsing.ranks.page_rules import PageRules
 from gossamer.uses.prices.targets import RejectedLine
 from gossamer.uses.ranks.history import DAY_S, RankHistory
-from gossamer.uses.ranks.model import Event, FetchedPage, Search
+from gossamer.uses.ranks.model import FetchedResultPage, RankEvent, Search
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
 from gossamer.uses.ranks.search_urls import read_search_url
 from gossamer.uses.ranks.strategy import Depth
@@ -42,7 +42,7 @@ class Imported(NamedTuple):
     pages: int
     runs: int
     rejected: list[RejectedLine]
-    events: list[Event]
+    events: list[RankEvent]
 
 
 def read_saved(paths: Iterable[str]) -> Iterator[SavedPage]:
@@ -83,16 +83,16 @@ def import_pages(
     run is rejected, because positions are stored in the order of time."""
     searches, rejected = history.searches(), list[RejectedLine]()
     latest = history.run()[1]
-    days: dict[int, list[FetchedPage]] = defaultdict(list)
+    days: dict[int, list[FetchedResultPage]] = defaultdict(list)
     for one in pages:
         found = _fetched(one, searches, layout)
-        if isinstance(found, FetchedPage) and found.time < latest:
+        if isinstance(found, FetchedResultPage) and found.time < latest:
             found = "it is older than the last run of this history: import it into another one (--history)"
         if isinstance(found, str):
             rejected.append(RejectedLine(one.name, 0, found, one.url))
         else:
             days[int(found.time // DAY_S)].append(found)
-    events: list[Event] = []
+    events: list[RankEvent] = []
     clock = history.clock
     try:
         for _, group in sorted(days.items()):
@@ -108,7 +108,9 @@ def import_pages(
     return Imported(sum(map(len, days.values())), len(days), rejected, events)
 
 
-def _fetched(one: SavedPage, searches: Mapping[str, Search], layout: PageRules | None) -> FetchedPage | str:
+def _fetched(
+    one: SavedPage, searches: Mapping[str, Search], layout: PageRules | None
+) -> FetchedResultPage | str:
     """Returns a saved page as a fetched one, or why it belongs to no search of the list."""
     known = read_search_url(one.url) if one.url else None
     if one.url and known is None:
@@ -132,7 +134,7 @@ def _fetched(one: SavedPage, searches: Mapping[str, Search], layout: PageRules |
     return why
 
 
-def _of_json(one: SavedPage, searches: Mapping[str, Search]) -> FetchedPage | str:
+def _of_json(one: SavedPage, searches: Mapping[str, Search]) -> FetchedResultPage | str:
     for provider in READERS:
         for engine in ("google", "bing"):
             parsed = read_answer(provider, one.body, engine)
@@ -143,9 +145,9 @@ def _of_json(one: SavedPage, searches: Mapping[str, Search]) -> FetchedPage | st
     return "it is not the answer of a search provider to a keyword of the list"
 
 
-def _page(one: SavedPage, name: str, page: int, parsed: ResultPage, form: str) -> FetchedPage:
+def _page(one: SavedPage, name: str, page: int, parsed: ResultPage, form: str) -> FetchedResultPage:
     error = "" if one.status < 400 else f"HTTP {one.status}"
-    return FetchedPage(
+    return FetchedResultPage(
         search=name,
         page=page,
         time=one.time,

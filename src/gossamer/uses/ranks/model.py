@@ -52,7 +52,7 @@ class Keyword(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
 
 
-class FetchedPage(msgspec.Struct, kw_only=True):
+class FetchedResultPage(msgspec.Struct, kw_only=True):
     """A result page of a run, or the failure to get it."""
 
     search: str
@@ -84,7 +84,7 @@ class FetchedPage(msgspec.Struct, kw_only=True):
         return self.parsed.verdict if self.parsed is not None else "failed"
 
 
-class EventKind(StrEnum):
+class RankEventKind(StrEnum):
     """What an event says. `rank`: the position changed. `entered`, `lost`: into and out of the first N. `url`:
     another page of the domain stands there. `feature-...`: of the domain (`won`, `lost`), or of the result page
     (`shown`, `hidden`). `layout-...`: the pages of an engine cannot be read any more, or can again. `failing`,
@@ -105,11 +105,11 @@ class EventKind(StrEnum):
     CHECKED = "checked"
 
 
-class Event(msgspec.Struct, kw_only=True):
+class RankEvent(msgspec.Struct, kw_only=True):
     """Something that changed between two checks. `before` and `after` are positions, URLs or types, None for
     'not in the first N'. `time`: of the check that found it, in seconds since the epoch."""
 
-    kind: EventKind
+    kind: RankEventKind
     time: float
     engine: str = ""
     search: str = ""

@@ -12,7 +12,7 @@ import msgspec
 from gossamer.parsing.ranks import Result, ResultPage
 from gossamer.uses.ranks.checks import WRITES, CheckedPage
 from gossamer.uses.ranks.database import RankDatabase
-from gossamer.uses.ranks.model import FetchedPage
+from gossamer.uses.ranks.model import FetchedResultPage
 
 TEXT_CHARS = 200
 """The part of a snippet that is kept."""
@@ -25,7 +25,7 @@ _COLUMNS = (
 _FIELDS = ("type", "rank", "position", "title", "url", "text", "sub", "votes", "pixel")
 
 
-def write_pages(database: RankDatabase, run: int, pages: Iterable[FetchedPage], *, keep: bool) -> None:
+def write_pages(database: RankDatabase, run: int, pages: Iterable[FetchedResultPage], *, keep: bool) -> None:
     """Writes fetched pages. A page that was written before in this run is replaced. `keep`: with their bodies."""
     rows = []
     for one in pages:

@@ -1,23 +1,27 @@
 """Maps the JSON of search providers to the schema of `gossamer.parsing.ranks`. Does no I/O, accepts any bytes.
 
-A field that a provider's documentation names is a row of a table. Except for DataForSEO, the JSON does not say
+The fields that the providers' documentation names are data (`provider_fields.json`). Except for DataForSEO, the JSON does not say
 where a feature stands on the page: `position` is 0 then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from gossamer.parsing.ranks import Result, ResultPage
 
 MAX_RESULTS = 2000
+CUMULATIVE = ("dataforseo",)
+"""The providers whose answer has all results up to the page that was requested."""
 _NOTHING = "the provider answered without results, and does not say that there are none"
 
 
-class Places(NamedTuple):
+class Places(msgspec.Struct, frozen=True):
     """Where a provider puts the entries of one type: a path of names that leads to an object or a list. A name in
     `title`, `url` and `text` may be a path, too; the first one that has a value counts."""
 
@@ -28,89 +32,20 @@ class Places(NamedTuple):
     text: tuple[str, ...] = ("snippet",)
 
 
-_SERPAPI = (
-    Places("ad", "ads", text=("description",)),
-    Places("shopping", "shopping_results"),
-    Places("shopping", "inline_shopping_results"),
-    Places("products", "immersive_products", url=("link", "source_link")),
-    Places("featured_snippet", "answer_box", text=("snippet", "answer")),
-    Places("ai_overview", "ai_overview.references"),
-    Places("people_also_ask", "related_questions", ("question",)),
-    Places("local_pack", "local_results.places", url=("links.website", "website")),
-    Places("local_pack", "local_results", url=("links.website", "website")),
-    Places("map", "local_map", ("title", "link"), ("link",)),
-    Places("top_stories", "top_stories"),
-    Places("videos", "inline_videos"),
-    Places("videos", "video_results"),
-    Places("short_videos", "short_videos"),
-    Places("images", "inline_images", ("title", "source_name"), ("source", "link")),
-    Places("knowledge", "knowledge_graph", url=("website", "source.link"), text=("description",)),
-    Places("discussions", "discussions_and_forums"),
-    Places("jobs", "jobs_results.jobs"),
-    Places("recipes", "recipes_results"),
-    Places("social", "twitter_results", url=("link",)),
-    Places("related", "related_searches", ("query",)),
-)
-_SEARCHAPI = (
-    Places("ad", "ads", text=("snippet", "description")),
-    Places("shopping", "shopping_ads"),
-    Places("shopping", "inline_shopping"),
-    Places("featured_snippet", "answer_box", url=("organic_result.link", "link"), text=("answer", "snippet")),
-    Places("ai_overview", "ai_overview.reference_links"),
-    Places(
-        "people_also_ask", "related_questions", ("question",), ("source.link", "link"), ("answer", "snippet")
-    ),
-    Places("local_pack", "local_results", url=("website", "link")),
-    Places("map", "local_map", ("title", "link")),
-    Places("top_stories", "top_stories"),
-    Places("videos", "inline_videos"),
-    Places("short_videos", "inline_shorts"),
-    Places("images", "inline_images.images", url=("source.link", "link")),
-    Places("knowledge", "knowledge_graph", url=("website", "source.link"), text=("description",)),
-    Places("discussions", "discussions_and_forums"),
-    Places("jobs", "jobs"),
-    Places("social", "inline_tweets"),
-    Places("related", "related_searches", ("query",)),
-)
-_SERPER = (
-    Places("ad", "ads"),
-    Places("shopping", "shopping"),
-    Places("featured_snippet", "answerBox", text=("snippet", "answer")),
-    Places("people_also_ask", "peopleAlsoAsk", ("question",)),
-    Places("local_pack", "places", url=("website", "link")),
-    Places("top_stories", "topStories"),
-    Places("videos", "videos"),
-    Places("images", "images"),
-    Places("knowledge", "knowledgeGraph", url=("website", "descriptionLink"), text=("description",)),
-    Places("related", "relatedSearches", ("query",)),
-)
-_DATAFORSEO_TYPES = {
-    "organic": "organic",
-    "paid": "ad",
-    "shopping": "shopping",
-    "paid_shopping": "shopping",
-    "featured_snippet": "featured_snippet",
-    "answer_box": "featured_snippet",
-    "ai_overview": "ai_overview",
-    "people_also_ask": "people_also_ask",
-    "local_pack": "local_pack",
-    "map": "map",
-    "top_stories": "top_stories",
-    "video": "videos",
-    "short_videos": "short_videos",
-    "images": "images",
-    "knowledge_graph": "knowledge",
-    "discussions_and_forums": "discussions",
-    "perspectives": "discussions",
-    "jobs": "jobs",
-    "recipes": "recipes",
-    "google_flights": "flights",
-    "hotels_pack": "hotels",
-    "popular_products": "products",
-    "twitter": "social",
-    "related_searches": "related",
-    "people_also_search": "related",
-}
+class ProviderFields(msgspec.Struct, frozen=True):
+    """The data file of the providers' fields. `dataforseo_types`: our type for each of its own."""
+
+    serpapi: tuple[Places, ...]
+    searchapi: tuple[Places, ...]
+    serper: tuple[Places, ...]
+    dataforseo_types: dict[str, str]
+
+
+@cache
+def provider_fields() -> ProviderFields:
+    """Returns the contents of `provider_fields.json`, which is beside this file."""
+    path = Path(__file__).with_name("provider_fields.json")
+    return msgspec.json.decode(path.read_bytes(), type=ProviderFields)
 
 
 def read_answer(provider: str, body: bytes, engine: str, page: int = 1) -> ResultPage:
@@ -131,7 +66,7 @@ def read_answer(provider: str, body: bytes, engine: str, page: int = 1) -> Resul
     results = tuple(found)[:MAX_RESULTS]
     if any(one.type == "organic" for one in results):
         return ResultPage(engine, "ok", "", results, 0, provider, query, page)
-    if is_empty or page > 1:
+    if is_empty or (page > 1 and provider not in CUMULATIVE):
         return ResultPage(engine, "no_results", "the engine has no results", (), 0, provider, query, page)
     return ResultPage(engine, "soft_block", _NOTHING, (), 0, provider, query, page)
 
@@ -146,7 +81,7 @@ def _serpapi(reply: dict[str, Any]) -> _Read | None:
     told = _of(reply, "search_information.organic_results_state") or ""
     error = str(reply.get("error") or "")
     is_empty = "empty" in str(told).lower() or "any results" in error
-    found = [*_organic(reply.get("organic_results"), "link"), *_features(reply, _SERPAPI)]
+    found = [*_organic(reply.get("organic_results"), "link"), *_features(reply, provider_fields().serpapi)]
     return found, is_empty, _of(reply, "search_parameters.q")
 
 
@@ -156,14 +91,14 @@ def _searchapi(reply: dict[str, Any]) -> _Read | None:
     is_empty = "any results" in str(reply.get("error") or "") or bool(
         _of(reply, "search_information.no_results") or _of(reply, "search_information.has_no_results_for")
     )
-    found = [*_organic(reply.get("organic_results"), "link"), *_features(reply, _SEARCHAPI)]
+    found = [*_organic(reply.get("organic_results"), "link"), *_features(reply, provider_fields().searchapi)]
     return found, is_empty, _of(reply, "search_parameters.q")
 
 
 def _serper(reply: dict[str, Any]) -> _Read | None:
     if "organic" not in reply and "searchParameters" not in reply:
         return None
-    found = [*_organic(reply.get("organic"), "link"), *_features(reply, _SERPER)]
+    found = [*_organic(reply.get("organic"), "link"), *_features(reply, provider_fields().serper)]
     return found, False, _of(reply, "searchParameters.q")
 
 
@@ -194,7 +129,7 @@ def _dataforseo(reply: dict[str, Any]) -> _Read | None:
 
 
 def _dataforseo_item(item: dict[str, Any]) -> Iterator[Result]:
-    kind = _DATAFORSEO_TYPES.get(str(item.get("type")), "unknown")
+    kind = provider_fields().dataforseo_types.get(str(item.get("type")), "unknown")
     place, group = _int(item.get("rank_absolute")), _int(item.get("rank_group"))
     pixel = _of(item, "rectangle.y")
     own = Result(

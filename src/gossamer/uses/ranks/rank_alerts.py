@@ -18,14 +18,14 @@ import msgspec
 from gossamer.client.notifications import Notification, Receivers
 from gossamer.uses.ranks.domains import shown_domain
 from gossamer.uses.ranks.history import DAY_S, RankHistory
-from gossamer.uses.ranks.model import Event, EventKind, Keyword
-from gossamer.uses.ranks.rules import EVENTS, STATES, RankRule, RuleBook, rules_of_keyword
+from gossamer.uses.ranks.model import Keyword, RankEvent, RankEventKind
+from gossamer.uses.ranks.rules import EVENTS, STATES, RankRule, RankRuleBook, rules_of_keyword
 from gossamer.uses.ranks.series import Standing, standings
 
 MAX_ALERTS = 100
 """The most alerts in one notification."""
 _SUPPRESSED, _COUNTED = 0.0, -1.0
-_MOVES = (EventKind.RANK, EventKind.ENTERED, EventKind.LOST)
+_MOVES = (RankEventKind.RANK, RankEventKind.ENTERED, RankEventKind.LOST)
 _BODY = msgspec.json.Decoder(Notification)
 _EVENT = ("kind", "time", "engine", "search", "domain", "before", "after", "detail")
 
@@ -37,7 +37,7 @@ class RankAlert(NamedTuple):
     notification: Notification
 
 
-class Delivered(NamedTuple):
+class DeliveredRankAlerts(NamedTuple):
     """What `deliver` did: alerts that a receiver accepted (counted for each receiver), alerts that were left out
     because of `max_per_day`, and one line for each receiver that did not accept."""
 
@@ -46,10 +46,10 @@ class Delivered(NamedTuple):
     failures: tuple[str, ...]
 
 
-class Evaluation:
+class RankEvaluation:
     """One evaluation of all rules. Made inside a transaction."""
 
-    def __init__(self, history: RankHistory, book: RuleBook, now: float) -> None:
+    def __init__(self, history: RankHistory, book: RankRuleBook, now: float) -> None:
         self._database, self._now = history.database, now
         self._keywords = {(one.search.id, one.domain): one for one in history.keywords()}
         self._rules = [
@@ -62,12 +62,12 @@ class Evaluation:
         self._changed: dict[tuple[str, str, str], str | None] = {}
         self.alerts: list[RankAlert] = []
 
-    def run(self, events: Sequence[tuple[str, Event]]) -> None:
+    def run(self, events: Sequence[tuple[str, RankEvent]]) -> None:
         """Evaluates edge rules for events (each with its id), then state rules for all positions."""
         for number, event in events:
-            if event.kind == EventKind.LAYOUT_DRIFT:
+            if event.kind == RankEventKind.LAYOUT_DRIFT:
                 self._layout(number, event)
-            elif event.kind == EventKind.FAILING:
+            elif event.kind == RankEventKind.FAILING:
                 self._failing(number, event)
             elif keyword := self._keywords.get((event.search, event.domain)):
                 for rule in self._rules:
@@ -96,7 +96,7 @@ class Evaluation:
     def _remember(self, rule: RankRule, keyword: Keyword, value: str | None) -> None:
         self._changed[rule.key, keyword.search.id, keyword.domain] = value
 
-    def _edge(self, rule: RankRule, keyword: Keyword, number: str, event: Event) -> None:
+    def _edge(self, rule: RankRule, keyword: Keyword, number: str, event: RankEvent) -> None:
         kind, limit = rule.condition.kind, rule.condition.number
         if event.kind in _MOVES and kind in ("falls", "rises", "changes", "enters", "leaves"):
             depth = self._depth(event)
@@ -112,14 +112,14 @@ class Evaluation:
                 self._move_edge(rule, keyword, number, event, before, after)
         elif EVENTS.get(kind) == event.kind and rule.condition.type in ("", event.detail):
             texts = {
-                EventKind.URL: f"{event.after} stands there now, was {event.before}",
-                EventKind.FEATURE_WON: f"is in {event.detail.replace('_', ' ')} now",
-                EventKind.FEATURE_LOST: f"is not in {event.detail.replace('_', ' ')} any more",
+                RankEventKind.URL: f"{event.after} stands there now, was {event.before}",
+                RankEventKind.FEATURE_WON: f"is in {event.detail.replace('_', ' ')} now",
+                RankEventKind.FEATURE_LOST: f"is not in {event.detail.replace('_', ' ')} any more",
             }
             self._fire(rule, keyword, number, texts[event.kind], event)
 
     def _move_edge(
-        self, rule: RankRule, keyword: Keyword, number: str, event: Event, before: int, after: int
+        self, rule: RankRule, keyword: Keyword, number: str, event: RankEvent, before: int, after: int
     ) -> None:
         """Small steps add up: the change is measured from the best (for `falls`) or worst place since the last
         alert."""
@@ -140,7 +140,7 @@ class Evaluation:
             text = f"{_shown(base, depth)} -> {_shown(after, depth)} ({base - after:+d})"
             self._fire(rule, keyword, number, text, event, float(after))
 
-    def _depth(self, event: Event) -> int:
+    def _depth(self, event: RankEvent) -> int:
         found = self._standings.get((event.search, event.domain))
         return found.depth if found else 100
 
@@ -183,7 +183,7 @@ class Evaluation:
             rivals = ", ".join(f"{shown_domain(rival)} ({at})" for rival, at in new.items())
             self._fire_state(rule, keyword, found, f"{rivals} is ahead of {found.shown}", float(place))
 
-    def _layout(self, number: str, event: Event) -> None:
+    def _layout(self, number: str, event: RankEvent) -> None:
         for rule in self._rules:
             if rule.condition.kind == "layout" and (not rule.engine or event.engine in rule.engine):
                 self._add(
@@ -196,7 +196,7 @@ class Evaluation:
                 )
                 break
 
-    def _failing(self, number: str, event: Event) -> None:
+    def _failing(self, number: str, event: RankEvent) -> None:
         for (search, _), keyword in self._keywords.items():
             if search == event.search:
                 for rule in self._rules:
@@ -204,13 +204,17 @@ class Evaluation:
                         self._fire(rule, keyword, number, f"the check failed: {event.detail}", event)
 
     def _fire_state(self, rule: RankRule, keyword: Keyword, found: Standing, text: str, value: float) -> None:
-        event = Event(
-            kind=EventKind.RANK, time=found.time, search=found.search, domain=found.domain, detail=found.url
+        event = RankEvent(
+            kind=RankEventKind.RANK,
+            time=found.time,
+            search=found.search,
+            domain=found.domain,
+            detail=found.url,
         )
         self._fire(rule, keyword, f"{self._now}", text, event, value)
 
     def _fire(
-        self, rule: RankRule, keyword: Keyword, cause: str, text: str, event: Event, value: float = 0.0
+        self, rule: RankRule, keyword: Keyword, cause: str, text: str, event: RankEvent, value: float = 0.0
     ) -> None:
         search = keyword.search
         where = " ".join(filter(None, (search.engine, search.place if search.place != "any" else "")))
@@ -253,12 +257,12 @@ def _shown(place: int, depth: int) -> str:
     return str(place) if place <= depth else f">{depth}"
 
 
-def _move(event: Event, depth: int) -> str:
+def _move(event: RankEvent, depth: int) -> str:
     return f"{_shown(_place(event.before, depth), depth)} -> {_shown(_place(event.after, depth), depth)}"
 
 
 def evaluate(
-    history: RankHistory, book: RuleBook, receivers: Iterable[str], clock: Callable[[], float] = time.time
+    history: RankHistory, book: RankRuleBook, receivers: Iterable[str], clock: Callable[[], float] = time.time
 ) -> list[RankAlert]:
     """Evaluates all rules for the events since the last evaluation, and puts the alerts into the outbox of each
     receiver. Returns the new alerts."""
@@ -268,10 +272,10 @@ def evaluate(
             f"SELECT id, {', '.join(_EVENT)} FROM rank_events WHERE alerted = 0 ORDER BY time, id"
         )
         events = [
-            (row[0], Event(**{**dict(zip(_EVENT, row[1:], strict=True)), "kind": EventKind(row[1])}))
+            (row[0], RankEvent(**{**dict(zip(_EVENT, row[1:], strict=True)), "kind": RankEventKind(row[1])}))
             for row in rows
         ]
-        evaluation = Evaluation(history, book, now)
+        evaluation = RankEvaluation(history, book, now)
         evaluation.run(events)
         database.many("UPDATE rank_events SET alerted = 1 WHERE id = ?", [(number,) for number, _ in events])
         database.many(
@@ -287,8 +291,8 @@ def evaluate(
 
 
 def deliver(
-    history: RankHistory, book: RuleBook, receivers: Receivers, clock: Callable[[], float] = time.time
-) -> Delivered:
+    history: RankHistory, book: RankRuleBook, receivers: Receivers, clock: Callable[[], float] = time.time
+) -> DeliveredRankAlerts:
     """Sends the alerts of the outbox. Alerts of a receiver that does not accept stay there."""
     counts: dict[str, int] = defaultdict(int)
     failures = []
@@ -297,11 +301,11 @@ def deliver(
         counts["sent"] += done
         counts["left_out"] += left_out
         failures += [failure] if failure else []
-    return Delivered(counts["sent"], counts["left_out"], tuple(failures))
+    return DeliveredRankAlerts(counts["sent"], counts["left_out"], tuple(failures))
 
 
 def _deliver_to(
-    history: RankHistory, book: RuleBook, receivers: Receivers, receiver: str, now: float
+    history: RankHistory, book: RankRuleBook, receivers: Receivers, receiver: str, now: float
 ) -> tuple[int, int, str]:
     database, today = history.database, int(now // DAY_S) * DAY_S
     rows = database.rows(

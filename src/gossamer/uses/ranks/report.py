@@ -17,7 +17,7 @@ from gossamer.uses.ranks.series import (
     Day,
     FailedCheck,
     FeatureShare,
-    Point,
+    RankPoint,
     Standing,
     Volatility,
 )
@@ -34,8 +34,8 @@ class RankChart(NamedTuple):
     """The series of a domain in a search. `rivals`: those of its competitors. `failed`: when checks failed."""
 
     standing: Standing
-    points: list[Point]
-    rivals: dict[str, list[Point]]
+    points: list[RankPoint]
+    rivals: dict[str, list[RankPoint]]
     failed: list[tuple[float, str]]
 
 

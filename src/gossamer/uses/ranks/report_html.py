@@ -12,7 +12,7 @@ from html import escape
 from gossamer.uses.ranks.domains import shown_domain
 from gossamer.uses.ranks.measures import BELOW, count_bands
 from gossamer.uses.ranks.report import MAX_KEYWORDS, RankChart, RankReport, ShownPage
-from gossamer.uses.ranks.series import Point, Standing
+from gossamer.uses.ranks.series import RankPoint, Standing
 
 WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 560, 170, 44, 14, 26
 """The size of a chart in pixels, with the space for the labels of its axes."""
@@ -353,7 +353,7 @@ def draw_chart(chart: RankChart, after: float, now: float) -> str:
 
 
 def _line(
-    points: Sequence[Point],
+    points: Sequence[RankPoint],
     x: Callable[[float], float],
     y: Callable[[int | None], float],
     color: str,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer.errors import ConfigError
-from gossamer.uses.ranks.model import EventKind, Keyword
+from gossamer.uses.ranks.model import Keyword, RankEventKind
 
 FORMS = (
     "`below 10`, `above 4`, `not in results`, `falls 3`, `rises 3`, `changes 3`, `enters 10`, `leaves 10`, "
@@ -41,17 +41,17 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 _COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS)
 STATES = frozenset(("below", "above", "missing", "passed"))
 EVENTS = {
-    "url": EventKind.URL,
-    "feature-won": EventKind.FEATURE_WON,
-    "feature-lost": EventKind.FEATURE_LOST,
-    "layout": EventKind.LAYOUT_DRIFT,
-    "failing": EventKind.FAILING,
+    "url": RankEventKind.URL,
+    "feature-won": RankEventKind.FEATURE_WON,
+    "feature-lost": RankEventKind.FEATURE_LOST,
+    "layout": RankEventKind.LAYOUT_DRIFT,
+    "failing": RankEventKind.FAILING,
 }
 _KEYS = ("when", "domain", "keyword", "tag", "engine", "severity", "enabled")
 _SCOPE = ("domain", "keyword", "tag", "engine")
 
 
-class Condition(NamedTuple):
+class RankCondition(NamedTuple):
     """A parsed text such as `falls 3`. `number`: 1 if the text has none. `type`: of a feature, '' for all."""
 
     kind: str
@@ -64,7 +64,7 @@ class RankRule(msgspec.Struct, kw_only=True, frozen=True):
 
     name: str
     text: str
-    condition: Condition
+    condition: RankCondition
     domain: frozenset[str] = frozenset()
     keyword: frozenset[str] = frozenset()
     tag: frozenset[str] = frozenset()
@@ -89,7 +89,7 @@ class RankRule(msgspec.Struct, kw_only=True, frozen=True):
         )
 
 
-class RuleBook(NamedTuple):
+class RankRuleBook(NamedTuple):
     """All rules, and how their alerts are sent."""
 
     rules: tuple[RankRule, ...] = ()
@@ -99,7 +99,7 @@ class RuleBook(NamedTuple):
     """Notifications per receiver and day. The next one says how many alerts were left out."""
 
 
-class BadRule(ValueError):
+class BadRankRule(ValueError):
     """A text is not a rule."""
 
 
@@ -108,20 +108,20 @@ def own_key(keyword: Keyword) -> str:
     return f"{keyword.search.id} {keyword.domain}"
 
 
-def parse_condition(text: str) -> Condition:
-    """Parses the text of a rule. Raises BadRule.
+def parse_condition(text: str) -> RankCondition:
+    """Parses the text of a rule. Raises BadRankRule.
 
     >>> parse_condition("falls 3"), parse_condition("feature ai_overview won").type
-    (Condition(kind='falls', number=3, type=''), 'ai_overview')
+    (RankCondition(kind='falls', number=3, type=''), 'ai_overview')
     """
     for kind, pattern in _COMPILED:
         if found := pattern.fullmatch(" ".join(text.split())):
             given = found.groupdict()
             number = int(given.get("number") or 1)
             if number < 1:
-                raise BadRule(f"{text!r}: a position is at least 1")
-            return Condition(kind, number, (given.get("type") or "").lower())
-    raise BadRule(f"{text[:80]!r} is not understood: write {FORMS}")
+                raise BadRankRule(f"{text!r}: a position is at least 1")
+            return RankCondition(kind, number, (given.get("type") or "").lower())
+    raise BadRankRule(f"{text[:80]!r} is not understood: write {FORMS}")
 
 
 def rules_of_keyword(keyword: Keyword) -> list[RankRule]:
@@ -132,7 +132,7 @@ def rules_of_keyword(keyword: Keyword) -> list[RankRule]:
     ]
 
 
-def read_rules(path: str) -> RuleBook:
+def read_rules(path: str) -> RankRuleBook:
     """Reads a file of rules. Raises ConfigError."""
     try:
         with open(path, encoding="utf-8") as file:
@@ -145,7 +145,7 @@ def read_rules(path: str) -> RuleBook:
         raise ConfigError(f"{path} cannot be read: {error}") from None
 
 
-def parse_rules(source: str, name: str = "the rules") -> RuleBook:
+def parse_rules(source: str, name: str = "the rules") -> RankRuleBook:
     """Parses a TOML file of rules. Raises ConfigError with what to write."""
     try:
         found = tomllib.loads(source)
@@ -163,7 +163,7 @@ def parse_rules(source: str, name: str = "the rules") -> RuleBook:
     if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
         raise ConfigError(f"{name}: write [rules.NAME] above each rule")
     rules = [_rule(called, table, name) for called, table in tables.items()]
-    return RuleBook(tuple(rule for rule in rules if rule is not None), digest, most)
+    return RankRuleBook(tuple(rule for rule in rules if rule is not None), digest, most)
 
 
 def _rule(called: str, table: dict[str, Any], name: str) -> RankRule | None:
@@ -176,7 +176,7 @@ def _rule(called: str, table: dict[str, Any], name: str) -> RankRule | None:
         raise ConfigError(f"{where}: `when` is missing: write when = with one of {FORMS}")
     try:
         condition = parse_condition(when)
-    except BadRule as error:
+    except BadRankRule as error:
         raise ConfigError(f"{where}: {error}") from None
     severity = table.get("severity", "warn")
     if severity not in SEVERITIES:

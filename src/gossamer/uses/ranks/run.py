@@ -13,7 +13,7 @@ from gossamer.errors import UsageError
 from gossamer.parsing.ranks import result_page
 from gossamer.parsing.ranks.page_rules import PageRules, default, load
 from gossamer.uses.ranks.history import KEEP_DAYS, PageRequest, RankHistory
-from gossamer.uses.ranks.model import Event, Keyword, Search
+from gossamer.uses.ranks.model import Keyword, RankEvent, Search
 from gossamer.uses.ranks.reparse import count_outdated, parse_again
 from gossamer.uses.ranks.search_urls import HOSTS
 from gossamer.uses.ranks.strategy import Depth
@@ -26,7 +26,7 @@ MAX_ROUNDS = 60
 BUDGET = "the budget of today is spent"
 
 
-class RunOptions(msgspec.Struct, kw_only=True):
+class RankRunOptions(msgspec.Struct, kw_only=True):
     """The options of a run."""
 
     history: str = "ranks.db"
@@ -68,9 +68,9 @@ class RankRunSummary(msgspec.Struct, kw_only=True):
 
 def run(
     keywords: Sequence[Keyword],
-    options: RunOptions,
+    options: RankRunOptions,
     tell: Callable[[str], None],
-    on_events: Callable[[Sequence[Event]], None],
+    on_events: Callable[[Sequence[RankEvent]], None],
 ) -> RankRunSummary:
     """Runs or resumes a run. `tell`: called with messages for the user. `on_events`: called with what changed.
     Raises GossamerError. A KeyboardInterrupt leaves the run open: the next call resumes it, and pays nothing twice."""
@@ -116,7 +116,7 @@ def correct_history(history: RankHistory, layout: PageRules, tell: Callable[[str
 
 
 def _begin(
-    history: RankHistory, options: RunOptions, searches: Mapping[str, Search], tell: Callable[[str], None]
+    history: RankHistory, options: RankRunOptions, searches: Mapping[str, Search], tell: Callable[[str], None]
 ) -> int:
     """Begins a run, or continues an open one that is not too old."""
     number, started, is_open = history.run()
@@ -143,7 +143,7 @@ def _rounds(
     history: RankHistory,
     watch: RankWatch,
     depth: Depth,
-    options: RunOptions,
+    options: RankRunOptions,
     refused: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> dict[str, str]:
@@ -198,7 +198,7 @@ def fit_budget(
 def _summary(
     history: RankHistory,
     number: int,
-    events: Sequence[Event],
+    events: Sequence[RankEvent],
     began: float,
     *,
     limited: bool,

@@ -56,7 +56,7 @@ class Standing(NamedTuple):
         return str(self.position) if self.position is not None else f">{self.depth}"
 
 
-class Point(NamedTuple):
+class RankPoint(NamedTuple):
     """A position at a time. `position` is None for 'not in the first `depth`'."""
 
     time: float
@@ -157,14 +157,14 @@ def _last_states(history: RankHistory) -> dict[str, tuple[str, str]]:
     return {search: (state, error) for search, state, error in rows}
 
 
-def read_series(history: RankHistory, search: str, domain: str, *, after: float = 0.0) -> list[Point]:
+def read_series(history: RankHistory, search: str, domain: str, *, after: float = 0.0) -> list[RankPoint]:
     """Returns the positions of a domain in a search, oldest first."""
     rows = history.query(
         "SELECT time, position, depth, url, note FROM rank_positions WHERE search = ? AND domain = ? AND time >= ? "
         "ORDER BY run",
         [search, domain, after],
     )
-    return [Point(*row) for row in rows]
+    return [RankPoint(*row) for row in rows]
 
 
 def failed_times(history: RankHistory, search: str, *, after: float = 0.0) -> list[tuple[float, str]]:

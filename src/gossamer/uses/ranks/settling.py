@@ -15,7 +15,7 @@ from gossamer.uses.ranks.changes import Known, changes
 from gossamer.uses.ranks.checks import CheckOutcome, read_check
 from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.layouts import LayoutPages
-from gossamer.uses.ranks.model import Event, EventKind, Position
+from gossamer.uses.ranks.model import Position, RankEvent, RankEventKind
 from gossamer.uses.ranks.strategy import Depth
 
 _POSITION = (
@@ -56,7 +56,7 @@ class Settling:
         skipped: Mapping[str, str],
         *,
         again: bool = False,
-    ) -> list[Event]:
+    ) -> list[RankEvent]:
         """Writes the checks of some searches in a run, and returns their events. `again`: the run was settled
         before; its events do not alert anybody, and the state of layouts stays."""
         withheld, events = self._layouts(run, started, again=again)
@@ -101,7 +101,7 @@ class Settling:
         )
         return {search: (int(requests), int(paid)) for search, requests, paid in rows}
 
-    def _layouts(self, run: int, started: float, *, again: bool) -> tuple[dict[str, str], list[Event]]:
+    def _layouts(self, run: int, started: float, *, again: bool) -> tuple[dict[str, str], list[RankEvent]]:
         """Judges the layouts of a run. Returns why positions are withheld, by search, and the events."""
         rows = self._database.rows(
             "SELECT search, form, page, verdict, organic FROM rank_pages WHERE run = ? AND verdict <> 'failed'",
@@ -120,7 +120,7 @@ class Settling:
             )
         }
         withheld: dict[str, str] = {}
-        events: list[Event] = []
+        events: list[RankEvent] = []
         for group, found in sorted(verdicts.items()):
             state, since, usual, pages = known.get(group, ("ok", started, 0.0, 0))
             organic = tuple(count for page, verdict, count in found if page == 1 and verdict == "ok")
@@ -131,11 +131,11 @@ class Settling:
             if again or (len(found) < layouts.MIN_PAGES and state != "ok"):
                 continue
             if judged.state != state:
-                kind = EventKind.LAYOUT_DRIFT if judged.state == "drift" else EventKind.LAYOUT_BACK
+                kind = RankEventKind.LAYOUT_DRIFT if judged.state == "drift" else RankEventKind.LAYOUT_BACK
                 where = " ".join(filter(None, group))
                 detail = f"{where}: {judged.detail or 'its pages can be read again'}"
                 events.append(
-                    Event(
+                    RankEvent(
                         kind=kind,
                         time=started,
                         engine=group[0],
@@ -231,7 +231,9 @@ class Settling:
             features,
         )
 
-    def _write_events(self, run: int, names: Sequence[str], events: Iterable[Event], *, again: bool) -> None:
+    def _write_events(
+        self, run: int, names: Sequence[str], events: Iterable[RankEvent], *, again: bool
+    ) -> None:
         told: set[str] = set()
         if again:
             rows = self._database.rows_in(

@@ -15,7 +15,7 @@ from gossamer.errors import CrawlFailed, NoCredit, NothingFound
 from gossamer.parsing.ranks import ResultPage, result_page
 from gossamer.parsing.ranks.page_rules import PageRules
 from gossamer.uses.ranks.history import PageRequest, RankHistory
-from gossamer.uses.ranks.model import FetchedPage, Search
+from gossamer.uses.ranks.model import FetchedResultPage, Search
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
 from gossamer.uses.ranks.search_urls import HOSTS, REFERERS, search_url
 from gossamer.uses.ranks.ways import Way, headers_of
@@ -118,7 +118,7 @@ class RankWatch:
         with self._lock:
             self._history.record(pages, keep=self._keep)
 
-    def _page(self, row: Mapping[str, Any]) -> FetchedPage:
+    def _page(self, row: Mapping[str, Any]) -> FetchedResultPage:
         name, page, first = row["page"].split(" ")
         search = self.searches[name]
         body = zlib.decompress(base64.b64decode(row["body"]))
@@ -127,7 +127,7 @@ class RankWatch:
             parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"], self._layout)
             if row["error"] and parsed.writes_positions:  # an error status is never a page of results
                 parsed = None
-        return FetchedPage(
+        return FetchedResultPage(
             search=name,
             page=int(page),
             time=row["time"],
