@@ -78,9 +78,10 @@ class SearchProvider:
         return given.get("api_key") == KEY
 
     def _error(self, text: str) -> dict[str, Any]:
-        return {"dataforseo": {"status_code": 40100, "status_message": text}, "serper": {"message": text}}.get(
-            self.name, {"error": text}
-        )
+        return {
+            "dataforseo": {"status_code": 40100, "status_message": text},
+            "serper": {"message": text},
+        }.get(self.name, {"error": text})
 
     def _meant(self, given: dict[str, Any]) -> tuple[str, int]:
         if self.name == "zyte":
@@ -131,7 +132,11 @@ class SearchProvider:
             {"name": one["title"], "url": one["url"], "description": one["text"], "rank": n}
             for n, one in enumerate(part, 1)
         ]
-        metadata = {"searchedQuery": words, "displayedQuery": words, "totalOrganicResults": 1000 if part else 0}
+        metadata = {
+            "searchedQuery": words,
+            "displayedQuery": words,
+            "totalOrganicResults": 1000 if part else 0,
+        }
         return {"url": "u", "serp": {"organicResults": organic, "pageNumber": page, "metadata": metadata}}
 
     def _dataforseo(self, words: str, page: int, part: list[dict[str, str]]) -> dict[str, Any]:

@@ -96,6 +96,20 @@ Ladder = Annotated[
     Option("--ladder", metavar="RUNGS", help="With --own: plain (default), impersonated, browser."),
 ]
 
+Archive = Annotated[
+    str | None,
+    Option("--archive", metavar="PATH", help="Replay stored pages: a WARC file or a folder of them."),
+]
+Failed = Annotated[bool, Option("--failed", help="Only searches whose last check failed or was skipped.")]
+KeepPages = Annotated[
+    int,
+    Option("--keep-pages", metavar="DAYS", least=0, help="Keep pages for N days (default 30; 0: never)."),
+]
+Layout = Annotated[
+    str | None,
+    Option("--layout", metavar="FILE", help="A data file for result pages, instead of the packaged one."),
+]
+
 
 def read_list(sources: list[str], rejected: str | None, defaults: dict[str, str | None]) -> KeywordList:
     """Reads keywords. Reports bad lines and remarks on stderr. Raises UsageError if there is no keyword."""
@@ -116,6 +130,11 @@ def read_list(sources: list[str], rejected: str | None, defaults: dict[str, str 
     if not found.keywords:
         raise UsageError(f"{', '.join(sources)[:200]}: there is no keyword in it")
     return found
+
+
+def defaults_of(*values: str | None) -> dict[str, str | None]:
+    """Returns the defaults of columns: `domain`, `engine`, `country`, `language` and `device`."""
+    return dict(zip(("domain", "engine", "country", "language", "device"), values, strict=True))
 
 
 def depth_of(strategy: str, first: int, no_fallback: bool) -> Depth:
@@ -179,14 +198,7 @@ def plan(
     from gossamer.uses.ranks.plan import make_plan
     from gossamer.uses.ranks.ways import choose_way
 
-    defaults = {
-        "domain": domain,
-        "engine": engine,
-        "country": country,
-        "language": language,
-        "device": device,
-    }
-    found = read_list(sources, rejected, defaults)
+    found = read_list(sources, rejected, defaults_of(domain, engine, country, language, device))
     way = choose_way(
         crawl_settings(provider, budget, setting, data=data, store=store), own=own, with_key=False
     )
@@ -247,27 +259,16 @@ def run(
     strategy: Strategy = "smart",
     no_fallback: NoFallback = False,
     own: Own = False,
-    archive: Annotated[
-        str | None,
-        Option("--archive", metavar="PATH", help="Replay stored pages: a WARC file or a folder of them."),
-    ] = None,
-    failed: Annotated[
-        bool, Option("--failed", help="Only searches whose last check failed or was skipped.")
-    ] = False,
+    archive: Archive = None,
+    failed: Failed = False,
     domain: Domain = None,
     engine: Engine = None,
     country: Country = None,
     language: Language = None,
     device: Device = None,
     history: HistoryUrl = None,
-    keep: Annotated[
-        int,
-        Option("--keep-pages", metavar="DAYS", least=0, help="Keep pages for N days (default 30; 0: never)."),
-    ] = 30,
-    layout: Annotated[
-        str | None,
-        Option("--layout", metavar="FILE", help="A data file for result pages, instead of the packaged one."),
-    ] = None,
+    keep: KeepPages = 30,
+    layout: Layout = None,
     rejected: Rejected = None,
     data: DataFolder = None,
     store: Store = None,
@@ -288,14 +289,7 @@ def run(
 
     hush_remarks(quiet)
     register_in(history or "")
-    defaults = {
-        "domain": domain,
-        "engine": engine,
-        "country": country,
-        "language": language,
-        "device": device,
-    }
-    found = read_list(sources, rejected, defaults)
+    found = read_list(sources, rejected, defaults_of(domain, engine, country, language, device))
     if (ladder or proxies) and not own:
         raise UsageError("--ladder and --proxies belong to --own: a provider has its own ways")
     crawl = crawl_settings(

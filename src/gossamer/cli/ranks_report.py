@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option, Setting
-from gossamer.cli.ranks import Country, Device, Domain, Engine, Language, Rejected, read_list
+from gossamer.cli.ranks import (
+    Country,
+    Device,
+    Domain,
+    Engine,
+    Language,
+    Layout,
+    Rejected,
+    defaults_of,
+    read_list,
+)
 from gossamer.cli.ranks_tables import HISTORY, Curve, HistoryUrl, Month, opened
 from gossamer.errors import UsageError
 
@@ -19,11 +29,6 @@ NOT_SENT = 9
 RULES = "rank-rules.toml"
 DAY_S = 86_400.0
 MAX_SHOWN = 10
-
-Layout = Annotated[
-    str | None,
-    Option("--layout", metavar="FILE", help="A data file for result pages, instead of the packaged one."),
-]
 
 
 def alert(
@@ -224,14 +229,7 @@ def import_(
     from gossamer.uses.ranks.import_pages import import_pages, read_saved
     from gossamer.uses.ranks.strategy import Depth
 
-    defaults = {
-        "domain": domain,
-        "engine": engine,
-        "country": country,
-        "language": language,
-        "device": device,
-    }
-    found = read_list([keywords], None, defaults)
+    found = read_list([keywords], None, defaults_of(domain, engine, country, language, device))
     with RankHistory(history or HISTORY) as base:
         base.list_keywords(found.keywords)
         done = import_pages(
