@@ -4,6 +4,7 @@ pages, keys, bills, and errors in turn."""
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.server
 import json
 import threading
@@ -178,7 +179,8 @@ def serving(provider: SearchProvider) -> Iterator[SearchProvider]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(raw)))
             self.end_headers()
-            self.wfile.write(raw)
+            with contextlib.suppress(ConnectionError):  # whoever asked was killed
+                self.wfile.write(raw)
 
         def log_message(self, *_: Any) -> None:
             """Keep quiet."""

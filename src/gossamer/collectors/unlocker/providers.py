@@ -40,6 +40,11 @@ class ChosenUnlocker(NamedTuple):
     cost: int | None
     options: Mapping[str, str] = {}
 
+    @property
+    def searches(self) -> bool:
+        """Whether it fetches the results of searches alone, so that the engine's own host is never contacted."""
+        return self.provider.searches or self.options.get("serp") == "true"
+
     def also(self, text: str) -> ChosenUnlocker:
         """Returns this unlocker with its options overridden by a site's options, such as
         `render=true&wait_for=.price`. Raises ConfigError with a one-line message."""

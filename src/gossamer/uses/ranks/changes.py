@@ -39,7 +39,7 @@ def changes(search: str, engine: str, time: float, before: Known, now: CheckOutc
         )
 
     events: list[RankEvent] = []
-    if (now.state == "failed") != before.failing:
+    if now.state != "skipped" and (now.state == "failed") != before.failing:
         kind = RankEventKind.FAILING if now.state == "failed" else RankEventKind.CHECKED
         events.append(event(kind, detail=now.error))
     for domain, found in now.positions.items():

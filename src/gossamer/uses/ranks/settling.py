@@ -16,7 +16,7 @@ from gossamer.uses.ranks.checks import CheckOutcome, read_check
 from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.layouts import LayoutPages
 from gossamer.uses.ranks.model import Position, RankEvent, RankEventKind
-from gossamer.uses.ranks.strategy import Depth
+from gossamer.uses.ranks.strategy import FAILED, Depth
 
 _POSITION = (
     *(
@@ -78,7 +78,7 @@ class Settling:
             depth = depths.get(name) or min(self._depth.results, self._depth.pages * 10)
             held = withheld.get(name, "")
             outcome = read_check(name, found, self._followed.get(name, {}), depth, held)
-            if not found and name in skipped:
+            if name in skipped and outcome.state == "failed" and all(one.state != FAILED for one in found):
                 outcome = outcome._replace(state="skipped", error=skipped[name])
             outcome = _with_notes(outcome, old)
             time = min((one.time for one in found), default=started)
@@ -89,8 +89,7 @@ class Settling:
                 )
             )
             outcomes.append((name, time, outcome))
-            if outcome.state != "skipped":
-                events += changes(name, self._engines.get(name, ("", ""))[0], time, known[name], outcome)
+            events += changes(name, self._engines.get(name, ("", ""))[0], time, known[name], outcome)
         self._write(run, checks, outcomes)
         self._write_events(run, [row[0] for row in checks], events, again=again)
         return events
