@@ -83,7 +83,12 @@ def fill(history: RankHistory, now: list[float]) -> None:
             for name in (OWN, *RIVALS):
                 drift = -0.12 if name == OWN else 0.05
                 at[one.search.id, name] = max(1, round(at[one.search.id, name] + rng.gauss(drift, 0.9)))
-            places = {name: at[one.search.id, name] for name in (OWN, *RIVALS)}
+            places: dict[str, int] = {}
+            for name in (OWN, *RIVALS):
+                place = at[one.search.id, name]
+                while place in places.values():
+                    place += 1
+                places[name] = place
             history.record(list(fetched(one, places, day, rng, now[0])))
         history.end_run(depth)
 
