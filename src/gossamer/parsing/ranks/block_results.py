@@ -9,8 +9,8 @@ from gossamer.parsing.html import attribute_of
 from gossamer.parsing.ranks.model import Result
 from gossamer.parsing.ranks.page_blocks import HEADINGS, Block, shown_text
 from gossamer.parsing.ranks.page_rules import EngineRules, PageRules
-from gossamer.parsing.ranks.page_scan import Candidate, Element, Scan
-from gossamer.parsing.ranks.result_links import result_target
+from gossamer.parsing.ranks.page_scan import Candidate, Element, Scan, ancestors
+from gossamer.parsing.ranks.result_links import host_and_path, result_target
 
 MAX_TITLE_CHARS: Final = 500
 MAX_TEXT_CHARS: Final = 5000
@@ -73,10 +73,31 @@ class ResultList:
         self.results.append(
             Result("organic", self._rank, self._position, title, one.url, text, sub, one.votes)
         )
-        for place, link in enumerate(self._sitelinks.get(one, ())[:MAX_ENTRIES]):
-            self.results.append(
-                Result("sitelink", None, self._position, _title(link), link.url, sub=place, votes=link.votes)
-            )
+        headed = self._sitelinks.get(one, [])
+        listed = [(_title(link), link.url, link.link, link.votes) for link in headed]
+        listed += self._inline_sitelinks(one, {link.url for link in headed})
+        others = {link for _, _, link, _ in listed} | {one.link}
+        for place, (name, goal, link, votes) in enumerate(listed[:MAX_ENTRIES]):
+            text = _text_beside(link, others, name) if headed else ""
+            self.results.append(Result("sitelink", None, self._position, name, goal, text, place, votes))
+
+    def _inline_sitelinks(self, one: Candidate, known: set[str]) -> list[tuple[str, str, Element, int]]:
+        """Returns the links without headings in an organic result that lead to other pages of its host."""
+        found: dict[str, tuple[str, str, Element, int]] = {}
+        host = host_and_path(one.url)[0].removeprefix("www.")
+        for link in [] if self._is_anonymous else one.block.select("a[href]")[:MAX_ENTRIES]:
+            goal = self._goal(link)
+            page = goal.partition("#")[0]
+            if not goal or goal in known or page == one.url.partition("#")[0] or link is one.link:
+                continue
+            text = shown_text(link)[:MAX_TITLE_CHARS]
+            if (
+                text
+                and host_and_path(goal)[0].removeprefix("www.") == host
+                and link.select_one(HEADINGS) is None
+            ):
+                found.setdefault(goal, (text, goal, link, 0))
+        return list(found.values())
 
     def _entries(self, block: Block) -> list[tuple[str, str, str, int | None]] | None:
         """Returns the entries of a feature as (title, url, text, sub), or None if the block is empty."""
@@ -142,17 +163,19 @@ class ResultList:
             self._append_all("ad", [(*link, text, at) for at, (link, text) in enumerate(links.items())])
             return
         for part in parts:
-            links_of = self._links(part)
-            if not links_of:
-                continue
-            (title, url), *below = links_of
             heading = part.select_one(HEADINGS)
-            title = shown_text(heading) if heading is not None and part is not block.element else title
+            named = shown_text(heading) if heading is not None and part is not block.element else ""
+            (title, url), *below = self._links(part) or [(named, "")]
+            if not url and not named:
+                continue
+            title = named or title
             self._append_all("ad", [(title, url, shown_text(part), None)])
+            others = set(part.select("a[href]"))
+            targets = {self._goal(link): link for link in others}
             for place, (name, goal) in enumerate([one for one in below if one[0]][:MAX_ENTRIES]):
-                self.results.append(
-                    Result("sitelink", None, self._position, name[:MAX_TITLE_CHARS], goal, sub=place)
-                )
+                text = _text_beside(targets[goal], others, name) if goal in targets else ""
+                name = name[:MAX_TITLE_CHARS]
+                self.results.append(Result("sitelink", None, self._position, name, goal, text, place))
 
     def _cards(self, block: Block) -> list[tuple[str, str, str]]:
         """Returns the entries of a feature as (title, url, text)."""
@@ -162,6 +185,7 @@ class ResultList:
         found: dict[tuple[str, str], str] = {}
         for one in parts:
             title, url = self._main_link(one)
+            title = title or _label(one, block.element)
             text = shown_text(one)
             if title or text:
                 found.setdefault((title or text[:MAX_TITLE_CHARS], url), text)
@@ -186,12 +210,16 @@ class ResultList:
                 return text, links[0][1] if links else ""
         return links[0] if links else ("", "")
 
+    def _goal(self, link: Element) -> str:
+        """Returns the URL of another site that a link leads to, or ''."""
+        return result_target(attribute_of(link, "href"), self.engine.base, self.engine.own_paths)
+
     def _links(self, element: Element) -> list[tuple[str, str]]:
         """Returns the links to other sites in an element as (title, url), each URL once. The title is the
         heading in a link to the URL if there is one, otherwise the longest text of such a link."""
         found: dict[str, tuple[bool, str]] = {}
         for link in element.select("a[href]")[:400]:
-            url = result_target(attribute_of(link, "href"), self.engine.base, self.engine.own_paths)
+            url = self._goal(link)
             if not url:
                 continue
             heading = link.select_one(HEADINGS)
@@ -209,6 +237,26 @@ def _outermost(parts: list[Element]) -> Iterator[Element]:
     for one in parts:
         if known.isdisjoint(one.ancestors):
             yield one
+
+
+def _label(element: Element, around: Element) -> str:
+    """Returns the text of the element that labels another one, or ''."""
+    name = attribute_of(element, "aria-labelledby")
+    if not name or "'" in name or "\\" in name:
+        return ""
+    label = around.select_one(f"[id='{name}']")
+    return shown_text(label) if label is not None else ""
+
+
+def _text_beside(link: Element, others: set[Element], title: str) -> str:
+    """Returns the text beside a sitelink: that of its largest ancestor without another link, without the
+    title."""
+    widest = link
+    for element in ancestors(link):
+        if any(one in others and one is not link for one in element.select("a[href]")[:20]):
+            break
+        widest = element
+    return shown_text(widest).removeprefix(title).strip()[:MAX_TEXT_CHARS]
 
 
 def _title(one: Candidate) -> str:

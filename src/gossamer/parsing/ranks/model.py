@@ -12,7 +12,8 @@ Verdict: TypeAlias = Literal[
 TYPES: Final = (
     *("organic", "sitelink", "ad", "shopping", "featured_snippet", "ai_overview", "people_also_ask"),
     *("local_pack", "map", "top_stories", "videos", "short_videos", "images", "knowledge", "discussions"),
-    *("jobs", "recipes", "flights", "hotels", "products", "social", "related", "notice", "unknown"),
+    *("jobs", "recipes", "flights", "hotels", "products", "social", "scholarly", "related", "notice"),
+    "unknown",
 )
 """The types that a `Result` may have."""
 
@@ -22,8 +23,8 @@ class Result(msgspec.Struct, frozen=True):
     gives one result for each entry. These share their `position`.
 
     type      one of `TYPES`
-    rank      the place among the organic results, from 1; None for other types and for results whose URL
-              already has a rank on this page
+    rank      the place among the organic results, from 1; None for other types. A URL that the page shows
+              twice has only its first rank, and its second result is left out
     position  the place of the block among all blocks of the page, from 1
     title     the heading, or the question, or the name of the place
     url       the target without the engine's redirect, '' if the result has none

@@ -39,17 +39,19 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
     roots = dict(found.containers)
     for heading, kind in _headings(tree, found, rules):
         roots.setdefault(heading, features.get(kind) or Feature(kind))
-    grown = _grown(found, roots)
+    parts = [element for css in engine.header for element in tree.select(css)]
+    if found.main is not None:
+        parts.append(found.main)
+    grown = _grown(found, roots, parts)
     listed = [
         Block("organic", one.block, found.order[one.heading], Feature("organic"), one)
         for one in found.organic
     ]
-    for element, feature in grown.items():
-        if feature.aside and feature.type == "knowledge":
-            heading = element.select_one(HEADINGS)
-            kind = rules.heading_type(heading.text) if heading is not None else ""
-            if kind:
-                grown[element] = Feature(kind, aside=True)
+    for aside in [one for one, feature in grown.items() if feature.aside and feature.type == "knowledge"]:
+        first = aside.select_one(HEADINGS)
+        named = rules.heading_type(first.text) if first is not None else ""
+        if named:
+            grown[aside] = Feature(named, aside=True)
     listed += [
         Block(feature.type, element, found.order[element], feature)
         for element, feature in grown.items()
@@ -57,11 +59,11 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
     ]
     taken = {one.block for one in found.organic} | grown.keys()
     ignored = {element for css in engine.ignore for element in tree.select(css)}
-    for element in _leftover(found, taken, ignored):
-        kind = _type_by_signs(element, engine)
-        if kind or _is_shown_block(element):
+    for rest in _leftover(parts, taken | ignored):
+        kind = _type_by_signs(rest, engine)
+        if kind or _is_shown_block(rest):
             feature = features.get(kind) or Feature("unknown")
-            listed.append(Block(kind or "unknown", element, found.order[element], feature))
+            listed.append(Block(kind or "unknown", rest, found.order[rest], feature))
     listed += [
         Block("unknown", one.block, found.order[one.heading], Feature("unknown")) for one in found.weak
     ]
@@ -84,16 +86,16 @@ def _headings(tree: turbohtml.Document, found: Scan, rules: PageRules) -> list[t
     return listed
 
 
-def _grown(found: Scan, roots: dict[Element, Feature]) -> dict[Element, Feature]:
+def _grown(found: Scan, roots: dict[Element, Feature], parts: list[Element]) -> dict[Element, Feature]:
     """Returns the blocks around roots (headings and containers): each grows to the largest ancestor that
-    contains no organic result and no root of another type."""
+    contains no organic result, no root of another type and none of the page's main parts."""
     kinds: dict[Element, set[str]] = {}
     for root, feature in roots.items():
         for element in (root, *ancestors(root)):
             kinds.setdefault(element, set()).add(_PART_OF.get(feature.type, feature.type))
     holds = {element for one in found.organic for element in one.chain}
-    if found.main is not None:
-        holds |= {found.main, *ancestors(found.main)}
+    for part in parts:
+        holds |= {part, *ancestors(part)}
     grown: dict[Element, Feature] = {}
     for root, feature in roots.items():
         block = root
@@ -117,17 +119,13 @@ def _claim_result(found: Scan, above: list[Element]) -> None:
         found.sitelinks[:] = [one for one in found.sitelinks if one.parent is not nearest[0]]
 
 
-def _leftover(found: Scan, taken: set[Element], ignored: set[Element]) -> Iterator[Element]:
-    """Yields the largest elements of the main column that contain no result and no known feature."""
-    if found.main is None:
-        return
-    holds = {above for element in taken | ignored for above in element.ancestors}
-    waiting = [found.main]
+def _leftover(parts: list[Element], known: set[Element]) -> Iterator[Element]:
+    """Yields the largest elements in parts of the page that contain none of the known elements."""
+    holds = {above for element in known for above in element.ancestors}
+    waiting = parts
     while waiting:
         for child in waiting.pop().children:
-            if not isinstance(child, turbohtml.Element) or child.tag in _NOT_SHOWN:
-                continue
-            if child in taken or child in ignored:
+            if not isinstance(child, turbohtml.Element) or child.tag in _NOT_SHOWN or child in known:
                 continue
             if child in holds:
                 waiting.append(child)

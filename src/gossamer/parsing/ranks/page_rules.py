@@ -51,6 +51,7 @@ class EngineRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     own_paths: frozenset[str]
     main: tuple[str, ...]
     more: tuple[str, ...]
+    header: tuple[str, ...]
     chain: tuple[str, ...]
     headings: tuple[str, ...]
     weak_headings: tuple[str, ...]
@@ -153,7 +154,14 @@ def default() -> PageRules:
 
 def css_of(engine: EngineRules) -> list[str]:
     """Returns all CSS selectors of an engine."""
-    found = [*engine.main, *engine.more, *engine.headings, *engine.weak_headings, *engine.block_marks]
+    found = [
+        *engine.main,
+        *engine.more,
+        *engine.header,
+        *engine.headings,
+        *engine.weak_headings,
+        *engine.block_marks,
+    ]
     found += [
         engine.cite,
         *engine.titles,

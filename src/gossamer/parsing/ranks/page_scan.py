@@ -37,7 +37,6 @@ class Candidate:
     class_votes: int = 0
     parent: Candidate | None = None
     """The result that this one is a sitelink of, or that this one is indented below."""
-    is_sitelink: bool = False
 
 
 @dataclass(slots=True)
@@ -71,20 +70,20 @@ def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
 
 
 def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
-    """Returns the element that contains the organic results, or None. At least two thirds of the elements
-    that usually surround it, if they exist, must be its ancestors. Otherwise the page's ids have new
-    meanings."""
-    for css in rules.main:
-        element = tree.select_one(css)
-        if element is None:
-            continue
-        own = attribute_of(element, "id")
-        outer = rules.chain[rules.chain.index(own) + 1 :] if own in rules.chain else rules.chain
-        around = [one for name in outer if (one := tree.select_one(f"#{name}")) is not None]
-        above = set(element.ancestors)
-        if 3 * sum(one in above for one in around) >= 2 * len(around):
-            return element
-    return None
+    """Returns the element that contains the organic results, or None. The page's ids have new meanings if
+    fewer than two thirds of the elements that usually surround it do so, or if elements exist that usually
+    are nearer to the results."""
+    element = next((one for css in rules.main if (one := tree.select_one(css)) is not None), None)
+    if element is None:
+        return None
+    own = attribute_of(element, "id")
+    place = rules.chain.index(own) if own in rules.chain else -1
+    inner = [one for name in rules.chain[: max(place, 0)] if (one := tree.select_one(f"#{name}")) is not None]
+    outer = [one for name in rules.chain[place + 1 :] if (one := tree.select_one(f"#{name}")) is not None]
+    above = set(element.ancestors)
+    if inner or 3 * sum(one in above for one in outer) < 2 * len(outer):
+        return None
+    return element
 
 
 def matches(tree: turbohtml.Document, selectors: Iterable[Selector]) -> set[Element]:
@@ -116,7 +115,7 @@ def _scan_headings(
     is_known = 2 * len(by_class) >= len(inside)
     found.containers = _containers(tree, rules, inside, is_known)
     never = matches(tree, (*rules.never, *(rules.never_classes if is_known else ())))
-    never.discard(found.main)
+    never -= {element for element, number in _holds(inside).items() if number > max(3, len(inside) // 2)}
     inside = [one for one in inside if not _is_excluded(one, found.containers, never)]
     found.outside = sum(
         not any(element in found.containers or element in never for element in chain) for chain in outside
@@ -132,8 +131,7 @@ def _scan_headings(
         has_cite = one.block.select_one(rules.cite) is not None
         structure = has_cite or (has_marks and not is_weak)
         one.votes = structure + 1 + (one.class_votes >= enough)
-    found.weak = [one for one in inside if one.votes < NEEDED_VOTES]
-    _sort_sitelinks(found, tree, rules, [one for one in inside if one.votes >= NEEDED_VOTES])
+    _sort_sitelinks(found, tree, rules, inside)
 
 
 def _links(
@@ -167,23 +165,36 @@ def _links(
 def _containers(
     tree: turbohtml.Document, rules: EngineRules, inside: list[Candidate], is_known: bool
 ) -> dict[Element, Feature]:
-    """Returns the elements that are blocks of known features. A container with several organic-looking links
-    of its own is not a single result, so it is left out."""
-    found: dict[Element, Feature] = {}
-    for feature in rules.features:
-        for one in (*feature.inside, *(feature.classes if is_known else ())):
-            for element in tree.select(one.css):
-                found.setdefault(element, feature)
-    holds: dict[Element, int] = {}
-    for candidate in inside:
-        for element in candidate.chain:
-            holds[element] = holds.get(element, 0) + 1
+    """Returns the elements that are blocks of known features. Two kinds of containers are left out: those of
+    single results that hold several candidates, and all that are known by class names only if these hold
+    most candidates of the page, because the class names then have new meanings."""
+    holds = _holds(inside)
     limit = max(2, len(inside) // 2)
-    return {
-        element: feature
-        for element, feature in found.items()
-        if holds.get(element, 0) < (2 if feature.one else limit + 1)
-    }
+
+    def elements(groups: Iterable[tuple[Feature, tuple[Selector, ...]]]) -> dict[Element, Feature]:
+        return {
+            element: feature
+            for feature, selectors in groups
+            for one in selectors
+            for element in tree.select(one.css)
+            if holds.get(element, 0) < (2 if feature.one else limit + 1)
+        }
+
+    found = elements((feature, feature.inside) for feature in rules.features)
+    if is_known:
+        by_class = elements((feature, feature.classes) for feature in rules.features)
+        if sum(not by_class.keys().isdisjoint(one.chain) for one in inside) <= limit:
+            found = by_class | found
+    return found
+
+
+def _holds(inside: list[Candidate]) -> dict[Element, int]:
+    """Returns the number of candidates in each element that contains some."""
+    holds: dict[Element, int] = {}
+    for one in inside:
+        for element in one.chain:
+            holds[element] = holds.get(element, 0) + 1
+    return holds
 
 
 def _is_excluded(one: Candidate, containers: dict[Element, Feature], never: set[Element]) -> bool:
@@ -193,10 +204,7 @@ def _is_excluded(one: Candidate, containers: dict[Element, Feature], never: set[
 
 def _set_blocks(inside: list[Candidate]) -> None:
     """Sets the block of each candidate."""
-    holds: dict[Element, int] = {}
-    for one in inside:
-        for element in one.chain:
-            holds[element] = holds.get(element, 0) + 1
+    holds = _holds(inside)
     for one in inside:
         one.block = one.chain[0]
         for element in one.chain:
@@ -206,20 +214,23 @@ def _set_blocks(inside: list[Candidate]) -> None:
 
 
 def _sort_sitelinks(
-    found: Scan, tree: turbohtml.Document, rules: EngineRules, accepted: list[Candidate]
+    found: Scan, tree: turbohtml.Document, rules: EngineRules, inside: list[Candidate]
 ) -> None:
-    """Separates sitelinks from organic results, and finds indented results."""
+    """Separates sitelinks and candidates with too few votes from organic results, and finds indented
+    results."""
     sitelinks, indented = matches(tree, rules.sitelinks), matches(tree, rules.indented)
     above: dict[Element, Candidate] = {}
-    wraps = sum(one.heading in one.link.iter_elements() for one in accepted if one.link is not one.heading)
-    for one in accepted:
+    wraps = sum(one.link in set(one.heading.ancestors) for one in inside)
+    for one in inside:
         one.parent = _parent_of(one, sitelinks, above)
-        is_other_shape = 2 * wraps > len(accepted) and one.link in set(one.heading.iter_elements())
+        is_other_shape = 2 * wraps > len(inside) and one.heading in set(one.link.ancestors)
         if one.parent is None and is_other_shape:
             one.parent = next((above[element] for element in one.chain if element in above), None)
         if one.parent is not None:
-            one.is_sitelink = True
             found.sitelinks.append(one)
+            continue
+        if one.votes < NEEDED_VOTES:
+            found.weak.append(one)
             continue
         one.parent = _parent_of(one, indented, above)
         found.organic.append(one)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from gossamer.parsing.ranks.model import Verdict
 from gossamer.parsing.ranks.page_rules import EngineRules, PageRules, plain
 from gossamer.parsing.ranks.page_scan import Scan
+from gossamer.parsing.ranks.result_links import host_and_path
 
 if TYPE_CHECKING:
     import turbohtml
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MAX_TEXT_CHARS: Final = 200_000
 _MANY_LINKS: Final = 3
 """A page with this many links that look like results is not a CAPTCHA, consent page or block."""
-_WALLS: tuple[Verdict, ...] = ("captcha", "consent", "soft_block")
+_WALLS: tuple[Verdict, ...] = ("consent", "soft_block")
 
 
 def verdict(
@@ -31,8 +31,13 @@ def verdict(
         return _of_results(tree, found, engine, is_whole)
     text = plain(tree.to_text()[:_MAX_TEXT_CHARS])
     likely = len(found.weak) + found.outside
-    if likely < _MANY_LINKS and (wall := wall_of(tree, engine, rules, url, text)):
-        return wall
+    if likely < _MANY_LINKS:
+        if wall := _captcha(tree, engine, rules, url, text):
+            return wall
+        if not is_whole and any(tree.select_one(f"#{name}") is not None for name in engine.chain):
+            return "layout_unknown", "the page ends before its first result"
+        if wall := _wall(tree, engine, rules, url, text):
+            return wall
     if likely:
         return (
             "layout_unknown",
@@ -64,28 +69,30 @@ def _of_results(
     return "ok", ""
 
 
-def wall_of(
+def _captcha(
     tree: turbohtml.Document, engine: EngineRules, rules: PageRules, url: str, text: str
 ) -> tuple[Verdict, str] | None:
-    """Returns the verdict on a page that the engine sent instead of results, or None. `text`: the page's text
-    as a result of `plain`."""
-    host, path = _host_and_path(url)
-    if path.startswith(("/sorry", "/turing")):
+    """Returns the verdict on a CAPTCHA, or None. `text`: the page's text as a result of `plain`."""
+    if host_and_path(url)[1].startswith(("/sorry", "/turing")):
         return "captcha", "the URL is that of a CAPTCHA"
-    if host.startswith("consent."):
+    return _of_kind("captcha", tree, engine, rules, text)
+
+
+def _wall(
+    tree: turbohtml.Document, engine: EngineRules, rules: PageRules, url: str, text: str
+) -> tuple[Verdict, str] | None:
+    """Returns the verdict on a consent page or a block, or None."""
+    if host_and_path(url)[0].startswith("consent."):
         return "consent", "the URL is that of a consent page"
-    for kind in _WALLS:
-        if css := next((one for one in engine.walls.get(kind, ()) if tree.select_one(one) is not None), ""):
-            return kind, f"the page contains {css}"
-    for kind in _WALLS:
-        if phrase := rules.phrase(kind, text):
-            return kind, f"the page says {phrase!r}"
+    return next((found for kind in _WALLS if (found := _of_kind(kind, tree, engine, rules, text))), None)
+
+
+def _of_kind(
+    kind: Verdict, tree: turbohtml.Document, engine: EngineRules, rules: PageRules, text: str
+) -> tuple[Verdict, str] | None:
+    """Returns the verdict if the page has a mark or a phrase of this kind."""
+    if css := next((one for one in engine.walls.get(kind, ()) if tree.select_one(one) is not None), ""):
+        return kind, f"the page contains {css}"
+    if phrase := rules.phrase(kind, text):
+        return kind, f"the page says {phrase!r}"
     return None
-
-
-def _host_and_path(url: str) -> tuple[str, str]:
-    try:
-        parts = urlsplit(url)
-        return parts.hostname or "", parts.path
-    except ValueError:
-        return "", ""
