@@ -196,12 +196,13 @@ def plan(
 
     from gossamer.cli.printing import put_json
     from gossamer.uses.ranks.plan import make_plan
-    from gossamer.uses.ranks.ways import choose_way
+    from gossamer.uses.ranks.ways import check_way, choose_way
 
     found = read_list(sources, rejected, defaults_of(domain, engine, country, language, device))
     way = choose_way(
         crawl_settings(provider, budget, setting, data=data, store=store), own=own, with_key=False
     )
+    check_way(way, found.searches)
     last = known_pages(history or HISTORY)
     try:
         money = None if price is None else float(price.replace(",", "."))
