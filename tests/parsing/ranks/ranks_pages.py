@@ -130,6 +130,21 @@ def google_without_javascript() -> bytes:
     )
 
 
+def google_mobile() -> bytes:
+    """A page for telephones, 2018 to 2023: headings are no `h3`, and hosts are shown as text."""
+    blocks = "".join(
+        f'<div class="mnr-c xpd O9g5cc uUPGi"><div class="KJDcUb"><a class="C8nzq BmP5tf" href="{url}" data-ved="2ah" ping="/url?x">'
+        f'<div class="MUxGbd v0nnCb" role="heading" aria-level="3">Result {number}</div><span class="qzEoUe">{url.removeprefix("https://")}</span></a></div>'
+        f'<div class="JTuIPc"><div class="s3v9rd">A snippet.</div></div></div>'
+        for number, url in enumerate(SITES, 1)
+    )
+    stories = headed("Top stories", "https://news.example/1", "https://news.example/2")
+    return page(
+        '<input name="q" value="shoes"><div id="main"><div id="cnt"><div id="rcnt"><div id="center_col"><div id="res"><div id="search">'
+        f'<div id="rso">{stories}<div class="srg">{blocks}</div></div></div></div></div></div></div></div><div id="botstuff">More</div>'
+    )
+
+
 def bing(items: str, context: str = "", lang: str = "en") -> bytes:
     return page(
         '<header id="b_header"><input id="sb_form_q" name="q" value="shoes"></header><div id="b_content"><main><ol id="b_results">'
@@ -153,6 +168,7 @@ def bing_items() -> str:
 GOOGLE_ERAS: dict[str, Callable[[], bytes]] = {
     "2016": google_2016,
     "2019": google_2019,
+    "mobile": google_mobile,
     "without JavaScript": google_without_javascript,
     "2026": lambda: google(organics()),
 }

@@ -39,7 +39,7 @@ def test_organic_results_of_each_era(era: str) -> None:
         (rank, url, f"Result {rank}") for rank, url in enumerate(SITES, 1)
     ]
     assert {one.text for one in found} == {"A snippet."}
-    assert {one.votes for one in found} == {3}
+    assert {one.votes for one in found} == {3}, "structure, heading and class names"
     assert {one.pixel for one in page.results} == {None}
     assert page.query == "shoes"
 
@@ -189,6 +189,16 @@ def test_answers_inside_a_question_are_no_results() -> None:
     (asked,) = of_type(page, "people_also_ask")
     assert (asked.title, asked.url) == ("Which?", "https://answer.example/")
     assert [one.url for one in of_type(page, "organic")] == list(SITES)
+
+
+def test_scholarly_articles_are_a_block_of_their_own() -> None:
+    block = (
+        '<div class="MjjYud"><div class="g" data-hveid="1"><h3><a href="https://scholar.google.com/scholar?q=shoes" data-ved="1">Scholarly articles for shoes</a></h3>'
+        '<a href="https://journal.example/1">A study of shoes</a></div></div>'
+    )
+    page = result_page(google(block + organics()), "google")
+    assert [one.url for one in of_type(page, "organic")] == list(SITES)
+    assert "https://journal.example/1" in [one.url for one in of_type(page, "scholarly")]
 
 
 def test_page_number() -> None:

@@ -57,6 +57,13 @@ def test_a_page_of_bing_is_not_one_of_google() -> None:
     assert result_page(google(organics()), "bing").verdict == "layout_unknown"
 
 
+def test_a_page_with_few_results_and_no_foot_is_half_loaded() -> None:
+    body = google(organics(1, 3)).replace(b'id="botstuff"', b'id="x"').replace(b'id="sfooter"', b'id="y"')
+    page = result_page(body, "google")
+    assert (page.verdict, [one.rank for one in page.results]) == ("partial", [1, 2, 3])
+    assert "no foot" in page.reason
+
+
 def test_few_results_are_ok() -> None:
     page = result_page(google(organic(SITES[0], "The only one")), "google")
     assert page.verdict == "ok"

@@ -3,6 +3,7 @@ reading its data file.
 
 results      the results of a page
 result_page  the page with its verdict: whether its positions can be trusted
+load         a data file of one's own
 Result       one result
 ResultPage   a page
 """
@@ -10,6 +11,7 @@ ResultPage   a page
 from __future__ import annotations
 
 from gossamer.parsing.ranks.model import TYPES, Result, ResultPage, Verdict
+from gossamer.parsing.ranks.page_rules import PageRules, load
 from gossamer.parsing.ranks.result_page import result_page, results
 
-__all__ = ["TYPES", "Result", "ResultPage", "Verdict", "result_page", "results"]
+__all__ = ["TYPES", "PageRules", "Result", "ResultPage", "Verdict", "load", "result_page", "results"]

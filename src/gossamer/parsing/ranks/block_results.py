@@ -7,9 +7,9 @@ from typing import Final
 
 from gossamer.parsing.html import attribute_of
 from gossamer.parsing.ranks.model import Result
-from gossamer.parsing.ranks.page_blocks import HEADINGS, Block, shown_text
+from gossamer.parsing.ranks.page_blocks import HEADINGS, PageBlock, shown_text
 from gossamer.parsing.ranks.page_rules import EngineRules, PageRules
-from gossamer.parsing.ranks.page_scan import Candidate, Element, Scan, ancestors
+from gossamer.parsing.ranks.page_scan import Element, ResultCandidate, Scan, ancestors
 from gossamer.parsing.ranks.result_links import host_and_path, result_target
 
 MAX_TITLE_CHARS: Final = 500
@@ -30,14 +30,14 @@ class ResultList:
         self._position = 0
         self._rank = 0
         self._seen: set[str] = set()
-        self._subs: dict[Candidate, int] = {}
-        self._sitelinks: dict[Candidate | None, list[Candidate]] = {}
+        self._subs: dict[ResultCandidate, int] = {}
+        self._sitelinks: dict[ResultCandidate | None, list[ResultCandidate]] = {}
         for one in found.sitelinks:
             self._sitelinks.setdefault(one.parent, []).append(one)
         urls = {one.url for one in found.organic}
         self._is_anonymous = len(urls) == 1 and len(found.organic) >= _ANONYMOUS_LINKS
 
-    def add(self, block: Block) -> None:
+    def add(self, block: PageBlock) -> None:
         """Adds the results of one block."""
         if block.organic is not None:
             self._add_organic(block.organic)
@@ -58,7 +58,7 @@ class ResultList:
                 Result(kind, None, self._position, title[:MAX_TITLE_CHARS], url, text[:MAX_TEXT_CHARS], sub)
             )
 
-    def _add_organic(self, one: Candidate) -> None:
+    def _add_organic(self, one: ResultCandidate) -> None:
         """Adds an organic result with its sitelinks. A URL that already has a rank is left out."""
         key = one.url.partition("#:~:")[0]
         if key in self._seen and not self._is_anonymous:
@@ -81,7 +81,7 @@ class ResultList:
             text = _text_beside(link, others, name) if headed else ""
             self.results.append(Result("sitelink", None, self._position, name, goal, text, place, votes))
 
-    def _inline_sitelinks(self, one: Candidate, known: set[str]) -> list[tuple[str, str, Element, int]]:
+    def _inline_sitelinks(self, one: ResultCandidate, known: set[str]) -> list[tuple[str, str, Element, int]]:
         """Returns the links without headings in an organic result that lead to other pages of its host."""
         found: dict[str, tuple[str, str, Element, int]] = {}
         host = host_and_path(one.url)[0].removeprefix("www.")
@@ -99,7 +99,7 @@ class ResultList:
                 found.setdefault(goal, (text, goal, link, 0))
         return list(found.values())
 
-    def _entries(self, block: Block) -> list[tuple[str, str, str, int | None]] | None:
+    def _entries(self, block: PageBlock) -> list[tuple[str, str, str, int | None]] | None:
         """Returns the entries of a feature as (title, url, text, sub), or None if the block is empty."""
         kind, element = block.type, block.element
         if kind == "people_also_ask":
@@ -121,7 +121,7 @@ class ResultList:
             (self._main_link(element)[0], "", text, None)
         ]
 
-    def _questions(self, block: Block) -> list[tuple[str, str, str, int | None]]:
+    def _questions(self, block: PageBlock) -> list[tuple[str, str, str, int | None]]:
         """Returns the questions of a block, each with its answer if the page contains it."""
         found: dict[str, tuple[str, str]] = {}
         for one in self._parts(block):
@@ -153,7 +153,7 @@ class ResultList:
                     found[text] = None
         return list(found)
 
-    def _add_ads(self, block: Block) -> None:
+    def _add_ads(self, block: PageBlock) -> None:
         """Adds the ads of a block. Each text ad has its own position, with its sitelinks; the cards of a
         carousel share one."""
         parts = self._parts(block)
@@ -177,7 +177,7 @@ class ResultList:
                 name = name[:MAX_TITLE_CHARS]
                 self.results.append(Result("sitelink", None, self._position, name, goal, text, place))
 
-    def _cards(self, block: Block) -> list[tuple[str, str, str]]:
+    def _cards(self, block: PageBlock) -> list[tuple[str, str, str]]:
         """Returns the entries of a feature as (title, url, text)."""
         parts = self._parts(block)
         if parts == [block.element]:
@@ -191,7 +191,7 @@ class ResultList:
                 found.setdefault((title or text[:MAX_TITLE_CHARS], url), text)
         return [(*key, text) for key, text in found.items()]
 
-    def _parts(self, block: Block) -> list[Element]:
+    def _parts(self, block: PageBlock) -> list[Element]:
         """Returns the elements of a block that are one entry each, or the block itself."""
         for css in block.feature.entries:
             parts = [one for one in block.element.select(css) if one is not block.element]
@@ -259,11 +259,11 @@ def _text_beside(link: Element, others: set[Element], title: str) -> str:
     return shown_text(widest).removeprefix(title).strip()[:MAX_TEXT_CHARS]
 
 
-def _title(one: Candidate) -> str:
+def _title(one: ResultCandidate) -> str:
     return shown_text(one.heading)[:MAX_TITLE_CHARS]
 
 
-def _snippet(one: Candidate, engine: EngineRules) -> str:
+def _snippet(one: ResultCandidate, engine: EngineRules) -> str:
     """Returns the snippet of an organic result, or ''."""
     for css in engine.snippets:
         for element in one.block.select(css)[:5]:

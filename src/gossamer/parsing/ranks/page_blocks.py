@@ -10,7 +10,7 @@ import turbohtml
 
 from gossamer.parsing.html import attribute_of
 from gossamer.parsing.ranks.page_rules import EngineRules, Feature, PageRules
-from gossamer.parsing.ranks.page_scan import Candidate, Element, Scan, ancestors
+from gossamer.parsing.ranks.page_scan import Element, ResultCandidate, Scan, ancestors
 
 HEADINGS: Final = "h1, h2, h3, [role=heading]"
 MAX_HEADINGS: Final = 2000
@@ -23,17 +23,17 @@ _MIN_UNKNOWN_CHARS: Final = 12
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class PageBlock:
     """One block of a page. `organic` is None for features and unknown blocks."""
 
     type: str
     element: Element
     order: int
     feature: Feature
-    organic: Candidate | None = None
+    organic: ResultCandidate | None = None
 
 
-def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: PageRules) -> list[Block]:
+def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: PageRules) -> list[PageBlock]:
     """Returns the blocks of a page: those of the main column in their order, then those beside it."""
     features = {one.type: one for one in reversed(engine.features)}
     roots = dict(found.containers)
@@ -44,7 +44,7 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
         parts.append(found.main)
     grown = _grown(found, roots, parts)
     listed = [
-        Block("organic", one.block, found.order[one.heading], Feature("organic"), one)
+        PageBlock("organic", one.block, found.order[one.heading], Feature("organic"), one)
         for one in found.organic
     ]
     for aside in [one for one, feature in grown.items() if feature.aside and feature.type == "knowledge"]:
@@ -53,7 +53,7 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
         if named:
             grown[aside] = Feature(named, aside=True)
     listed += [
-        Block(feature.type, element, found.order[element], feature)
+        PageBlock(feature.type, element, found.order[element], feature)
         for element, feature in grown.items()
         if grown.keys().isdisjoint(element.ancestors) and _shows(element)
     ]
@@ -63,9 +63,9 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
         kind = _type_by_signs(rest, engine)
         if kind or _is_shown_block(rest):
             feature = features.get(kind) or Feature("unknown")
-            listed.append(Block(kind or "unknown", rest, found.order[rest], feature))
+            listed.append(PageBlock(kind or "unknown", rest, found.order[rest], feature))
     listed += [
-        Block("unknown", one.block, found.order[one.heading], Feature("unknown")) for one in found.weak
+        PageBlock("unknown", one.block, found.order[one.heading], Feature("unknown")) for one in found.weak
     ]
     return sorted(listed, key=lambda one: (one.feature.aside, one.order))
 
@@ -109,7 +109,7 @@ def _grown(found: Scan, roots: dict[Element, Feature], parts: list[Element]) -> 
 
 def _claim_result(found: Scan, above: list[Element]) -> None:
     """Removes the organic result that a heading stands before, if it is the only one around the heading."""
-    holds: dict[Element, list[Candidate]] = {}
+    holds: dict[Element, list[ResultCandidate]] = {}
     for one in found.organic:
         for element in one.chain:
             holds.setdefault(element, []).append(one)

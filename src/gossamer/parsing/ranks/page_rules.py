@@ -17,7 +17,7 @@ _ANY_TEXT: Final = "…"
 _ENDS: Final = " \t\r\n:：·•›»>"
 
 
-class Selector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DatedSelector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A CSS selector, and the years in which saved pages had it, for example `2018-2026`."""
 
     css: str
@@ -36,8 +36,8 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     type: str
-    inside: tuple[Selector, ...] = ()
-    classes: tuple[Selector, ...] = ()
+    inside: tuple[DatedSelector, ...] = ()
+    classes: tuple[DatedSelector, ...] = ()
     signs: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
     one: bool = False
@@ -62,13 +62,13 @@ class EngineRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     query: tuple[str, ...]
     page: tuple[str, ...]
     foot: tuple[str, ...]
-    classes: tuple[Selector, ...]
+    classes: tuple[DatedSelector, ...]
     snippets: tuple[str, ...]
-    never: tuple[Selector, ...]
-    never_classes: tuple[Selector, ...]
+    never: tuple[DatedSelector, ...]
+    never_classes: tuple[DatedSelector, ...]
     ignore: tuple[str, ...]
-    sitelinks: tuple[Selector, ...]
-    indented: tuple[Selector, ...]
+    sitelinks: tuple[DatedSelector, ...]
+    indented: tuple[DatedSelector, ...]
     features: tuple[Feature, ...]
     walls: dict[str, tuple[str, ...]]
 

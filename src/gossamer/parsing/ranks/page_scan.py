@@ -13,17 +13,22 @@ from typing import Final, TypeAlias
 import turbohtml
 
 from gossamer.parsing.html import attribute_of
-from gossamer.parsing.ranks.page_rules import EngineRules, Feature, Selector
-from gossamer.parsing.ranks.result_links import result_target
+from gossamer.parsing.ranks.page_rules import DatedSelector, EngineRules, Feature
+from gossamer.parsing.ranks.result_links import host_and_path, result_target
 
 Element: TypeAlias = turbohtml.Element
 NEEDED_VOTES: Final = 2
+MAX_BLOCK_CHARS: Final = 5000
 MAX_CANDIDATES: Final = 1000
+FEW_RESULTS: Final = 3
+"""A page with fewer organic results is searched for headings of other kinds, as mobile pages have them."""
+MANY_RESULTS: Final = 5
+"""This many results with such headings count more than the few with usual ones."""
 _REDIRECTS: Final = ("/url?", "/goto?")
 
 
 @dataclass(slots=True, eq=False)
-class Candidate:
+class ResultCandidate:
     """A link with a heading that may be an organic result."""
 
     heading: Element
@@ -35,7 +40,7 @@ class Candidate:
     """The largest ancestor that contains no other candidate."""
     votes: int = 0
     class_votes: int = 0
-    parent: Candidate | None = None
+    parent: ResultCandidate | None = None
     """The result that this one is a sitelink of, or that this one is indented below."""
 
 
@@ -45,9 +50,9 @@ class Scan:
 
     order: dict[Element, int]
     main: Element | None = None
-    organic: list[Candidate] = field(default_factory=list)
-    sitelinks: list[Candidate] = field(default_factory=list)
-    weak: list[Candidate] = field(default_factory=list)
+    organic: list[ResultCandidate] = field(default_factory=list)
+    sitelinks: list[ResultCandidate] = field(default_factory=list)
+    weak: list[ResultCandidate] = field(default_factory=list)
     """Candidates in the main column with fewer than two votes."""
     outside: int = 0
     """The number of links with headings outside of the main column and of all known blocks."""
@@ -62,11 +67,13 @@ def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
         found.outside = len(_links(found, tree, rules, rules.headings, set())[1])
         return found
     more = {element for css in rules.more for element in tree.select(css)}
-    for headings, is_weak in ((rules.headings, False), (rules.weak_headings, True)):
-        _scan_headings(found, tree, rules, headings, is_weak, more)
-        if found.organic or found.weak:
-            break
-    return found
+    _scan_headings(found, tree, rules, rules.headings, False, more)
+    if len(found.organic) >= FEW_RESULTS or not rules.weak_headings:
+        return found
+    other = Scan(found.order, found.main)
+    _scan_headings(other, tree, rules, rules.weak_headings, True, more)
+    enough = MANY_RESULTS if found.organic else 1
+    return other if len(other.organic) >= enough else found
 
 
 def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
@@ -86,7 +93,7 @@ def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
     return element
 
 
-def matches(tree: turbohtml.Document, selectors: Iterable[Selector]) -> set[Element]:
+def matches(tree: turbohtml.Document, selectors: Iterable[DatedSelector]) -> set[Element]:
     """Returns the elements that any of the selectors matches."""
     css = ", ".join(one.css for one in selectors)
     return set(tree.select(css)) if css else set()
@@ -128,10 +135,16 @@ def _scan_headings(
             or attribute_of(one.link, "href").startswith(_REDIRECTS)
             or not marked.isdisjoint(one.chain)
         )
-        has_cite = one.block.select_one(rules.cite) is not None
+        has_cite = one.block.select_one(rules.cite) is not None or _shows_host(one)
         structure = has_cite or (has_marks and not is_weak)
         one.votes = structure + 1 + (one.class_votes >= enough)
     _sort_sitelinks(found, tree, rules, inside)
+
+
+def _shows_host(one: ResultCandidate) -> bool:
+    """Whether the block of a candidate shows the host name of its target."""
+    host = host_and_path(one.url)[0].removeprefix("www.")
+    return bool(host) and host in one.block.text[:MAX_BLOCK_CHARS]
 
 
 def _links(
@@ -140,9 +153,9 @@ def _links(
     rules: EngineRules,
     headings: tuple[str, ...],
     more: set[Element],
-) -> tuple[list[Candidate], list[list[Element]]]:
+) -> tuple[list[ResultCandidate], list[list[Element]]]:
     """Returns the candidates in the main column, and the chains of links with headings elsewhere."""
-    inside: list[Candidate] = []
+    inside: list[ResultCandidate] = []
     outside: list[list[Element]] = []
     known: set[Element] = set()
     for heading in tree.select(", ".join(headings))[:MAX_CANDIDATES] if headings else ():
@@ -158,12 +171,12 @@ def _links(
         if end is None:
             outside.append(chain)
         else:
-            inside.append(Candidate(heading, link, url, chain[:end] or [link], link))
+            inside.append(ResultCandidate(heading, link, url, chain[:end] or [link], link))
     return inside, outside
 
 
 def _containers(
-    tree: turbohtml.Document, rules: EngineRules, inside: list[Candidate], is_known: bool
+    tree: turbohtml.Document, rules: EngineRules, inside: list[ResultCandidate], is_known: bool
 ) -> dict[Element, Feature]:
     """Returns the elements that are blocks of known features. Two kinds of containers are left out: those of
     single results that hold several candidates, and all that are known by class names only if these hold
@@ -171,7 +184,7 @@ def _containers(
     holds = _holds(inside)
     limit = max(2, len(inside) // 2)
 
-    def elements(groups: Iterable[tuple[Feature, tuple[Selector, ...]]]) -> dict[Element, Feature]:
+    def elements(groups: Iterable[tuple[Feature, tuple[DatedSelector, ...]]]) -> dict[Element, Feature]:
         return {
             element: feature
             for feature, selectors in groups
@@ -188,7 +201,7 @@ def _containers(
     return found
 
 
-def _holds(inside: list[Candidate]) -> dict[Element, int]:
+def _holds(inside: list[ResultCandidate]) -> dict[Element, int]:
     """Returns the number of candidates in each element that contains some."""
     holds: dict[Element, int] = {}
     for one in inside:
@@ -197,12 +210,12 @@ def _holds(inside: list[Candidate]) -> dict[Element, int]:
     return holds
 
 
-def _is_excluded(one: Candidate, containers: dict[Element, Feature], never: set[Element]) -> bool:
+def _is_excluded(one: ResultCandidate, containers: dict[Element, Feature], never: set[Element]) -> bool:
     """Whether a candidate belongs to a feature, or is in a part of the page without organic results."""
     return any(element in containers or element in never for element in one.chain)
 
 
-def _set_blocks(inside: list[Candidate]) -> None:
+def _set_blocks(inside: list[ResultCandidate]) -> None:
     """Sets the block of each candidate."""
     holds = _holds(inside)
     for one in inside:
@@ -214,12 +227,12 @@ def _set_blocks(inside: list[Candidate]) -> None:
 
 
 def _sort_sitelinks(
-    found: Scan, tree: turbohtml.Document, rules: EngineRules, inside: list[Candidate]
+    found: Scan, tree: turbohtml.Document, rules: EngineRules, inside: list[ResultCandidate]
 ) -> None:
     """Separates sitelinks and candidates with too few votes from organic results, and finds indented
     results."""
     sitelinks, indented = matches(tree, rules.sitelinks), matches(tree, rules.indented)
-    above: dict[Element, Candidate] = {}
+    above: dict[Element, ResultCandidate] = {}
     wraps = sum(one.link in set(one.heading.ancestors) for one in inside)
     for one in inside:
         one.parent = _parent_of(one, sitelinks, above)
@@ -239,7 +252,9 @@ def _sort_sitelinks(
     _set_blocks(found.organic)
 
 
-def _parent_of(one: Candidate, inner: set[Element], above: dict[Element, Candidate]) -> Candidate | None:
+def _parent_of(
+    one: ResultCandidate, inner: set[Element], above: dict[Element, ResultCandidate]
+) -> ResultCandidate | None:
     """Returns the earlier result around the outermost element of `inner` that the candidate is in."""
     for at, element in enumerate((one.heading, *one.chain)):
         if element in inner:

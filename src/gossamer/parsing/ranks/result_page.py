@@ -42,7 +42,7 @@ def result_page(
     Raises UsageError if the engine is not known, and ConfigError if the data file is malformed.
 
     >>> page = result_page(b"<div id=search><div id=rso><div class=g data-hveid=1><a href='https://a.example/'>"
-    ...     b"<h3>A</h3></a></div></div></div></html>", "google")
+    ...     b"<h3>A</h3></a></div></div></div><footer></footer>", "google")
     >>> page.verdict, page.results[0].rank, page.results[0].url
     ('ok', 1, 'https://a.example/')
     """

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import turbohtml
 
 _MAX_TEXT_CHARS: Final = 200_000
+_USUAL_RESULTS: Final = 8
+"""Most pages have at least this many organic results."""
 _MANY_LINKS: Final = 3
 """A page with this many links that look like results is not a CAPTCHA, consent page or block."""
 _WALLS: tuple[Verdict, ...] = ("consent", "soft_block")
@@ -64,8 +66,9 @@ def _of_results(
         )
     if found.outside > max(1, len(found.organic) // 4):
         return "layout_unknown", f"{found.outside} links with headings are outside of the main column"
-    if not is_whole and not any(tree.select_one(css) is not None for css in engine.foot):
-        return "partial", "the page ends before its foot, so later results are missing"
+    has_foot = any(tree.select_one(css) is not None for css in engine.foot)
+    if not has_foot and (not is_whole or len(found.organic) < _USUAL_RESULTS):
+        return "partial", "the page has no foot, so later results may be missing"
     return "ok", ""
 
 
