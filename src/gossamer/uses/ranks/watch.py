@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CRAWL = "ranks"
 MAX_BODY = 8 << 20
+WALLS = ("captcha", "consent")
+"""The verdicts that a page with an error status may have."""
 
 
 def parse_page(
@@ -125,7 +127,7 @@ class RankWatch:
         parsed = None
         if body:
             parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"], self._layout)
-            if row["error"] and parsed.writes_positions:  # an error status is never a page of results
+            if row["error"] and parsed.verdict not in WALLS:  # otherwise the error says more than the page
                 parsed = None
         return FetchedResultPage(
             search=name,
