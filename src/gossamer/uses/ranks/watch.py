@@ -105,9 +105,8 @@ class RankWatch:
         def failed(failure: Any) -> Iterator[dict[str, Any]]:
             if isinstance(failure.carry, str):
                 page = failure.page
-                error = " ".join(filter(None, (failure.reason, str(failure.status or ""), failure.detail)))[
-                    :300
-                ]
+                status = "" if str(failure.status) in failure.detail else str(failure.status or "")
+                error = " ".join(filter(None, (failure.reason, status, failure.detail)))[:300]
                 body = page.body if page is not None else b""
                 at = page.page.fetched_at if page is not None else time.time()
                 yield _row(failure.carry, at, failure.url, body, 0, error)
