@@ -133,6 +133,29 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
             "runs": "keywords_views:runs",
         },
     ),
+    "ranks": (
+        (
+            "Watch where a site stands in Google and Bing: plan, run, positions, history, competitors, features, "
+            "volatility, competing, failing, alert, rules, report, export, import, reparse."
+        ),
+        {
+            "plan": "ranks:plan",
+            "run": "ranks:run",
+            "positions": "ranks_tables:positions",
+            "history": "ranks_tables:history_of",
+            "competitors": "ranks_tables:competitors",
+            "features": "ranks_tables:features",
+            "volatility": "ranks_tables:volatility",
+            "competing": "ranks_tables:competing",
+            "failing": "ranks_tables:failing",
+            "alert": "ranks_report:alert",
+            "rules": "ranks_report:rules",
+            "report": "ranks_report:report",
+            "export": "ranks_report:export",
+            "import": "ranks_report:import_",
+            "reparse": "ranks_report:reparse",
+        },
+    ),
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
@@ -150,7 +173,7 @@ GROUPS = {
     "Data": ("items", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
-    "Uses": ("prices", "keywords", "find", "audit"),
+    "Uses": ("prices", "keywords", "find", "audit", "ranks"),
     "Installation": ("doctor", "config", "version"),
 }
 """The groups of the commands in `gossamer --help`."""

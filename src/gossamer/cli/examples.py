@@ -41,6 +41,49 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer audit https://www.example.com/ --external all -o report.html -o findings.xlsx --fail-on new-error",
         "gossamer audit .gossamer/audits/www.example.com.db -o findings/ -o links.gexf",
     ),
+    "ranks plan": (
+        "gossamer ranks plan keywords.csv --provider serper",
+        "gossamer ranks plan keywords.csv --provider dataforseo --first 100 --price 0.60",
+    ),
+    "ranks run": (
+        "gossamer ranks run keywords.csv --provider serper --budget 500",
+        "gossamer ranks run keywords.txt --domain shop.example --country us --language en --engine google,bing",
+        "gossamer ranks run keywords.csv --failed -q",
+    ),
+    "ranks import": (
+        "gossamer ranks import saved/ --keywords keywords.csv",
+        "gossamer ranks import pages.warc.gz --keywords keywords.csv --first 20",
+    ),
+    "ranks reparse": ("gossamer ranks reparse", "gossamer ranks reparse --layout result_pages.json --all"),
+    "ranks positions": (
+        "gossamer ranks positions",
+        "gossamer ranks positions --moves --days 30 --csv",
+    ),
+    "ranks history": (
+        "gossamer ranks history 'espresso machine'",
+        "gossamer ranks history kettle --days 90 --csv",
+    ),
+    "ranks competitors": (
+        "gossamer ranks competitors",
+        "gossamer ranks competitors --side-by-side --csv",
+    ),
+    "ranks features": ("gossamer ranks features", "gossamer ranks features --days 7 --json"),
+    "ranks volatility": ("gossamer ranks volatility", "gossamer ranks volatility --days 90 --csv"),
+    "ranks competing": ("gossamer ranks competing", "gossamer ranks competing --days 90 --csv"),
+    "ranks failing": ("gossamer ranks failing", "gossamer ranks failing --csv"),
+    "ranks alert": (
+        "gossamer ranks alert",
+        "gossamer ranks alert --rules rank-rules.toml -o changes.jsonl",
+    ),
+    "ranks rules": ("gossamer ranks rules", "gossamer ranks rules rank-rules.toml --history ranks.db --json"),
+    "ranks report": (
+        "gossamer ranks report",
+        "gossamer ranks report -o week.html --days 7 --domain shop.example",
+    ),
+    "ranks export": (
+        "gossamer ranks export ranks.xlsx",
+        "gossamer ranks export results.parquet --what results --days 90",
+    ),
     "prices targets": (
         "gossamer prices targets shop:https://shop.example/ --limit 5000 -o targets.csv",
         "gossamer prices targets sitemap:https://shop.example/sitemap.xml --include /product/",

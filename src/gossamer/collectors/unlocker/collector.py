@@ -163,6 +163,8 @@ class UnlockerCollector:
     async def _refused(self, url: str) -> Failure | None:
         """Returns a failure for private hosts and for names that do not exist, because a call for them would
         cost a credit."""
+        if self.chosen.searches:
+            return None
         authority = split(url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if found.addresses or not found.final:

@@ -112,6 +112,11 @@ class Provider(NamedTuple):
     """Options that the provider does not support."""
     keyless: bool = False
     """Whether the provider works without a key."""
+    sample: str = "http://example.com/"
+    """A URL that the provider accepts, with which the options are checked."""
+    searches: bool = False
+    """Whether it fetches result pages of search engines alone. The host of such a request is never contacted, so
+    its name is not resolved."""
 
 
 def endpoint_url(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -17,6 +18,8 @@ PROVIDERS = {
     one.name: one
     for one in (scraperapi.PROVIDER, zenrows.PROVIDER, brightdata.PROVIDER, zyte.PROVIDER, scrapfly.PROVIDER)
 }
+SEARCH_PROVIDERS = ("serpapi", "serper", "searchapi", "dataforseo")
+"""Providers of search results. Each is a module of `search`, imported when it is chosen."""
 OPTIONS = ("endpoint", "at_once", "timeout", "cost", "render", "country", "wait_for", "session")
 ACCOUNT = ("endpoint", "at_once", "timeout", "zone")
 """Options that belong to the account, not to a crawl or a site."""
@@ -35,6 +38,11 @@ class ChosenUnlocker(NamedTuple):
     timeout: float
     cost: int | None
     options: Mapping[str, str] = {}
+
+    @property
+    def searches(self) -> bool:
+        """Whether it fetches the results of searches alone, so that the engine's own host is never contacted."""
+        return self.provider.searches or self.options.get("serp") == "true"
 
     def also(self, text: str) -> ChosenUnlocker:
         """Returns this unlocker with its options overridden by a site's options, such as
@@ -96,15 +104,23 @@ def _chosen(text: str, shape: Sequence[str]) -> ChosenUnlocker:
         options = {name: value for name, value in lines if name in OPTIONS}
     else:
         name, _, query = text.partition("?")
-        if name not in PROVIDERS:
+        if name not in (*PROVIDERS, *SEARCH_PROVIDERS):
             raise ValueError(
-                f"there is no such provider{nearest(name, PROVIDERS)}; there are "
-                f"{', '.join(PROVIDERS)}, or the URL of another"
+                f"there is no such provider{nearest(name, (*PROVIDERS, *SEARCH_PROVIDERS))}; there are "
+                f"{', '.join((*PROVIDERS, *SEARCH_PROVIDERS))}, or the URL of another"
             )
         if shape:
             raise ValueError("unlocker_shape describes an unlocker that is given as a URL")
-        provider, options = PROVIDERS[name], dict(parse_qsl(query, keep_blank_values=True))
+        provider, options = (
+            PROVIDERS.get(name) or _search_provider(name),
+            dict(parse_qsl(query, keep_blank_values=True)),
+        )
     return _with(provider, options)
+
+
+def _search_provider(name: str) -> Provider:
+    found: Provider = importlib.import_module(f"gossamer.collectors.unlocker.search.{name}").PROVIDER
+    return found
 
 
 def _with(provider: Provider, options: dict[str, str]) -> ChosenUnlocker:
@@ -137,7 +153,7 @@ def _with(provider: Provider, options: dict[str, str]) -> ChosenUnlocker:
         options,
     )
     provider.request(
-        made.wanted(needs._replace(url="http://example.com/")), endpoint, ""
+        made.wanted(needs._replace(url=provider.sample)), endpoint, ""
     )  # raises now if options conflict
     return made
 

@@ -2,7 +2,7 @@
 
 The body of the response contains the target's status. If that is 404, the API's own status is still 200. Zyte
 truncates bodies at 10 MB without reporting it. Only responses with status 200 are billed. A call counts as
-one credit unless `cost` says otherwise.
+one credit unless `cost` says otherwise. With `serp=true`, the page is the JSON of a search's results.
 """
 
 from __future__ import annotations
@@ -54,7 +54,11 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     """Returns a call of `POST /v1/extract` with JSON. It requests the unchanged body, or the browser's HTML
     if the page is to be rendered."""
     wanted: dict[str, Any] = {"url": needs.url} | dict(needs.extra)
-    if needs.render:
+    if wanted.pop("serp", "") == "true":
+        if needs.headers or needs.render or needs.body is not None:
+            raise ValueError("zyte's serp=true sends no headers or body, and renders nothing")
+        wanted["serp"] = True
+    elif needs.render:
         wanted["browserHtml"] = True
         if needs.method != "GET" or needs.body is not None:
             raise ValueError("zyte renders only GET requests without a body")
@@ -95,6 +99,10 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
         after = retry_after(found.header("retry-after")) or (THROTTLED_PAUSE_S if kind == BUSY else 0.0)
         return Refusal(kind, provider_message(found, "type", "title", "detail"), after=after, reason=reason)
     reply = json_of(found.body)
+    if needs.extra.get("serp") == "true":
+        if not isinstance(reply.get("serp"), dict):
+            return Refusal(RETRY, "its answer does not match its documentation", needs.cost)
+        return FetchedPage(200, [("content-type", "application/json")], found.body, None, needs.cost)
     status, url, html = reply.get("statusCode"), reply.get("url"), reply.get("browserHtml")
     body = (
         html.encode("utf-8", "replace") if isinstance(html, str) else bytes_of(reply.get("httpResponseBody"))
@@ -119,5 +127,5 @@ def cost(needs: ApiCall) -> int:
 
 
 PROVIDER = Provider(
-    "zyte", "https://api.zyte.com/v1/extract", 200.0, request, answer, cost, ("ipType", "device")
+    "zyte", "https://api.zyte.com/v1/extract", 200.0, request, answer, cost, ("ipType", "device", "serp")
 )

@@ -28,8 +28,15 @@ class Database:
     """A connection with the tables of the price history. Only one thread may use it at a time.
 
     `url`: the path of a SQLite file, or `postgresql://...`. Raises ConfigError if the database cannot be
-    used. Errors of statements are GossamerErrors, too.
+    used. Errors of statements are GossamerErrors, too. A history of another kind is a subclass with tables of its
+    own.
     """
+
+    tables: tuple[str, ...] = TABLES
+    indexes: tuple[str, ...] = INDEXES
+    version = VERSION
+    kind = "price"
+    """The first word of its tables. KIND_meta has the version."""
 
     def __init__(self, url: str) -> None:
         self.is_sqlite = not url.startswith(("postgresql://", "postgres://"))
@@ -64,7 +71,7 @@ class Database:
             import psycopg
         except ImportError:
             raise ConfigError(
-                f"a price history in PostgreSQL needs another package: {install_command('postgres')}"
+                f"a {self.kind} history in PostgreSQL needs another package: {install_command('postgres')}"
             ) from None
         self._errors = psycopg.Error
         return psycopg.connect(
@@ -74,22 +81,22 @@ class Database:
     def _prepare(self) -> None:
         """Creates the tables that do not exist. Refuses a database of a later version."""
         words = (
-            {"id": "INTEGER", "without_rowid": "WITHOUT ROWID"}
+            {"id": "INTEGER", "without_rowid": "WITHOUT ROWID", "bytes": "BLOB"}
             if self.is_sqlite
-            else {"id": "BIGINT", "without_rowid": ""}
+            else {"id": "BIGINT", "without_rowid": "", "bytes": "BYTEA"}
         )
         with self.transaction():
-            for statement in (*TABLES, *INDEXES):
+            for statement in (*self.tables, *self.indexes):
                 self.execute(statement.format(**words))
             self.execute(
-                "INSERT INTO price_meta (name, value) VALUES ('version', ?) ON CONFLICT (name) DO NOTHING",
-                [str(VERSION)],
+                f"INSERT INTO {self.kind}_meta (name, value) VALUES ('version', ?) ON CONFLICT (name) DO NOTHING",
+                [str(self.version)],
             )
-            ((version,),) = self.rows("SELECT value FROM price_meta WHERE name = 'version'")
-        if int(version) > VERSION:
+            ((version,),) = self.rows(f"SELECT value FROM {self.kind}_meta WHERE name = 'version'")
+        if int(version) > self.version:
             raise ConfigError(
                 f"{self.name} was written by a later gossamer (version {version} of its tables, this one knows "
-                f"{VERSION}): upgrade gossamer"
+                f"{self.version}): upgrade gossamer"
             )
 
     @contextlib.contextmanager

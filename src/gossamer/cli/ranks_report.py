@@ -1,0 +1,298 @@
+"""`gossamer ranks alert`, `rules`, `report`, `export`, `import` and `reparse`: what follows from a rank history."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from gossamer.cli.options import Argument, Json, Option, Setting
+from gossamer.cli.ranks import (
+    Country,
+    Device,
+    Domain,
+    Engine,
+    Language,
+    Layout,
+    Rejected,
+    defaults_of,
+    read_list,
+)
+from gossamer.cli.ranks_tables import HISTORY, Curve, HistoryUrl, Month, opened
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.uses.ranks.import_pages import Imported
+
+NOT_SENT = 9
+"""The exit code if a receiver did not accept an alert."""
+RULES = "rank-rules.toml"
+DAY_S = 86_400.0
+MAX_SHOWN = 10
+
+
+def alert(
+    rules: Annotated[
+        str | None,
+        Option("--rules", metavar="FILE", help=f"The file of rules (default {RULES}, if it exists)."),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        Option(
+            "-o",
+            "--output",
+            metavar="OUTPUT",
+            help="Send events to it: changes.jsonl, kafka://..., https+webhook://...",
+        ),
+    ] = None,
+    history: HistoryUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
+    """Evaluate the rules for what runs found, and send the alerts and events that were not sent yet.
+
+    Alerts go to the receivers of the setting `alerts`. Exit code 9 if one of them does not accept.
+    """
+    import msgspec
+
+    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.uses.ranks.after_run import report_changes
+
+    file = rules or (RULES if Path(RULES).is_file() else None)
+    with opened(history) as found:
+        folder = str(Path(HISTORY if "://" in found.url else found.url).parent / ".gossamer" / "ranks")
+        options = {"setting": setting} if setting else {}
+        told = report_changes(
+            found, rules=file, outputs=output or (), folder=folder, options=options, tell=remark
+        )
+    if as_json:
+        put_json(
+            {
+                "alerts": [{"id": one.id, **msgspec.to_builtins(one.notification)} for one in told.alerts],
+                "sent": told.sent,
+                "suppressed": told.suppressed,
+                "failures": list(told.failures),
+                "events_sent": told.events_sent,
+            }
+        )
+    else:
+        rows = [
+            (one.notification.rule, one.notification.severity, one.notification.text) for one in told.alerts
+        ]
+        if rows:
+            put_table(("rule", "severity", "alert"), rows, long=("alert",))
+        print(
+            f"{len(told.alerts):,} new alerts, {told.sent:,} sent, {told.suppressed:,} left out (max_per_day), "
+            f"{told.events_sent:,} events sent to outputs"
+        )
+    return NOT_SENT if told.failures else 0
+
+
+def rules(
+    file: Annotated[str, Argument(metavar="FILE", help="The file of rules.")] = RULES,
+    history: HistoryUrl = None,
+    as_json: Json = False,
+) -> int:
+    """Check a file of rules: what each means, to how many keywords it applies, and which can never fire."""
+    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.uses.ranks.after_run import never_fires
+    from gossamer.uses.ranks.rules import STATES, read_rules
+
+    book = read_rules(file)
+    rows = []
+    if history is None and not Path(HISTORY).is_file():
+        remark("there is no rank history yet, so it is not known to which keywords the rules apply")
+        facts = [("", "") for _ in book.rules]
+    else:
+        with opened(history) as found:
+            keywords = found.keywords()
+            facts = [
+                (f"{sum(rule.applies(one) for one in keywords):,}", never_fires(rule, found))
+                for rule in book.rules
+            ]
+    for rule, (count, reason) in zip(book.rules, facts, strict=True):
+        kind = "while true" if rule.condition.kind in STATES else "for a change"
+        rows.append((rule.name, rule.text, kind, rule.severity, count, reason))
+    heads = ("rule", "when", "fires", "severity", "keywords", "can never fire")
+    if as_json:
+        put_json([dict(zip(heads, row, strict=True)) for row in rows])
+    else:
+        put_table(heads, rows, right=("keywords",), long=("can never fire",))
+    return 0
+
+
+def report(
+    output: Annotated[
+        str, Option("-o", "--output", metavar="FILE", help="The HTML file (default ranks.html).")
+    ] = "ranks.html",
+    domain: Annotated[
+        str | None, Option("--domain", metavar="DOMAIN", help="Default: the domain with most keywords.")
+    ] = None,
+    days: Month = 30,
+    curve: Curve = None,
+    show: Annotated[
+        str | None,
+        Option("--show", metavar="KEYWORD", help="The keyword whose result page is shown beside its parse."),
+    ] = None,
+    history: HistoryUrl = None,
+    as_json: Json = False,
+) -> int:
+    """Write a report as one HTML file: gains and losses, histories, competitors, features, failed checks.
+
+    The file needs no other file, no script and no network, so it can be sent by mail.
+    """
+    from gossamer.uses.ranks.measures import read_curve
+    from gossamer.uses.ranks.report import read_report
+    from gossamer.uses.ranks.report_html import render_report
+
+    with opened(history) as base:
+        found = read_report(
+            base,
+            now=time.time(),
+            days=days,
+            domain=domain or "",
+            curve=read_curve(curve),
+            curve_name=curve or "",
+            show=show or "",
+        )
+    try:
+        Path(output).write_text(render_report(found), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"-o {output}: {error.strerror}") from error
+    facts = {
+        "keywords": found.checked,
+        "moves": len(found.moves),
+        "charts": len(found.charts),
+        "failed": len(found.failing),
+    }
+    if as_json:
+        from gossamer.cli.printing import put_json
+
+        put_json({"file": output, **facts})
+    else:
+        print(f"{output}: {', '.join(f'{count:,} {name}' for name, count in facts.items())}")
+    return 0
+
+
+def export(
+    file: Annotated[str, Argument(metavar="FILE", help="FILE.csv, FILE.xlsx or FILE.parquet.")],
+    what: Annotated[
+        str | None,
+        Option("--what", metavar="TABLE", help="positions (default), checks, features, events or results."),
+    ] = None,
+    days: Annotated[int | None, Option("--days", metavar="N", least=1, help="Only the last N days.")] = None,
+    history: HistoryUrl = None,
+    as_json: Json = False,
+) -> int:
+    """Write the history as CSV, Excel or Parquet. Excel has a sheet for each table."""
+    from gossamer.uses.ranks.export import export as write
+
+    after = 0.0 if days is None else time.time() - days * DAY_S
+    with opened(history) as base:
+        counts = write(base, file, what or "", after=after)
+    if as_json:
+        from gossamer.cli.printing import put_json
+
+        put_json({"file": file, "rows": counts})
+    else:
+        print(f"{file}: {', '.join(f'{count:,} {name}' for name, count in counts.items())}")
+    return 0
+
+
+def import_(
+    pages: Annotated[
+        list[str], Argument(metavar="PAGES...", help="HTML or JSON files (also .gz), folders, WARC files.")
+    ],
+    keywords: Annotated[
+        str, Option("--keywords", metavar="FILE", help="The list of keywords whose pages these are.")
+    ],
+    first: Annotated[
+        int, Option("--first", metavar="N", least=1, help="The first N results (default 10).")
+    ] = 10,
+    domain: Domain = None,
+    engine: Engine = None,
+    country: Country = None,
+    language: Language = None,
+    device: Device = None,
+    layout: Layout = None,
+    history: HistoryUrl = None,
+    rejected: Rejected = None,
+    as_json: Json = False,
+) -> int:
+    """Take saved result pages into the history: one run for each day.
+
+    A page belongs to the keyword in its URL (WARC, or `saved from`) or in its search field. Its time is that of the
+    WARC record or of the file.
+    """
+    from gossamer.parsing.ranks.page_rules import load
+    from gossamer.uses.ranks.history import RankHistory
+    from gossamer.uses.ranks.import_pages import import_pages, read_saved
+    from gossamer.uses.ranks.strategy import Depth
+
+    found = read_list([keywords], None, defaults_of(domain, engine, country, language, device))
+    with RankHistory(history or HISTORY) as base:
+        base.list_keywords(found.keywords)
+        done = import_pages(
+            base, read_saved(pages), depth=Depth("custom", first), layout=load(layout) if layout else None
+        )
+    return _print_imported(done, rejected, as_json)
+
+
+def _print_imported(done: Imported, rejected: str | None, as_json: bool) -> int:
+    from gossamer.cli.printing import put_json, remark
+    from gossamer.uses.prices.targets import write_rejected
+    from gossamer.uses.ranks.import_pages import shown_rejected
+
+    for line in shown_rejected(done.rejected, MAX_SHOWN):
+        remark(line)
+    if done.rejected:
+        path = Path(rejected or "pages.rejected.jsonl")
+        write_rejected(path, done.rejected)
+        remark(f"{len(done.rejected):,} pages were not taken; {path} has the reasons")
+    if as_json:
+        put_json(
+            {
+                "pages": done.pages,
+                "runs": done.runs,
+                "rejected": len(done.rejected),
+                "events": len(done.events),
+            }
+        )
+    else:
+        print(f"{done.pages:,} pages of {done.runs:,} days, {len(done.events):,} changes")
+    if not done.pages:
+        raise UsageError("no page belongs to a keyword of the list")
+    return 0
+
+
+def reparse(
+    layout: Layout = None,
+    everything: Annotated[bool, Option("--all", help="Also pages that this data file has parsed.")] = False,
+    history: HistoryUrl = None,
+    as_json: Json = False,
+) -> int:
+    """Parse the kept pages again with the present data file, and correct positions, each with a note.
+
+    `gossamer ranks run` does so by itself when the data file has changed.
+    """
+    from gossamer.cli.printing import put_json
+    from gossamer.parsing.ranks import result_page
+    from gossamer.parsing.ranks.page_rules import default, load
+    from gossamer.uses.ranks.reparse import parse_again
+
+    data = load(layout) if layout else default()
+    with opened(history) as base:
+        done = parse_again(
+            base,
+            data.version,
+            lambda body, engine, url: result_page(body, engine, url, data=data),
+            everything=everything,
+        )
+    if as_json:
+        put_json({**done._asdict(), "data": data.version})
+    else:
+        print(
+            f"{done.pages:,} pages parsed again with data {data.version}: {done.checks:,} checks read differently, "
+            f"{done.corrected:,} positions corrected"
+        )
+    return 0

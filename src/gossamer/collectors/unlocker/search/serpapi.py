@@ -1,0 +1,84 @@
+"""SerpApi (serpapi.com: search-api, bing-search-api, api-status-and-error-codes). Searches with the status
+`Success` are billed, also those without results. A search that was made within the last hour is repeated from
+its cache, which is free."""
+
+from __future__ import annotations
+
+from gossamer.collectors.unlocker.interface import (
+    BUSY,
+    CREDIT,
+    KEY,
+    RETRY,
+    TARGET,
+    ApiAnswer,
+    ApiCall,
+    Call,
+    FetchedPage,
+    Provider,
+    Refusal,
+    endpoint_url,
+    json_of,
+    provider_message,
+    retry_after,
+)
+from gossamer.collectors.unlocker.search.search_query import PAGE_RESULTS, SAMPLE, read_search
+
+JSON = [("content-type", "application/json")]
+
+
+def request(needs: ApiCall, endpoint: str, key: str) -> Call:
+    """Returns `GET /search.json?engine=google&q=...`. `location` and `uule` exclude each other."""
+    search = read_search(needs)
+    at = (search.page - 1) * PAGE_RESULTS
+    parameters = [("engine", search.engine), ("q", search.words)]
+    if search.engine == "google":
+        parameters += [
+            ("google_domain", search.domain),
+            ("gl", search.country),
+            ("hl", search.language),
+            ("location", search.location),
+            ("uule", "" if search.location else search.uule),
+            ("start", str(at) if at else ""),
+        ]
+    else:
+        parameters += [("cc", search.country), ("first", str(at + 1) if at else "")]
+    parameters += [("device", "mobile" if search.mobile else "desktop"), *needs.extra.items()]
+    return Call(endpoint_url(endpoint, [*parameters, ("api_key", key)]))
+
+
+def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
+    """Returns the JSON of a search, or a refusal. The status of a search is in `search_metadata.status`."""
+    words = provider_message(found, "error")
+    if found.status == 200:
+        reply = json_of(found.body)
+        state = (reply.get("search_metadata") or {}).get("status") if reply else None
+        if state == "Success":
+            return FetchedPage(200, JSON, found.body, None, needs.cost)
+        return Refusal(RETRY, f"{words} (search status {state})"[:200])
+    if found.status in (401, 403):
+        return Refusal(KEY, words)
+    if found.status == 429:
+        if b"run out of searches" in found.body[:2000]:
+            return Refusal(CREDIT, words)
+        return Refusal(BUSY, words, after=retry_after(found.header("retry-after")))
+    return Refusal(TARGET, words, reason="http-4xx") if found.status < 500 else Refusal(RETRY, words)
+
+
+def cost(needs: ApiCall) -> int:
+    """Returns 1 search per page."""
+    return 1
+
+
+PROVIDER = Provider(
+    "serpapi",
+    "https://serpapi.com/search.json",
+    90.0,
+    request,
+    answer,
+    cost,
+    ("no_cache", "safe", "filter", "nfpr"),
+    (),
+    ("render", "country", "wait_for", "session"),
+    sample=SAMPLE,
+    searches=True,
+)

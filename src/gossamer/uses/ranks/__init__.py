@@ -1,0 +1,1 @@
+"""Where a site stands in Google and Bing: result pages, positions, their history, alerts and reports."""

@@ -1,0 +1,172 @@
+"""What the fetched pages of one check say: positions, features, or why they say nothing. Pure functions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from gossamer.parsing.ranks import Result
+from gossamer.uses.ranks.domains import DomainMatch
+from gossamer.uses.ranks.model import PAGE_RESULTS, Position
+from gossamer.uses.ranks.strategy import END, FAILED, GOOD
+
+WRITES = ("ok", "partial")
+"""The verdicts of pages that write positions."""
+OWNED_TYPES = frozenset(
+    (
+        *(
+            "ad",
+            "shopping",
+            "featured_snippet",
+            "ai_overview",
+            "people_also_ask",
+            "local_pack",
+            "top_stories",
+        ),
+        *(
+            "videos",
+            "short_videos",
+            "images",
+            "knowledge",
+            "discussions",
+            "jobs",
+            "recipes",
+            "products",
+            "social",
+        ),
+    )
+)
+"""The types that a domain can be in, besides organic results."""
+_LAST_PAGE = 1_000
+
+
+class CheckedPage(NamedTuple):
+    """A fetched page of a check. `first`: the first page that it covers."""
+
+    page: int
+    first: int
+    verdict: str
+    reason: str
+    results: tuple[Result, ...]
+    time: float = 0.0
+    note: str = ""
+
+    @property
+    def state(self) -> str:
+        """The state for `strategy.next_pages`. A page that is loaded in part is not fetched again."""
+        if self.verdict in WRITES:
+            return GOOD
+        return END if self.verdict == "no_results" else FAILED
+
+
+class CheckOutcome(NamedTuple):
+    """The result of a check. `positions`: of the domains whose position is known."""
+
+    state: str
+    """`done`, `failed` or `no-results`."""
+    error: str
+    positions: dict[str, Position]
+    first_page: bool
+    shown: dict[str, int]
+    """How many results of each type page 1 has."""
+    owned: dict[tuple[str, str], int]
+    """How many of them belong to a followed domain, by type and domain."""
+
+
+def read_check(
+    search: str, pages: Sequence[CheckedPage], domains: Mapping[str, bool], depth: int, withheld: str = ""
+) -> CheckOutcome:
+    """Returns what the pages of a check say. `domains`: the followed ones, True for the user's own. `depth`: the
+    first N results are wanted. `withheld`: why the pages are not trusted although they can be read."""
+    bad = next((one for one in pages if one.state == FAILED), None)
+    error = f"{bad.verdict.replace('_', ' ')}: {bad.reason}" if bad else ""
+    if withheld:
+        return CheckOutcome("failed", withheld, {}, False, {}, {})
+    if any(one.verdict == "no_results" and one.first == 1 for one in pages):
+        return CheckOutcome("no-results", "the engine has no results", {}, False, {}, {})
+    good = sorted(
+        (one for one in pages if one.verdict in WRITES), key=lambda one: (one.page - one.first, one.page)
+    )
+    covered = _covered(pages)
+    complete = covered >= set(range(1, -(-depth // PAGE_RESULTS) + 1))
+    positions: dict[str, Position] = {}
+    for domain in domains:
+        found = find_domain(search, domain, good, depth)
+        if found.position is not None or complete:
+            positions[domain] = found
+    own = [domain for domain, is_own in domains.items() if is_own] or list(domains)
+    if own and all(domain in positions for domain in own):
+        state, error = "done", ""
+    elif error:
+        state = "failed"
+    else:
+        state, error = "failed", _why_open(pages, covered, depth)
+    first = next((one for one in good if one.first == 1), None)
+    shown, owned = _features(first.results if first else (), domains)
+    return CheckOutcome(state, error, positions, first is not None, shown, owned)
+
+
+def find_domain(search: str, domain: str, pages: Sequence[CheckedPage], depth: int) -> Position:
+    """Returns the best place of a domain among readable pages. Its position is None if it is on none of them."""
+    match, hits = DomainMatch(domain), list[tuple[int, CheckedPage, Result]]()
+    for page in pages:
+        for one in page.results:
+            if one.type == "organic" and one.rank is not None and match.owns(one.url):
+                hits.append(((page.first - 1) * PAGE_RESULTS + one.rank, page, one))
+    hits.sort(key=lambda hit: hit[0])
+    time = min((page.time for page in pages), default=0.0)
+    if not hits:
+        return Position(search=search, domain=domain, time=time, position=None, depth=depth)
+    place, page, best = hits[0]
+    return Position(
+        search=search,
+        domain=domain,
+        time=page.time,
+        position=place,
+        depth=depth,
+        absolute=best.position or None,
+        page=(place - 1) // PAGE_RESULTS + 1 if page.first != page.page else page.page,
+        url=best.url,
+        title=best.title,
+        urls=tuple(dict.fromkeys(hit[2].url for hit in hits)),
+        note=page.note,
+    )
+
+
+def _covered(pages: Iterable[CheckedPage]) -> set[int]:
+    """The pages on which every result is known. After the engine's last page there are none."""
+    covered: set[int] = set()
+    for one in pages:
+        if one.verdict == "ok":
+            covered.update(range(one.first, one.page + 1))
+        elif one.verdict == "no_results" and one.first > 1:
+            covered.update(range(one.first, _LAST_PAGE))
+    return covered
+
+
+def _why_open(pages: Sequence[CheckedPage], covered: set[int], depth: int) -> str:
+    if any(one.verdict == "partial" for one in pages):
+        return "partial: a page was loaded in part, and the domain is not on the loaded part"
+    if not pages:
+        return "no page was fetched"
+    last = -(-depth // PAGE_RESULTS)
+    missing = [str(page) for page in range(1, last + 1) if page not in covered]
+    return f"the domain is not on the fetched pages; of the first {depth} results, page {', '.join(missing)} is open"
+
+
+def _features(
+    results: Sequence[Result], domains: Iterable[str]
+) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
+    shown: dict[str, int] = defaultdict(int)
+    owned: dict[tuple[str, str], int] = defaultdict(int)
+    matches = [(domain, DomainMatch(domain)) for domain in domains]
+    for one in results:
+        if one.type == "sitelink":
+            continue
+        shown[one.type] += 1
+        if one.type in OWNED_TYPES and one.url:
+            for domain, match in matches:
+                if match.owns(one.url):
+                    owned[one.type, domain] += 1
+    return dict(shown), dict(owned)

@@ -1,0 +1,126 @@
+"""Fetched result pages in the history: how a page becomes a row, and a row a page."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from gossamer.parsing.ranks import Result, ResultPage
+from gossamer.uses.ranks.checks import WRITES, CheckedPage
+from gossamer.uses.ranks.database import RankDatabase
+from gossamer.uses.ranks.model import FetchedResultPage
+
+TEXT_CHARS = 200
+"""The part of a snippet that is kept."""
+MAX_BODY = 8 << 20
+"""Larger pages are not kept."""
+_COLUMNS = (
+    *("search", "run", "page", "first", "time", "source", "form", "url", "verdict", "reason", "results"),
+    *("organic", "unknown", "data_version", "credits", "body", "note"),
+)
+_FIELDS = ("type", "rank", "position", "title", "url", "text", "sub", "votes", "pixel")
+
+
+def write_pages(database: RankDatabase, run: int, pages: Iterable[FetchedResultPage], *, keep: bool) -> None:
+    """Writes fetched pages. A page that was written before in this run is replaced. `keep`: with their bodies."""
+    rows = []
+    for one in pages:
+        parsed = one.parsed
+        results = parsed.results if parsed else ()
+        body = gzip.compress(one.body, 6, mtime=0) if keep and 0 < len(one.body) <= MAX_BODY else None
+        rows.append(
+            (
+                *(one.search, run, one.page, one.first, one.time, one.source, one.form, one.url),
+                *(one.verdict, (parsed.reason if parsed else one.error)[:500], pack_results(results)),
+                *(organic_count(results), parsed.unknown if parsed else 0),
+                *(parsed.data_version if parsed else "", one.credits, body, ""),
+            )
+        )
+    changed = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[3:])
+    database.many(
+        f"INSERT INTO rank_pages ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "
+        f"ON CONFLICT (search, run, page) DO UPDATE SET {changed}",
+        rows,
+    )
+
+
+def read_pages(
+    database: RankDatabase, run: int, searches: Sequence[str] | None = None
+) -> dict[str, list[CheckedPage]]:
+    """Returns the pages of a run by search. `searches`: only of these."""
+    columns = "search, page, first, verdict, reason, results, time, note"
+    if searches is None:
+        rows = database.rows(f"SELECT {columns} FROM rank_pages WHERE run = ? ORDER BY search, page", [run])
+    else:
+        rows = database.rows_in(
+            f"SELECT {columns} FROM rank_pages WHERE run = {int(run)} AND search IN (?) ORDER BY search, page",
+            searches,
+        )
+    found: dict[str, list[CheckedPage]] = {}
+    for search, page, first, verdict, reason, results, time, note in rows:
+        one = CheckedPage(page, first, verdict, reason, unpack_results(results), time, note)
+        found.setdefault(search, []).append(one)
+    return found
+
+
+def rewrite_page(database: RankDatabase, key: tuple[str, int, int], parsed: ResultPage, note: str) -> None:
+    """Replaces what was read on a page, after it was parsed again. `key`: search, run, page."""
+    database.execute(
+        "UPDATE rank_pages SET verdict = ?, reason = ?, results = ?, organic = ?, unknown = ?, data_version = ?, "
+        "note = ? WHERE search = ? AND run = ? AND page = ?",
+        [
+            *(
+                parsed.verdict,
+                parsed.reason[:500],
+                pack_results(parsed.results),
+                organic_count(parsed.results),
+            ),
+            *(parsed.unknown, parsed.data_version, note, *key),
+        ],
+    )
+
+
+def body_of(packed: Any) -> bytes | None:
+    """Returns the body of a row, None if it cannot be unpacked."""
+    try:
+        return gzip.decompress(bytes(packed))
+    except (OSError, EOFError, zlib.error, TypeError):
+        return None
+
+
+def organic_count(results: Iterable[Result]) -> int:
+    """Returns the number of organic results with a rank."""
+    return sum(1 for one in results if one.type == "organic" and one.rank is not None)
+
+
+def pack_results(results: Iterable[Result]) -> str:
+    """Returns results as JSON lists, with shortened snippets."""
+    rows = [
+        [
+            one.type,
+            one.rank,
+            one.position,
+            one.title,
+            one.url,
+            one.text[:TEXT_CHARS],
+            one.sub,
+            one.votes,
+            one.pixel,
+        ]
+        for one in results
+    ]
+    return msgspec.json.encode(rows).decode()
+
+
+def unpack_results(text: str) -> tuple[Result, ...]:
+    """Returns the results of a row."""
+    return tuple(Result(**dict(zip(_FIELDS, row, strict=True))) for row in msgspec.json.decode(text))
+
+
+def is_trusted(verdict: str) -> bool:
+    """Whether a page with this verdict writes positions."""
+    return verdict in WRITES

@@ -1,0 +1,95 @@
+"""What a run will cost, before it starts: requests, hours and credits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from gossamer.uses.ranks.model import Search
+from gossamer.uses.ranks.strategy import Depth, mean_requests
+from gossamer.uses.ranks.ways import Way
+
+
+class EnginePlan(msgspec.Struct, frozen=True):
+    """The searches of one engine."""
+
+    engine: str
+    searches: int
+    expected: float
+    """Requests that are expected; most runs need about so many."""
+    most: int
+    """Requests if every domain has left its page."""
+
+
+class RankPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan of a run. Credits are those of the provider; a page costs 1 unless `cost=` says otherwise."""
+
+    way: str
+    strategy: str
+    depth: int
+    searches: int
+    refused: int
+    engines: list[EnginePlan]
+    hours: float
+    """The expected time, in hours."""
+    credits: float
+    most_credits: int
+    left: int | None
+    """The credits that are left today, None without a budget."""
+    price: float | None = None
+    """The expected cost in money, if the price of 1,000 credits is given."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the expected credits are left today."""
+        return self.left is None or self.credits <= self.left
+
+
+def make_plan(
+    searches: Mapping[str, Search],
+    last: Mapping[str, int],
+    depth: Depth,
+    way: Way,
+    *,
+    price: float | None = None,
+) -> RankPlan:
+    """Returns the plan of a run. `last`: the page of the last position, by search. `price`: of 1,000 credits."""
+    depth = depth._replace(cumulative=way.cumulative)
+    able = {name: one for name, one in searches.items() if not way.refuses(one)}
+    expected: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    counts: Counter[str] = Counter(one.engine for one in able.values())
+    paid = worst = 0.0
+    for name, one in able.items():
+        pages = mean_requests(depth, last.get(name))
+        expected[one.engine] += 1 if way.cumulative else pages  # type: ignore[assignment]
+        most[one.engine] += 2 if way.cumulative else depth.pages
+        paid += way.cost(1, 1) * pages
+        worst += way.cost(1, 1) * depth.pages * (2 if way.cumulative and depth.strategy == "smart" else 1)
+    engines = [
+        EnginePlan(engine, counts[engine], round(expected[engine], 1), most[engine])
+        for engine in sorted(counts)
+    ]
+    paying = way.account is not None
+    return RankPlan(
+        way=way.name,
+        strategy=depth.strategy,
+        depth=min(depth.results, depth.pages * 10),
+        searches=len(searches),
+        refused=len(searches) - len(able),
+        engines=engines,
+        hours=_hours([one.expected for one in engines], way),
+        credits=round(paid, 1) if paying else 0.0,
+        most_credits=round(worst) if paying else 0,
+        left=way.account.left if way.account else None,
+        price=None if price is None or not paying else paid * price / 1000,
+    )
+
+
+def _hours(requests: Sequence[float], way: Way) -> float:
+    """The engines are searched at the same time; a provider takes `at_once` requests at the same time."""
+    if way.account is not None:
+        return sum(requests) * way.seconds / way.account.at_once / 3600
+    return max(requests, default=0.0) * way.seconds / 3600

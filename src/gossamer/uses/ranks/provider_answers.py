@@ -1,0 +1,228 @@
+"""Maps the JSON of search providers to the schema of `gossamer.parsing.ranks`. Does no I/O, accepts any bytes.
+
+The fields that the providers' documentation names are data (`provider_fields.json`). Except for DataForSEO, the JSON does not say
+where a feature stands on the page: `position` is 0 then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.parsing.ranks import Result, ResultPage
+
+MAX_RESULTS = 2000
+CUMULATIVE = ("dataforseo",)
+"""The providers whose answer has all results up to the page that was requested."""
+_NOTHING = "the provider answered without results, and does not say that there are none"
+
+
+class Places(msgspec.Struct, frozen=True):
+    """Where a provider puts the entries of one type: a path of names that leads to an object or a list. A name in
+    `title`, `url` and `text` may be a path, too; the first one that has a value counts."""
+
+    type: str
+    path: str
+    title: tuple[str, ...] = ("title",)
+    url: tuple[str, ...] = ("link",)
+    text: tuple[str, ...] = ("snippet",)
+
+
+class ProviderFields(msgspec.Struct, frozen=True):
+    """The data file of the providers' fields. `dataforseo_types`: our type for each of its own."""
+
+    serpapi: tuple[Places, ...]
+    searchapi: tuple[Places, ...]
+    serper: tuple[Places, ...]
+    dataforseo_types: dict[str, str]
+
+
+@cache
+def provider_fields() -> ProviderFields:
+    """Returns the contents of `provider_fields.json`, which is beside this file."""
+    path = Path(__file__).with_name("provider_fields.json")
+    return msgspec.json.decode(path.read_bytes(), type=ProviderFields)
+
+
+def read_answer(provider: str, body: bytes, engine: str, page: int = 1) -> ResultPage:
+    """Returns the results of a provider's answer. `page`: the page that was requested. The verdict of an answer
+    that cannot be understood is `layout_unknown`; of one without results it is `no_results` if the provider says
+    so, or if it is a later page, else `soft_block`."""
+    try:
+        reply = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        reply = None
+    if not isinstance(reply, dict):
+        return ResultPage(engine, "layout_unknown", "the answer is not a JSON object", data_version=provider)
+    read = READERS[provider](reply)
+    if read is None:
+        reason = "the answer does not have the documented form"
+        return ResultPage(engine, "layout_unknown", reason, data_version=provider)
+    found, is_empty, query = read
+    results = tuple(found)[:MAX_RESULTS]
+    if any(one.type == "organic" for one in results):
+        return ResultPage(engine, "ok", "", results, 0, provider, query, page)
+    if is_empty or (page > 1 and provider not in CUMULATIVE):
+        return ResultPage(engine, "no_results", "the engine has no results", (), 0, provider, query, page)
+    return ResultPage(engine, "soft_block", _NOTHING, (), 0, provider, query, page)
+
+
+_Read = tuple[list[Result], bool, str | None]
+"""The results, whether the provider says that there are none, and the query."""
+
+
+def _serpapi(reply: dict[str, Any]) -> _Read | None:
+    if "search_metadata" not in reply and "organic_results" not in reply:
+        return None
+    told = _of(reply, "search_information.organic_results_state") or ""
+    error = str(reply.get("error") or "")
+    is_empty = "empty" in str(told).lower() or "any results" in error
+    found = [*_organic(reply.get("organic_results"), "link"), *_features(reply, provider_fields().serpapi)]
+    return found, is_empty, _of(reply, "search_parameters.q")
+
+
+def _searchapi(reply: dict[str, Any]) -> _Read | None:
+    if "search_metadata" not in reply and "organic_results" not in reply:
+        return None
+    is_empty = "any results" in str(reply.get("error") or "") or bool(
+        _of(reply, "search_information.no_results") or _of(reply, "search_information.has_no_results_for")
+    )
+    found = [*_organic(reply.get("organic_results"), "link"), *_features(reply, provider_fields().searchapi)]
+    return found, is_empty, _of(reply, "search_parameters.q")
+
+
+def _serper(reply: dict[str, Any]) -> _Read | None:
+    if "organic" not in reply and "searchParameters" not in reply:
+        return None
+    found = [*_organic(reply.get("organic"), "link"), *_features(reply, provider_fields().serper)]
+    return found, False, _of(reply, "searchParameters.q")
+
+
+def _zyte(reply: dict[str, Any]) -> _Read | None:
+    serp = reply.get("serp")
+    if not isinstance(serp, dict):
+        return None
+    found = list(_organic(serp.get("organicResults"), "url", "name", "description"))
+    total = _of(serp, "metadata.totalOrganicResults")
+    query = _of(serp, "metadata.searchedQuery")
+    return found, total == 0 and "organicResults" in serp, query
+
+
+def _dataforseo(reply: dict[str, Any]) -> _Read | None:
+    task = _first(reply.get("tasks"))
+    if not task:
+        return None
+    if task.get("status_code") == 40102:
+        return [], True, _of(task, "data.keyword")
+    result = _first(task.get("result"))
+    if not result or not isinstance(result.get("items"), list | None):
+        return None
+    found: list[Result] = []
+    for item in result.get("items") or []:
+        if isinstance(item, dict):
+            found += _dataforseo_item(item)
+    return found, result.get("se_results_count") == 0, _str(result.get("keyword"))
+
+
+def _dataforseo_item(item: dict[str, Any]) -> Iterator[Result]:
+    kind = provider_fields().dataforseo_types.get(str(item.get("type")), "unknown")
+    place, group = _int(item.get("rank_absolute")), _int(item.get("rank_group"))
+    pixel = _of(item, "rectangle.y")
+    own = Result(
+        kind,
+        group if kind == "organic" else None,
+        place,
+        _str(item.get("title")) or "",
+        _http(item.get("url")),
+        _str(item.get("description")) or "",
+        pixel=float(pixel) if isinstance(pixel, int | float) else None,
+    )
+    entries = item.get("references") or item.get("items") or []
+    if own.url or (own.title and not entries):
+        yield own
+    for sub, entry in enumerate(entries if isinstance(entries, list) else []):
+        if isinstance(entry, str):
+            yield Result(kind, None, place, entry, sub=sub)
+        elif isinstance(entry, dict):
+            url = _http(entry.get("url")) or _http(_of(_first(entry.get("expanded_element")) or {}, "url"))
+            yield Result(kind, None, place, _str(entry.get("title")) or "", url, sub=sub)
+    links = item.get("links")
+    for sub, entry in enumerate(links if isinstance(links, list) and kind == "organic" else []):
+        if isinstance(entry, dict):
+            yield Result(
+                "sitelink", None, place, _str(entry.get("title")) or "", _http(entry.get("url")), sub=sub
+            )
+
+
+READERS: Mapping[str, Callable[[dict[str, Any]], _Read | None]] = {
+    "serpapi": _serpapi,
+    "searchapi": _searchapi,
+    "serper": _serper,
+    "zyte": _zyte,
+    "dataforseo": _dataforseo,
+}
+"""The providers whose JSON can be read."""
+
+
+def _organic(found: Any, link: str, title: str = "title", text: str = "snippet") -> Iterator[Result]:
+    """Yields the organic results with their sitelinks. They are counted anew: a page's own numbers may go on from
+    the page before."""
+    rank = 0
+    for one in found if isinstance(found, list) else []:
+        url = _http(one.get(link)) if isinstance(one, dict) else ""
+        if not url:
+            continue
+        rank += 1
+        yield Result("organic", rank, rank, _str(one.get(title)) or "", url, _str(one.get(text)) or "")
+        more = one.get("sitelinks")
+        lists = list(more.values()) if isinstance(more, dict) else [more]
+        entries = [entry for each in lists if isinstance(each, list) for entry in each]
+        for sub, entry in enumerate(entries):
+            if isinstance(entry, dict):
+                yield Result(
+                    *("sitelink", None, rank, _str(entry.get("title")) or "", _http(entry.get("link"))),
+                    sub=sub,
+                )
+
+
+def _features(reply: dict[str, Any], table: tuple[Places, ...]) -> Iterator[Result]:
+    for places in table:
+        found = _of(reply, places.path)
+        if isinstance(found, dict) and not any(
+            isinstance(found.get(name), list) for name in ("places", "jobs")
+        ):
+            found = [found]
+        for sub, one in enumerate(found if isinstance(found, list) else []):
+            if isinstance(one, dict):
+                title, url, text = (
+                    next((value for name in names if (value := _of(one, name))), "")
+                    for names in (places.title, places.url, places.text)
+                )
+                yield Result(places.type, None, 0, _str(title) or "", _http(url), _str(text) or "", sub)
+
+
+def _of(found: Any, path: str) -> Any:
+    """Returns the value at a path such as `a.b`, None if there is none."""
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _first(found: Any) -> dict[str, Any]:
+    return found[0] if isinstance(found, list) and found and isinstance(found[0], dict) else {}
+
+
+def _str(value: Any) -> str | None:
+    return " ".join(value.split())[:2000] if isinstance(value, str) else None
+
+
+def _http(value: Any) -> str:
+    return value[:8192] if isinstance(value, str) and value.startswith(("http://", "https://")) else ""
+
+
+def _int(value: Any) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,109 @@
+"""Parses kept pages again after the data file for result pages has changed, and corrects the history with a note."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gossamer.parsing.ranks import ResultPage
+from gossamer.uses.ranks import page_rows
+from gossamer.uses.ranks.history import RankHistory
+from gossamer.uses.ranks.settling import Settling
+from gossamer.uses.ranks.strategy import Depth
+
+Parse = Callable[[bytes, str, str], ResultPage]
+"""Parses the body of a page, given its engine and URL."""
+
+
+class Reparsed(NamedTuple):
+    """What parsing again did. `corrected`: positions that are new or differ."""
+
+    pages: int
+    checks: int
+    corrected: int
+
+
+def count_outdated(history: RankHistory, version: str) -> int:
+    """Returns the number of kept pages that were parsed with another version of the data file."""
+    ((count,),) = history.query(
+        "SELECT count(*) FROM rank_pages WHERE body IS NOT NULL AND form = 'html' AND data_version <> ?",
+        [version],
+    )
+    return int(count)
+
+
+def parse_again(history: RankHistory, version: str, parse: Parse, *, everything: bool = False) -> Reparsed:
+    """Parses the kept HTML pages again whose `data_version` is not `version` (or all of them), run by run, each in
+    one transaction. A corrected position has a note. Events of the past are corrected, too, and alert nobody."""
+    found = history.query("SELECT run, count(*) FROM rank_pages GROUP BY run ORDER BY run")
+    _, _, is_open = history.run()
+    open_run = history.run()[0] if is_open else -1
+    pages = checks = corrected = 0
+    touched: set[str] = set()
+    for run, _ in found:
+        with history.database.transaction():
+            changed, searches = _parse_run(history, run, version, parse, everything)
+            pages += changed
+            touched |= searches
+            if run == open_run or not touched:
+                continue
+            rows = history.query("SELECT search, time FROM rank_checks WHERE run = ? ORDER BY search", [run])
+            names = [name for name, _ in rows if name in touched]
+            if not names:
+                continue
+            before = _positions(history, run)
+            started = min(at for _, at in rows)
+            Settling(history.database, _all_domains(history), Depth()).settle(
+                run, names, started, {}, again=True
+            )
+            after = _positions(history, run)
+            checks += len(searches & set(names))
+            corrected += sum(before.get(key, 0) != value for key, value in after.items())
+            corrected += sum(key not in after for key in before)
+    return Reparsed(pages, checks, corrected)
+
+
+def _parse_run(
+    history: RankHistory, run: int, version: str, parse: Parse, everything: bool
+) -> tuple[int, set[str]]:
+    """Parses the pages of a run again. Returns their number, and the searches of pages that read differently."""
+    rows = history.query(
+        "SELECT p.search, p.page, p.verdict, p.results, p.data_version, p.url, s.engine FROM rank_pages p JOIN "
+        "rank_searches s ON s.id = p.search WHERE p.run = ? AND p.body IS NOT NULL AND p.form = 'html'",
+        [run],
+    )
+    count, searches = 0, set()
+    for search, page, verdict, results, old, url, engine in rows:
+        if old == version and not everything:
+            continue
+        key = (search, run, page)
+        ((packed,),) = history.query(
+            "SELECT body FROM rank_pages WHERE search = ? AND run = ? AND page = ?", list(key)
+        )
+        body = page_rows.body_of(packed)
+        if body is None:
+            continue
+        parsed, count = parse(body, engine, url), count + 1
+        note = ""
+        if parsed.verdict != verdict or page_rows.pack_results(parsed.results) != results:
+            searches.add(search)
+            day = time.strftime("%Y-%m-%d", time.gmtime(history.clock()))
+            note = f"parsed again on {day} with data {parsed.data_version}; was {verdict.replace('_', ' ')}"
+        page_rows.rewrite_page(history.database, key, parsed, note)
+    return count, searches
+
+
+def _positions(history: RankHistory, run: int) -> dict[tuple[str, str], int | None]:
+    rows = history.query("SELECT search, domain, position FROM rank_positions WHERE run = ?", [run])
+    return {(search, domain): position for search, domain, position in rows}
+
+
+def _all_domains(history: RankHistory) -> dict[str, dict[str, bool]]:
+    found: dict[str, dict[str, bool]] = defaultdict(dict)
+    for search, domain, own in history.query(
+        "SELECT search, domain, own FROM rank_domains ORDER BY search, domain"
+    ):
+        found[search][domain] = bool(own)
+    return dict(found)

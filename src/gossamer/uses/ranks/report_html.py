@@ -1,0 +1,473 @@
+"""Renders a report on ranks as one HTML file for a browser or a mail client. The file has no script of its own and
+loads nothing. All texts from pages are escaped; a saved result page is shown in a frame without scripts, network
+and links."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from html import escape
+
+from gossamer.uses.ranks.domains import shown_domain
+from gossamer.uses.ranks.measures import BELOW, count_bands
+from gossamer.uses.ranks.report import MAX_KEYWORDS, RankChart, RankReport, ShownPage
+from gossamer.uses.ranks.series import RankPoint, Standing
+
+WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 560, 170, 44, 14, 26
+"""The size of a chart in pixels, with the space for the labels of its axes."""
+COLORS = ("#0b57a4", "#b45f06", "#6a329f", "#38761d", "#a61c5d")
+BAND_COLORS = ("#0b6b3a", "#3f9a63", "#9bc96f", "#e3c04b", "#e39a4b", "#c9ced6", "#e6e9ee")
+_STYLE = """
+body{margin:0;background:#f6f7f9;color:#1c2430;font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif}
+main{max-width:1180px;margin:0 auto;padding:28px 20px 48px}
+h1{font-size:27px;margin:0}h2{font-size:19px;margin:34px 0 10px}h3{font-size:15px;margin:0 0 2px}
+.note{color:#566172;margin:2px 0 14px}.facts{margin:18px 0 0;padding:0}
+.facts div{display:inline-block;background:#fff;border:1px solid #dde2e9;border-radius:8px;padding:10px 18px;margin:0 8px 8px 0}
+.facts dt{color:#566172;font-size:13px}.facts dd{margin:0;font-size:22px;font-weight:600}
+.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;background:#fff;border:1px solid #dde2e9}
+th,td{padding:6px 10px;text-align:left;border-bottom:1px solid #e8ebf0;vertical-align:top}
+th{background:#eef1f5;font-size:13px;white-space:nowrap}td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+td.u{max-width:340px;overflow-wrap:anywhere;font-size:13px;color:#566172}
+.up{color:#0b6b3a}.down{color:#a32020}.off{color:#566172}.best{background:#e3f4ea;font-weight:600}
+.chart{display:inline-block;vertical-align:top;width:560px;max-width:100%;background:#fff;
+border:1px solid #dde2e9;border-radius:8px;padding:12px 0 6px;margin:0 8px 10px 0}
+.chart h3,.chart p{padding:0 14px}.chart svg{display:block;max-width:100%;height:auto}a{color:#0b57a4}
+.beside{display:flex;gap:12px;align-items:stretch;flex-wrap:wrap}.beside>div{flex:1 1 440px;min-width:0}
+iframe{width:100%;height:760px;border:1px solid #dde2e9;background:#fff}
+.own{font-weight:600;background:#eaf2fb}.key{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 4px 0 10px}
+"""
+_ACTIVE = re.compile(
+    r"<(script|iframe|object|embed|noscript|template)\b.*?(?:</\1\s*>|\Z)|<(?:meta|link|base)\b[^>]*>",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def render_report(report: RankReport) -> str:
+    """Returns the report as a whole HTML document."""
+    title = f"Ranks of {shown_domain(report.domain)}"
+    period = f"{_date(report.after)} to {_date(report.now)} (UTC)"
+    parts = [
+        _facts(report),
+        _moves(report),
+        _distribution(report),
+        _charts(report),
+        _keywords(report),
+        _rivals(report),
+        _features(report),
+        _volatility(report),
+        _competing(report),
+        _failing(report),
+        _page(report),
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}, {period}</title><style>{_STYLE}</style></head><body><main>"
+        f'<h1>{escape(title)}</h1><p class="note">{period}</p>{"".join(parts)}</main></body></html>\n'
+    )
+
+
+def _facts(report: RankReport) -> str:
+    places = [one.position for one in report.standings]
+    bands = count_bands(places)
+    facts = [
+        ("keywords checked", f"{report.checked:,} of {report.listed:,}"),
+        ("first 3", f"{bands['1-3']:,}"),
+        ("first 10", f"{bands['1-3'] + bands['4-10']:,}"),
+        ("not in results", f"{bands.get(BELOW, 0):,}"),
+    ]
+    if report.days:
+        facts.insert(1, ("visibility", f"{100 * report.days[-1].visibility:.1f} %"))
+    if report.domain in report.voice:
+        facts.append(("share of voice", f"{100 * report.voice[report.domain]:.1f} %"))
+    shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    note = (
+        "Visibility: the expected clicks relative to position 1 everywhere, by volume. "
+        f"Curve of clicks: {escape(report.curve)}."
+    )
+    return f'<dl class="facts">{shown}</dl><p class="note">{note}</p>'
+
+
+def _moves(report: RankReport) -> str:
+    rows = [_standing_row(one) for one in report.moves]
+    heads = ("keyword", "search", "before:n", "now:n", "change:n", "page")
+    return _section("Gains and losses", heads, rows, "No position changed in this period.")
+
+
+def _standing_row(one: Standing) -> list[tuple[str, str]]:
+    before = "-" if not one.known_before else str(one.before) if one.before is not None else f">{one.depth}"
+    way = "up" if one.change > 0 else "down"
+    change = f"{'▲' if one.change > 0 else '▼'} {abs(one.change)}" if one.change else ""
+    return [
+        ("", escape(one.keyword)),
+        ("", escape(f"{one.engine} {one.place}")),
+        ("n", before),
+        ("n", one.shown),
+        (f"n {way}", change),
+        ("u", _link(one.url)),
+    ]
+
+
+def _keywords(report: RankReport) -> str:
+    rows = []
+    ordered = sorted(report.standings, key=lambda one: (one.position is None, one.position or 0, one.keyword))
+    for one in ordered[:MAX_KEYWORDS]:
+        state = "" if one.state in ("done", "") else f"{one.state}: {one.error}"
+        rows.append(
+            [
+                *_standing_row(one)[:5],
+                ("n", "-" if one.best is None else str(one.best)),
+                ("n", "-" if one.worst is None else str(one.worst)),
+                ("n", "" if one.volume is None else f"{one.volume:,}"),
+                ("n", _date(one.time)),
+                ("u", escape(one.note or state)),
+            ]
+        )
+    heads = (
+        "keyword",
+        "search",
+        "before:n",
+        "now:n",
+        "change:n",
+        "best:n",
+        "worst:n",
+        "volume:n",
+        "checked:n",
+        "note",
+    )
+    note = "A failed check has no position: the last known one is shown with its day. >N: not in the first N."
+    if len(ordered) > MAX_KEYWORDS:
+        note += f" The first {MAX_KEYWORDS} of {len(ordered):,}."
+    return _section("Keywords", heads, rows, "No keyword has a position yet.", note)
+
+
+def _rivals(report: RankReport) -> str:
+    if not report.voice:
+        return ""
+    rows = []
+    for domain, share in report.voice.items():
+        found = report.standings if domain == report.domain else report.rivals.get(domain, [])
+        bands = count_bands(one.position for one in found)
+        shown = f"{bands['1-3']}", f"{bands['1-3'] + bands['4-10']}", f"{len(found)}"
+        rows.append(
+            [
+                ("own" if domain == report.domain else "", escape(shown_domain(domain))),
+                ("n", f"{100 * share:.1f} %"),
+                *(("n", value) for value in (shown if found else ("", "", ""))),
+            ]
+        )
+    table = _section(
+        "Share of voice",
+        ("domain", "share of clicks:n", "first 3:n", "first 10:n", "known positions:n"),
+        rows,
+        "",
+        "Of all organic results of the last checks. Domains without numbers are not followed.",
+    )
+    return table + _side_by_side(report)
+
+
+def _side_by_side(report: RankReport) -> str:
+    rivals = sorted(report.rivals, key=lambda one: -len(report.rivals[one]))[:5]
+    if not rivals:
+        return ""
+    places = {(one.search, one.domain): one for found in report.rivals.values() for one in found}
+    rows = []
+    for own in report.standings[:100]:
+        found = [own, *(places.get((own.search, domain)) for domain in rivals)]
+        best = min((one.position for one in found if one and one.position is not None), default=None)
+        cells = [
+            (
+                "n best" if one and one.position is not None and one.position == best else "n",
+                one.shown if one else "-",
+            )
+            for one in found
+        ]
+        rows.append([("", escape(own.keyword)), *cells])
+    heads = ("keyword", *(f"{shown_domain(one)}:n" for one in (report.domain, *rivals)))
+    return _section("Side by side", heads, rows, "", "-: not known, because the page was not fetched.")
+
+
+def _features(report: RankReport) -> str:
+    rows = [
+        [
+            ("", escape(one.type.replace("_", " "))),
+            ("n", f"{one.shown} of {one.pages}"),
+            ("n", _delta(one.shown - one.shown_before)),
+            ("n", str(one.owned)),
+            ("n", _delta(one.owned - one.owned_before)),
+        ]
+        for one in report.features
+    ]
+    heads = ("feature", "pages that show it:n", "change:n", "with your domains:n", "change:n")
+    return _section("Features of page 1", heads, rows, "No page 1 has been read yet.")
+
+
+def _delta(number: int) -> str:
+    return f"{number:+d}" if number else ""
+
+
+def _competing(report: RankReport) -> str:
+    rows = [
+        [
+            ("", escape(one.keyword)),
+            ("n", "-" if one.position is None else str(one.position)),
+            ("n", str(one.switches)),
+            ("u", "<br>".join(map(_link, one.together or one.urls))),
+        ]
+        for one in report.competing
+    ]
+    heads = ("keyword", "position:n", "switches:n", "pages")
+    return _section("Own pages that compete", heads, rows, "In no search do own pages compete.")
+
+
+def _failing(report: RankReport) -> str:
+    rows = [
+        [
+            ("", escape(one.search.keyword)),
+            ("", escape(f"{one.search.engine} {one.search.place}")),
+            ("", escape(one.state)),
+            ("", escape(one.error)),
+            ("n", str(one.runs)),
+            ("n", _date(one.known)),
+        ]
+        for one in report.failing[:100]
+    ]
+    heads = ("keyword", "search", "state", "why", "checks:n", "last position:n")
+    return _section("Failed checks", heads, rows, "The last check of every search was good.")
+
+
+def _distribution(report: RankReport) -> str:
+    if not report.days:
+        return ""
+    names = list(dict.fromkeys(name for day in report.days for name in day.bands))
+    names.sort(key=lambda name: (name == BELOW, len(name), name))
+    key = "".join(
+        f'<span class="key" style="background:{BAND_COLORS[n % 7]}"></span>{escape(name)}'
+        for n, name in enumerate(names)
+    )
+    width = (WIDTH - LEFT - RIGHT) / len(report.days)
+    top, floor = 8.0, float(HEIGHT - BOTTOM)
+    most = max(day.known for day in report.days)
+    bars = ""
+    for number, day in enumerate(report.days):
+        y = floor
+        for n, name in enumerate(names):
+            tall = day.bands.get(name, 0) / most * (floor - top)
+            if tall:
+                y -= tall
+                bars += (
+                    f'<rect x="{LEFT + number * width:.1f}" y="{y:.1f}" width="{max(1.0, width - 1):.1f}" '
+                    f'height="{tall:.1f}" fill="{BAND_COLORS[n % 7]}"/>'
+                )
+    axis = _axis(report.days[0].time, report.days[-1].time, ((str(most), top + 4), ("0", floor)))
+    bands = _svg("Positions by band and day", bars + axis)
+    shares = [day.visibility for day in report.days]
+    high = max(*shares, 0.001)
+    points = " ".join(
+        f"{LEFT + (number + 0.5) * width:.1f},{floor - share / high * (floor - top):.1f}"
+        for number, share in enumerate(shares)
+    )
+    line = f'<polyline points="{points}" fill="none" stroke="{COLORS[0]}" stroke-width="2"/>'
+    axis = _axis(report.days[0].time, report.days[-1].time, ((f"{100 * high:.1f}%", top + 4), ("0", floor)))
+    return (
+        f'<h2>Distribution and visibility</h2><div class="chart"><h3>Keywords by band</h3><p class="note">{key}</p>'
+        f'{bands}</div><div class="chart"><h3>Visibility</h3><p class="note">Share of the clicks that position 1 '
+        f"everywhere would get</p>{_svg('Visibility by day', line + axis)}</div>"
+    )
+
+
+def _volatility(report: RankReport) -> str:
+    found = report.volatility
+    if len(found) < 2:
+        return ""
+    high, top, floor = max(max(one.jaccard, one.rbo) for one in found) or 1.0, 8.0, HEIGHT - BOTTOM
+    x = _scale(found[0].time, found[-1].time)
+    lines = ""
+    for name, color in (("jaccard", COLORS[0]), ("rbo", COLORS[1])):
+        points = " ".join(
+            f"{x(one.time):.1f},{floor - getattr(one, name) / high * (floor - top):.1f}" for one in found
+        )
+        lines += f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>'
+    axis = _axis(found[0].time, found[-1].time, ((f"{high:.2f}", top + 4), ("0", floor)))
+    key = (
+        f'<span class="key" style="background:{COLORS[0]}"></span>1 - Jaccard of the first ten'
+        f'<span class="key" style="background:{COLORS[1]}"></span>1 - rank-biased overlap (p = .9)'
+    )
+    return (
+        f'<h2>Volatility</h2><div class="chart"><h3>How much the first ten results moved</h3><p class="note">{key}</p>'
+        f"{_svg('Volatility by run', lines + axis)}</div>"
+    )
+
+
+def _charts(report: RankReport) -> str:
+    if not report.charts:
+        return ""
+    note = (
+        "Position 1 is at the top. A gap: not in the first N results, drawn at the bottom line. "
+        "A red mark: a failed check, which has no position."
+    )
+    charts = "".join(_chart(chart, report.after, report.now) for chart in report.charts)
+    return f'<h2>Histories</h2><p class="note">{note}</p>{charts}'
+
+
+def _chart(chart: RankChart, after: float, now: float) -> str:
+    one = chart.standing
+    names = [(one.domain, chart.points), *chart.rivals.items()]
+    key = "".join(
+        f'<span class="key" style="background:{COLORS[n % 5]}"></span>{escape(shown_domain(name))}'
+        for n, (name, _) in enumerate(names)
+    )
+    head = f"{escape(one.keyword)} <span class=off>{escape(one.engine)} {escape(one.place)}</span>"
+    return f'<div class="chart"><h3>{head}</h3><p class="note">{key}</p>{draw_chart(chart, after, now)}</div>'
+
+
+def draw_chart(chart: RankChart, after: float, now: float) -> str:
+    """Returns the history of a search as SVG, with an inverted axis: position 1 is at the top."""
+    lines = [chart.points, *chart.rivals.values()]
+    places = [point.position for points in lines for point in points if point.position is not None]
+    times = [point.time for points in lines for point in points] or [now]
+    lowest = max([*places, 10])
+    top, floor, out = 10.0, float(HEIGHT - BOTTOM - 16), float(HEIGHT - BOTTOM)
+    x = _scale(max(after, min(times)), max(now, max(times)))
+
+    def y(position: int | None) -> float:
+        return out if position is None else top + (position - 1) / max(1, lowest - 1) * (floor - top)
+
+    drawn = "".join(
+        f'<path d="M{LEFT},{y(place):.1f}H{WIDTH - RIGHT}" stroke="#e8ebf0"/>'
+        for place in (1, 3, 10)
+        if place <= lowest
+    )
+    drawn += f'<path d="M{LEFT},{out:.1f}H{WIDTH - RIGHT}" stroke="#c9ced6" stroke-dasharray="3 3"/>'
+    for number in range(len(lines) - 1, -1, -1):
+        drawn += _line(lines[number], x, y, COLORS[number % 5], 2.4 if number == 0 else 1.4)
+    drawn += "".join(
+        f'<path d="M{x(at):.1f},{out + 3:.1f}v6" stroke="#c23b3b" stroke-width="2"><title>{escape(why)}</title></path>'
+        for at, why in chart.failed
+    )
+    labels = [(str(place), y(place) + 4) for place in dict.fromkeys((1, min(10, lowest), lowest))]
+    depth = chart.standing.depth
+    axis = _axis(max(after, min(times)), max(now, max(times)), (*labels, (f">{depth}", out + 4)))
+    return _svg(f"Positions for {chart.standing.keyword}, position 1 at the top", drawn + axis)
+
+
+def _line(
+    points: Sequence[RankPoint],
+    x: Callable[[float], float],
+    y: Callable[[int | None], float],
+    color: str,
+    width: float,
+) -> str:
+    path, inside = "", False
+    dots = ""
+    for point in points:
+        at = f"{x(point.time):.1f},{y(point.position):.1f}"
+        if point.position is None:
+            inside = False
+            dots += f'<circle cx="{x(point.time):.1f}" cy="{y(None):.1f}" r="1.6" fill="{color}"/>'
+            continue
+        path += f"{'L' if inside else 'M'}{at}"
+        inside = True
+        if point.note:
+            dots += (
+                f'<circle cx="{x(point.time):.1f}" cy="{y(point.position):.1f}" r="3" fill="#fff" stroke="{color}">'
+                f"<title>{escape(point.note)}</title></circle>"
+            )
+    if len(points) == 1 and inside:
+        dots += (
+            f'<circle cx="{x(points[0].time):.1f}" cy="{y(points[0].position):.1f}" r="3" fill="{color}"/>'
+        )
+    return f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width}"/>{dots}' if path else dots
+
+
+def _page(report: RankReport) -> str:
+    if report.page is None:
+        return ""
+    page = report.page
+    rows = [
+        [
+            ("n", str(one.rank) if one.rank else ""),
+            ("", escape(one.type.replace("_", " "))),
+            ("u", f"<b>{escape(one.title)}</b><br>{_link(one.url)}"),
+        ]
+        for one in page.results[:150]
+    ]
+    facts = f"{page.engine}, {_date(page.time)}, by {page.source}, verdict {page.verdict}, data {page.data_version}"
+    table = _section("", ("rank:n", "type", "result"), rows, "The page has no results.").removeprefix(
+        "<h2></h2>"
+    )
+    title = f"Result page: {escape(page.keyword)}"
+    head = f'<h2>{title}</h2><p class="note">{escape(facts)}</p>'
+    if not page.body:
+        return f'{head}<p class="note">The answer of a provider has no page to show.</p>{table}'
+    return f'{head}<div class="beside"><div>{_frame(page)}</div><div>{table}</div></div>'
+
+
+def _frame(page: ShownPage) -> str:
+    """Shows a saved page without anything active: no scripts, no requests, no links."""
+    policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
+    body = _ACTIVE.sub("", page.body)
+    return f'<iframe sandbox title="The saved page" srcdoc="{escape(policy + body)}"></iframe>'
+
+
+def _section(
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[tuple[str, str]]],
+    empty: str,
+    note: str = "",
+) -> str:
+    """Returns a heading and a table. A heading that ends in `:n` belongs to a column of numbers. A cell is its class
+    and its HTML."""
+    if not rows:
+        return f'<h2>{title}</h2><p class="note">{empty}</p>'
+    head = "".join(
+        f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
+        for name in heads
+    )
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    about = f'<p class="note">{note}</p>' if note else ""
+    return f'<h2>{title}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(cell: tuple[str, str]) -> str:
+    kind, text = cell
+    return f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>"
+
+
+def _scale(start: float, end: float) -> Callable[[float], float]:
+    return lambda at: (
+        LEFT + (min(max(at, start), end) - start) / ((end - start) or 1.0) * (WIDTH - LEFT - RIGHT)
+    )
+
+
+def _axis(start: float, end: float, labels: Sequence[tuple[str, float]]) -> str:
+    texts = "".join(
+        f'<text x="{LEFT - 6}" y="{y:.1f}" text-anchor="end">{escape(text)}</text>' for text, y in labels
+    )
+    return (
+        f'{texts}<text x="{LEFT}" y="{HEIGHT - 4}">{_date(start)}</text>'
+        f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 4}" text-anchor="end">{_date(end)}</text>'
+    )
+
+
+def _svg(label: str, inner: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{WIDTH}" '
+        f'height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" font-size="12" fill="#566172" '
+        f'font-family="system-ui,sans-serif">{inner}</svg>'
+    )
+
+
+def _link(url: str) -> str:
+    shown = escape(url[:200])
+    return (
+        f'<a href="{escape(url)}" rel="noreferrer">{shown}</a>'
+        if url.startswith(("http://", "https://"))
+        else shown
+    )
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds)) if seconds else "-"

@@ -1,0 +1,235 @@
+"""A run: fetches the result pages of all searches, as deep as needed and within the budget, and writes what they
+show into the history."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gossamer.errors import UsageError
+from gossamer.parsing.ranks import result_page
+from gossamer.parsing.ranks.page_rules import PageRules, default, load
+from gossamer.uses.ranks.history import KEEP_DAYS, PageRequest, RankHistory
+from gossamer.uses.ranks.model import Keyword, RankEvent, Search
+from gossamer.uses.ranks.reparse import count_outdated, parse_again
+from gossamer.uses.ranks.search_urls import HOSTS
+from gossamer.uses.ranks.strategy import Depth
+from gossamer.uses.ranks.watch import RankWatch
+from gossamer.uses.ranks.ways import check_way, choose_way, crawl_options
+
+MAX_RESUME_S = 18 * 3600.0
+"""An interrupted run is resumed within this time. Later, a new run begins."""
+MAX_ROUNDS = 60
+BUDGET = "the budget of today is spent"
+
+
+class RankRunOptions(msgspec.Struct, kw_only=True):
+    """The options of a run."""
+
+    history: str = "ranks.db"
+    depth: Depth = Depth()
+    own: bool = False
+    """Fetch the engines' own pages, by explicit choice."""
+    archive: str | None = None
+    """A WARC file or folder whose pages are replayed."""
+    failed: bool = False
+    """Only searches whose last check failed or was skipped."""
+    keep_days: float = KEEP_DAYS
+    layout: str | None = None
+    """A data file for result pages, instead of the one that is part of the package."""
+    hosts: Mapping[str, str] = msgspec.field(default_factory=lambda: HOSTS)
+    """The addresses of the engines."""
+    crawl: dict[str, Any] = {}
+    """Further options of `gossamer.run`: `data`, `store`, `unlocker`, `credits_daily`, ..."""
+
+
+class RankRunSummary(msgspec.Struct, kw_only=True):
+    """What a run did. `paid_empty`: pages that the provider was paid for and that have no results."""
+
+    run: int
+    state: str
+    """`finished`, or `limited` if the budget did not suffice."""
+    searches: int
+    done: int
+    failed: int
+    no_results: int
+    skipped: int
+    pages: int
+    credits: int
+    paid_empty: int
+    positions: int
+    in_results: int
+    events: int
+    seconds: float
+
+
+def run(
+    keywords: Sequence[Keyword],
+    options: RankRunOptions,
+    tell: Callable[[str], None],
+    on_events: Callable[[Sequence[RankEvent]], None],
+) -> RankRunSummary:
+    """Runs or resumes a run. `tell`: called with messages for the user. `on_events`: called with what changed.
+    Raises GossamerError. A KeyboardInterrupt leaves the run open: the next call resumes it, and pays nothing twice."""
+    began = time.time()
+    way = choose_way(options.crawl, own=options.own, archive=options.archive)
+    depth = options.depth._replace(cumulative=way.cumulative)
+    searches = {one.search.id: one.search for one in keywords}
+    refused = check_way(way, searches)
+    if refused:
+        tell(f"{len(refused):,} searches are skipped: {next(iter(refused.values()))}")
+    if way.notice:
+        tell(way.notice)
+    with RankHistory(options.history) as history:
+        history.list_keywords(keywords)
+        layout = load(options.layout) if options.layout else default()
+        correct_history(history, layout, tell)
+        number = _begin(history, options, searches, tell)
+        watch = RankWatch(
+            history.searches(),
+            history,
+            way,
+            hosts=options.hosts,
+            layout=layout,
+            keep=options.keep_days > 0,
+        )
+        skipped = _rounds(history, watch, depth, options, refused, tell)
+        events = history.end_run(depth, skipped, options.keep_days)
+        on_events(events)
+        return _summary(history, number, events, began, limited=bool(set(skipped) - set(refused)))
+
+
+def correct_history(history: RankHistory, layout: PageRules, tell: Callable[[str], None]) -> None:
+    """Parses kept pages again if the data file has changed since."""
+    if not (count := count_outdated(history, layout.version)):
+        return
+    tell(
+        f"the data file for result pages has changed ({layout.version}): {count:,} kept pages are parsed again"
+    )
+    done = parse_again(
+        history, layout.version, lambda body, engine, url: result_page(body, engine, url, data=layout)
+    )
+    tell(f"{done.corrected:,} positions were corrected, each with a note")
+
+
+def _begin(
+    history: RankHistory, options: RankRunOptions, searches: Mapping[str, Search], tell: Callable[[str], None]
+) -> int:
+    """Begins a run, or continues an open one that is not too old."""
+    number, started, is_open = history.run()
+    if is_open and history.clock() - started > MAX_RESUME_S:
+        history.end_run(options.depth)
+        is_open = False
+    if is_open:
+        ((fetched,),) = history.query("SELECT count(*) FROM rank_pages WHERE run = ?", [number])
+        tell(f"run {number} continues: {fetched:,} pages are fetched, and are not fetched again")
+        return history.begin_run(resume=True)
+    chosen: list[str] = []
+    if options.failed:
+        rows = history.query(
+            "SELECT c.search FROM rank_checks c WHERE c.state IN ('failed', 'skipped') AND c.run = (SELECT max(d.run) "
+            "FROM rank_checks d WHERE d.search = c.search)"
+        )
+        chosen = [name for (name,) in rows if name in searches]
+        if not chosen:
+            raise UsageError("--failed: no last check of these keywords failed")
+    return history.begin_run(searches=chosen)
+
+
+def _rounds(
+    history: RankHistory,
+    watch: RankWatch,
+    depth: Depth,
+    options: RankRunOptions,
+    refused: Mapping[str, str],
+    tell: Callable[[str], None],
+) -> dict[str, str]:
+    """Fetches pages until no search needs one. Returns why searches were not checked."""
+    skipped, tried, way = dict(refused), set[PageRequest](), watch.way
+    for number in range(MAX_ROUNDS):
+        wanted = [one for one in history.next_requests(depth, skipped) if one not in tried]
+        if not wanted:
+            break
+        left = None
+        if way.account is not None:
+            way = way._replace(account=choose_way(options.crawl, own=options.own).account)
+            left = way.account.left if way.account else None
+        affordable = fit_budget(wanted, way.cost, left)
+        for one in wanted[len(affordable) :]:
+            skipped[one.search] = BUDGET
+        if not affordable:
+            break
+        if number:
+            tell(f"{len(affordable):,} searches need a further page")
+        state = watch.crawl(affordable, crawl_options(way, options.crawl, left, options.archive))
+        if state == "stopped":
+            raise KeyboardInterrupt
+        tried.update(affordable)
+        if state.startswith("no-credit: "):
+            tell(state.removeprefix("no-credit: "))
+            skipped |= dict.fromkeys(
+                [one.search for one in history.next_requests(depth, skipped)], "no credit is left"
+            )
+            break
+        if state == "limited":
+            unfetched = {one for one in history.next_requests(depth, skipped) if one in tried}
+            skipped |= {one.search: BUDGET for one in unfetched}
+    if short := sum(why == BUDGET for why in skipped.values()):
+        tell(f"the budget does not suffice: {short:,} searches are not checked, or not as deep as wanted")
+    return skipped
+
+
+def fit_budget(
+    wanted: Sequence[PageRequest], cost: Callable[[int, int], int], left: int | None
+) -> Sequence[PageRequest]:
+    """Returns the first requests that the credits suffice for. `cost`: of a request (first page, page)."""
+    if left is None:
+        return wanted
+    for number, one in enumerate(wanted):
+        left -= cost(one.first, one.page)
+        if left < 0:
+            return wanted[:number]
+    return wanted
+
+
+def _summary(
+    history: RankHistory,
+    number: int,
+    events: Sequence[RankEvent],
+    began: float,
+    *,
+    limited: bool,
+) -> RankRunSummary:
+    states = dict(
+        history.query("SELECT state, count(*) FROM rank_checks WHERE run = ? GROUP BY state", [number])
+    )
+    ((found, paid, empty),) = history.query(
+        "SELECT count(*), sum(credits), "
+        "sum(CASE WHEN credits > 0 AND verdict NOT IN ('ok', 'partial', 'no_results') THEN 1 ELSE 0 END) "
+        "FROM rank_pages WHERE run = ?",
+        [number],
+    )
+    ((positions, ranked),) = history.query(
+        "SELECT count(*), count(p.position) FROM rank_positions p JOIN rank_domains d ON d.search = p.search AND "
+        "d.domain = p.domain WHERE p.run = ? AND d.own = 1",
+        [number],
+    )
+    return RankRunSummary(
+        run=number,
+        state="limited" if limited else "finished",
+        searches=sum(states.values()),
+        done=states.get("done", 0),
+        failed=states.get("failed", 0),
+        no_results=states.get("no-results", 0),
+        skipped=states.get("skipped", 0),
+        pages=found,
+        credits=int(paid or 0),
+        paid_empty=int(empty or 0),
+        positions=positions,
+        in_results=ranked,
+        events=len(events),
+        seconds=time.time() - began,
+    )

@@ -1,0 +1,88 @@
+"""The tables of the rank history. SQLite and PostgreSQL have the same tables, columns and indexes.
+
+| table | one row per | key |
+| --- | --- | --- |
+| `rank_searches` | search: keyword, engine, country, language, location, device | `id` |
+| `rank_domains` | domain that is followed in a search; `own` is 1 for the user's, 0 for a competitor | (`search`, `domain`) |
+| `rank_checks` | search in a run: whether its positions are known, or why not | (`search`, `run`) |
+| `rank_pages` | result page that was fetched, with its results and, for a while, its body | (`search`, `run`, `page`) |
+| `rank_positions` | domain in a check; never for a check that failed | (`search`, `domain`, `run`) |
+| `rank_features` | type of result on page 1; `domain` is '' or a followed domain that is in it | (`search`, `run`, `type`, `domain`) |
+| `rank_events` | change between two checks | `id` |
+| `rank_layouts` | engine, form and device: how many results its pages have, and whether they can be read | (`engine`, `form`, `device`) |
+| `rank_alerts` | rule and keyword that fired | (`rule`, `search`, `domain`) |
+| `rank_deliveries` | notification that a receiver has got | (`alert`, `receiver`) |
+| `rank_meta` | value of this database, for example its version | `name` |
+
+`position` is NULL for 'not in the first `depth`'. A domain without a row was not checked. Times are seconds since
+the epoch.
+"""
+
+from __future__ import annotations
+
+VERSION = 1
+"""The version of the schema. A database with a higher version is refused."""
+
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS rank_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    # `listed` is 0 for a search that the last list no longer contains. Its history is kept.
+    """CREATE TABLE IF NOT EXISTS rank_searches (
+    id TEXT PRIMARY KEY, keyword TEXT NOT NULL, engine TEXT NOT NULL, country TEXT NOT NULL, language TEXT NOT NULL,
+    location TEXT NOT NULL, device TEXT NOT NULL, volume INTEGER, listed INTEGER NOT NULL DEFAULT 1)""",
+    # `tags` and `rules`: JSON lists.
+    """CREATE TABLE IF NOT EXISTS rank_domains (
+    search TEXT NOT NULL, domain TEXT NOT NULL, own INTEGER NOT NULL, tags TEXT NOT NULL, rules TEXT NOT NULL,
+    listed INTEGER NOT NULL DEFAULT 1, PRIMARY KEY (search, domain)) {without_rowid}""",
+    # `state`: done, failed, no-results or skipped. `first_page`: 1 if page 1 could be read. `withheld`: why the
+    # positions of readable pages are not trusted.
+    """CREATE TABLE IF NOT EXISTS rank_checks (
+    search TEXT NOT NULL, run INTEGER NOT NULL, time DOUBLE PRECISION NOT NULL, state TEXT NOT NULL,
+    depth INTEGER NOT NULL, error TEXT NOT NULL, withheld TEXT NOT NULL, first_page INTEGER NOT NULL,
+    requests INTEGER NOT NULL, credits INTEGER NOT NULL, PRIMARY KEY (search, run)) {without_rowid}""",
+    # `first`: the first page that the row covers. `results`: JSON lists. `body`: gzip, NULL once it is too old.
+    """CREATE TABLE IF NOT EXISTS rank_pages (
+    search TEXT NOT NULL, run INTEGER NOT NULL, page INTEGER NOT NULL, first INTEGER NOT NULL,
+    time DOUBLE PRECISION NOT NULL, source TEXT NOT NULL, form TEXT NOT NULL, url TEXT NOT NULL,
+    verdict TEXT NOT NULL, reason TEXT NOT NULL, results TEXT NOT NULL, organic INTEGER NOT NULL,
+    unknown INTEGER NOT NULL, data_version TEXT NOT NULL, credits INTEGER NOT NULL, body {bytes}, note TEXT NOT NULL,
+    PRIMARY KEY (search, run, page))""",
+    # `urls`: JSON list of all pages of the domain among the results.
+    """CREATE TABLE IF NOT EXISTS rank_positions (
+    search TEXT NOT NULL, domain TEXT NOT NULL, run INTEGER NOT NULL, time DOUBLE PRECISION NOT NULL,
+    position INTEGER, depth INTEGER NOT NULL, absolute INTEGER, page INTEGER, url TEXT NOT NULL, title TEXT NOT NULL,
+    urls TEXT NOT NULL, note TEXT NOT NULL, PRIMARY KEY (search, domain, run)) {without_rowid}""",
+    """CREATE TABLE IF NOT EXISTS rank_features (
+    search TEXT NOT NULL, run INTEGER NOT NULL, type TEXT NOT NULL, domain TEXT NOT NULL, count INTEGER NOT NULL,
+    time DOUBLE PRECISION NOT NULL, PRIMARY KEY (search, run, type, domain)) {without_rowid}""",
+    # `alerted` and `sent`: 1 when the rules have seen the event, and when the outputs have it.
+    """CREATE TABLE IF NOT EXISTS rank_events (
+    id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, run INTEGER NOT NULL,
+    engine TEXT NOT NULL, search TEXT NOT NULL, domain TEXT NOT NULL, before TEXT, after TEXT, detail TEXT NOT NULL,
+    alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
+    # `usual`: the mean number of organic results on page 1. `pages`: of how many pages it is the mean.
+    """CREATE TABLE IF NOT EXISTS rank_layouts (
+    engine TEXT NOT NULL, form TEXT NOT NULL, device TEXT NOT NULL, state TEXT NOT NULL,
+    since DOUBLE PRECISION NOT NULL, usual DOUBLE PRECISION NOT NULL, pages INTEGER NOT NULL,
+    PRIMARY KEY (engine, form, device))""",
+    """CREATE TABLE IF NOT EXISTS rank_alerts (
+    rule TEXT NOT NULL, search TEXT NOT NULL, domain TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
+    value TEXT NOT NULL, PRIMARY KEY (rule, search, domain))""",
+    """CREATE TABLE IF NOT EXISTS rank_deliveries (
+    alert TEXT NOT NULL, receiver TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, sent DOUBLE PRECISION,
+    body TEXT NOT NULL, PRIMARY KEY (alert, receiver))""",
+)
+
+INDEXES = (
+    "CREATE INDEX IF NOT EXISTS rank_domains_domain ON rank_domains (domain)",
+    "CREATE INDEX IF NOT EXISTS rank_checks_run ON rank_checks (run, state)",
+    "CREATE INDEX IF NOT EXISTS rank_pages_run ON rank_pages (run)",
+    "CREATE INDEX IF NOT EXISTS rank_pages_kept ON rank_pages (data_version, form) WHERE body IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS rank_positions_domain ON rank_positions (domain, time)",
+    "CREATE INDEX IF NOT EXISTS rank_positions_run ON rank_positions (run)",
+    "CREATE INDEX IF NOT EXISTS rank_features_run ON rank_features (run)",
+    "CREATE INDEX IF NOT EXISTS rank_events_time ON rank_events (time)",
+    "CREATE INDEX IF NOT EXISTS rank_events_search ON rank_events (search, run)",
+    "CREATE INDEX IF NOT EXISTS rank_events_new ON rank_events (time) WHERE alerted = 0",
+    "CREATE INDEX IF NOT EXISTS rank_events_unsent ON rank_events (time) WHERE sent = 0",
+    "CREATE INDEX IF NOT EXISTS rank_deliveries_open ON rank_deliveries (time) WHERE sent IS NULL",
+)

@@ -1,0 +1,159 @@
+"""The crawl of a run, on the public API: a site whose page function yields result pages, and a sink that parses
+them and writes them into the history before a visit is settled."""
+
+from __future__ import annotations
+
+import base64
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import gossamer
+from gossamer.errors import CrawlFailed, NoCredit, NothingFound
+from gossamer.parsing.ranks import ResultPage, result_page
+from gossamer.parsing.ranks.page_rules import PageRules
+from gossamer.uses.ranks.history import PageRequest, RankHistory
+from gossamer.uses.ranks.model import FetchedResultPage, Search
+from gossamer.uses.ranks.provider_answers import READERS, read_answer
+from gossamer.uses.ranks.search_urls import HOSTS, REFERERS, search_url
+from gossamer.uses.ranks.ways import Way, headers_of
+
+if TYPE_CHECKING:
+    from gossamer import PageView
+
+CRAWL = "ranks"
+MAX_BODY = 8 << 20
+WALLS = ("captcha", "consent")
+"""The verdicts that a page with an error status may have."""
+
+
+def parse_page(
+    form: str, body: bytes, engine: str, page: int, url: str | None = None, layout: PageRules | None = None
+) -> ResultPage:
+    """Parses a page in its form: `html`, or the JSON of a provider. `layout`: the data file for HTML pages,
+    instead of the one that is part of the package."""
+    if form in READERS:
+        return read_answer(form, body, engine, page)
+    return result_page(body, engine, url, data=layout)
+
+
+class RankWatch:
+    """Visits of result pages, and their way into the history. Rows are written by threads of the crawl, one at a
+    time. `hosts`: the addresses of the engines. `layout`: a data file for HTML pages. `keep`: whether bodies are
+    kept."""
+
+    def __init__(
+        self,
+        searches: Mapping[str, Search],
+        history: RankHistory,
+        way: Way,
+        *,
+        hosts: Mapping[str, str] = HOSTS,
+        layout: PageRules | None = None,
+        keep: bool = True,
+    ) -> None:
+        self.searches, self.way, self._hosts, self._layout = searches, way, hosts, layout
+        self._history, self._keep = history, keep
+        self._lock = threading.Lock()
+
+    def seeds(self, requests: Sequence[PageRequest]) -> list[dict[str, Any]]:
+        """Returns the requests for pages."""
+        found = []
+        for one in requests:
+            search = self.searches[one.search]
+            headers = headers_of(self.way, search, REFERERS[search.engine])
+            found.append(
+                {
+                    "url": search_url(search, one.page, self._hosts),
+                    "carry": f"{one.search} {one.page} {one.first}",
+                    "key": f"{one.search} {one.page}",
+                    **({"headers": headers} if headers else {}),
+                }
+            )
+        return found
+
+    def crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
+        """Fetches pages. Returns the state of the crawl, or `no-credit: ...` if the provider's account is empty.
+        Raises GossamerError, for example for a wrong key."""
+        given = dict(options)
+        site_options = {name: given.pop(name) for name in ("ladder",) if name in given}
+        try:
+            result = gossamer.run(
+                self.site(site_options), self.seeds(requests), name=CRAWL, fresh=True, scope="page", **given
+            )
+        except NoCredit as error:
+            return f"no-credit: {error}"
+        except (CrawlFailed, NothingFound) as error:  # every page failed, which is recorded
+            if (summary := getattr(error, "summary", None)) is None:
+                raise
+            return str(summary.state)
+        return result.state
+
+    def site(self, options: Mapping[str, Any]) -> gossamer.Site:
+        """Returns the site of the engines."""
+        # the name "default" makes the site read pages of every host, also those that redirects lead to
+        site = gossamer.Site("default", follow=False, blocks=False, sinks=[PageRows(self)], **options)
+
+        @site.page()
+        def results(page: PageView) -> Iterator[dict[str, Any]]:
+            if isinstance(page.carry, str):
+                yield _row(page.carry, page.page.fetched_at, page.url, page.body, page.page.credits or 0)
+
+        @site.failed
+        def failed(failure: Any) -> Iterator[dict[str, Any]]:
+            if isinstance(failure.carry, str):
+                page = failure.page
+                status = "" if str(failure.status) in failure.detail else str(failure.status or "")
+                error = " ".join(filter(None, (failure.reason, status, failure.detail)))[:300]
+                body = page.body if page is not None else b""
+                at = page.page.fetched_at if page is not None else time.time()
+                yield _row(failure.carry, at, failure.url, body, 0, error)
+
+        return site
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Parses and records the pages of items."""
+        pages = [self._page(row) for row in rows]
+        with self._lock:
+            self._history.record(pages, keep=self._keep)
+
+    def _page(self, row: Mapping[str, Any]) -> FetchedResultPage:
+        name, page, first = row["page"].split(" ")
+        search = self.searches[name]
+        body = zlib.decompress(base64.b64decode(row["body"]))
+        parsed = None
+        if body:
+            parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"], self._layout)
+            if row["error"] and parsed.verdict not in WALLS:  # otherwise the error says more than the page
+                parsed = None
+        return FetchedResultPage(
+            search=name,
+            page=int(page),
+            time=row["time"],
+            parsed=parsed,
+            error=row["error"],
+            since_page=int(first),
+            source=self.way.name,
+            form=self.way.form,
+            url=row["url"],
+            body=body,
+            credits=row["credits"],
+        )
+
+
+class PageRows:
+    """The sink of the result pages."""
+
+    def __init__(self, watch: RankWatch) -> None:
+        self._watch = watch
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Records rows. They are durable when this returns."""
+        self._watch.write([row for row in rows if "page" in row and "body" in row])
+
+
+def _row(carry: str, at: float, url: str, body: bytes, paid: int, error: str = "") -> dict[str, Any]:
+    packed = base64.b64encode(zlib.compress(body[:MAX_BODY], 1)).decode()
+    return {"page": carry, "time": at, "url": url, "body": packed, "credits": paid, "error": error}

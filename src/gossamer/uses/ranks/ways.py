@@ -1,0 +1,136 @@
+"""The ways to get result pages: search providers and unlockers (with the key of the user), own fetching by
+explicit choice, and stored pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from gossamer.client.unlocker_credits import UnlockerAccount, unlocker_account
+from gossamer.errors import UsageError
+from gossamer.uses.ranks.model import Search
+
+OWN_DELAY = "5-10"
+"""Seconds between two own searches of an engine."""
+OWN_NOTICE = (
+    "own fetching: Google's and Bing's terms and their robots.txt forbid automated searches, and since 2025 Google "
+    "answers most of them with a challenge, which gossamer does not solve. You decide that you may do this. One "
+    "search of an engine every 5 to 10 s"
+)
+UNLOCKER_NOTICE = (
+    "the unlocker {name} fetches result pages, which the robots.txt of the engines forbids: this is your choice and "
+    "your contract with it"
+)
+MOBILE_AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36"
+
+
+class Way(NamedTuple):
+    """How result pages are fetched.
+
+    name         the provider, the unlocker, `own` or `archive`
+    form         `html`, or the provider whose JSON is returned
+    engines      the engines that it searches
+    mobile       whether it has the results of a phone
+    cumulative   whether a request returns all results up to a page
+    seconds      about how long a request takes
+    account      what may be spent, None if nothing is paid
+    notice       a line that the user must see before the start
+    """
+
+    name: str
+    form: str = "html"
+    engines: tuple[str, ...] = ("google", "bing")
+    mobile: bool = True
+    cumulative: bool = False
+    seconds: float = 5.0
+    account: UnlockerAccount | None = None
+    notice: str = ""
+
+    def refuses(self, search: Search) -> str:
+        """Returns why it cannot fetch a search, or ''."""
+        if search.engine not in self.engines:
+            return f"{self.name} does not search {search.engine}"
+        if search.device == "mobile" and not self.mobile:
+            return f"{self.name} has no results of a phone"
+        if search.location and self.form == "zyte":
+            return f"{self.name} has no location"
+        return ""
+
+    def cost(self, first: int, page: int) -> int:
+        """Returns the credits of a request for a page."""
+        one = int((self.account.options if self.account else {}).get("cost", "1") or 1)
+        return one * (page - first + 1 if self.cumulative else 1)
+
+
+_PROVIDERS = {
+    "serpapi": Way("serpapi", "serpapi", seconds=3.0),
+    "searchapi": Way("searchapi", "searchapi", seconds=3.0),
+    "serper": Way("serper", "serper", ("google",), mobile=False, seconds=2.0),
+    "dataforseo": Way("dataforseo", "dataforseo", cumulative=True, seconds=6.0),
+    "zyte": Way("zyte", "zyte", ("google",), mobile=False, seconds=4.0),
+}
+"""The search providers. Zyte is one with `serp=true`, which is added."""
+
+
+def provider_setting(given: str) -> str:
+    """Returns the setting `unlocker` for what a person gave as the provider.
+
+    >>> provider_setting("zyte"), provider_setting("serper?at_once=10")
+    ('zyte?serp=true', 'serper?at_once=10')
+    """
+    name, _, query = given.partition("?")
+    if name == "zyte" and "serp=" not in query and "render=" not in query:
+        return f"zyte?{query + '&' if query else ''}serp=true"
+    return given
+
+
+def choose_way(
+    options: Mapping[str, Any], *, own: bool = False, archive: str | None = None, with_key: bool = True
+) -> Way:
+    """Returns the way of a run. `options`: the options of `gossamer.run`, whose setting `unlocker` names the
+    provider. `with_key`: its key must be set. Raises UsageError and ConfigError."""
+    if archive is not None:
+        return Way("archive", seconds=0.01)
+    if own:
+        return Way("own", seconds=7.5, notice=OWN_NOTICE)
+    account = unlocker_account(options, with_key=with_key)
+    known = _PROVIDERS.get(account.name)
+    if known is not None and (known.form != "zyte" or account.options.get("serp") == "true"):
+        return known._replace(account=account)
+    notice = UNLOCKER_NOTICE.format(name=account.name)
+    return Way(account.name, seconds=8.0, account=account, notice=notice)
+
+
+def crawl_options(
+    way: Way, given: Mapping[str, Any], left: int | None, archive: str | None
+) -> dict[str, Any]:
+    """Returns the options of a crawl that fetches result pages. `left`: the credits that may be spent."""
+    options: dict[str, Any] = {"keep": "off", "files": "off", "ignore_robots": True, "retries": "10s,60s"}
+    if way.account is not None:
+        options |= {"ladder": "unlocker", "delay": 0, "per_host": way.account.at_once, "concurrency": 20}
+        if left is not None:
+            options["credits"] = left
+    elif way.name == "archive":
+        options |= {"archive": archive, "delay": 0, "retries": "none"}
+    else:
+        options |= {"delay": OWN_DELAY, "per_host": 1, "retries": "none"}
+    return options | dict(given)
+
+
+def headers_of(way: Way, search: Search, referer: str) -> dict[str, str]:
+    """Returns the headers of a request. A provider's API learns the device from `Sec-CH-UA-Mobile`."""
+    mobile = {"Sec-CH-UA-Mobile": "?1"} if search.device == "mobile" else {}
+    if way.form != "html" or way.name == "archive":
+        return mobile
+    if mobile:
+        mobile["User-Agent"] = MOBILE_AGENT
+    return mobile | ({"Referer": referer} if way.name == "own" else {})
+
+
+def check_way(way: Way, searches: Mapping[str, Search]) -> dict[str, str]:
+    """Returns the searches that the way cannot fetch, each with the reason. Raises UsageError if it can fetch
+    none."""
+    refused = {name: why for name, search in searches.items() if (why := way.refuses(search))}
+    if searches and len(refused) == len(searches):
+        raise UsageError(f"{next(iter(refused.values()))}: choose another provider")
+    return refused
