@@ -24,7 +24,8 @@ from support.answers import answering
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 BOOKS = ROOT / "examples" / "books"
-PAGE = '<title>{0}</title><a href="/a">a</a> <a href="/b">b</a> <a href="/sitemap.xml">all</a>'
+LINKS = '<a href="/a">a</a> <a href="/b">b</a> <a href="/sitemap.xml">all</a>'
+PAGE = "<title>{0}</title>" + LINKS + "<p>This is the page {0}, and it says so in a sentence of its own."
 
 
 def blocks(language: str) -> list[str]:
@@ -104,6 +105,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
         example["/sitemap.xml"] = f"<urlset><url><loc>http://{one}/b</loc></url></urlset>".encode()
         (tmp_path / "urls.txt").write_text(f"http://{one}/\nhttp://{one}/a\n")
         book = next(path for path, body in books.items() if b"price_color" in body and "/catalogue/" in path)
+        (tmp_path / "words.txt").write_text("page\n")
         (tmp_path / "targets.csv").write_text(f"url,rules\nhttp://{other}{book},below 1000\n")
         reader = Reader(tmp_path, one, other)
         (tmp_path / "books.py").write_text(reader.moved(own_site()))
@@ -141,6 +143,9 @@ def test_the_commands_of_the_readme(reader: Reader) -> None:
     database.close()
     assert found == titles(BOOKS)
     assert "below 1000" in next(out for line, out in said.items() if "prices alert" in line)
+    assert "page" in next(out for line, out in said.items() if "keywords" in line)
+    assert "/b" in next(out for line, out in said.items() if "gossamer find" in line)
+    assert len(list(reader.folder.glob("*.html"))) == 2, "the report of the prices and of the audit"
     assert "<h1>Prices" in (reader.folder / "prices.html").read_text()
 
 
