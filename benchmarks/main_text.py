@@ -1,6 +1,6 @@
 """How good the main text is on three samples of saved pages, and what it costs, with peers in the same run.
 
-    python benchmarks/main_text.py [FOLDER] [--only WAY] [--against FOLDER_WITH_SOURCE] [--instructions]
+    python benchmarks/main_text.py [FOLDER] [--only WAY] [--against FOLDER_WITH_SOURCE] [--instructions] [--large]
 
 FOLDER (default `../shared/data`) has `articles-news`, `articles-trafilatura` and `articles-zyte` as `.jsonl.gz`.
 news and zyte have the whole text of each page: F1 of runs of four words, as in Zyte's benchmark of article
@@ -11,7 +11,7 @@ one half may be looked at, the other half is only scored. Intervals are 95 % of 
 CPU is the median and the mean per page, and the ratio to parsing the page. Peers are measured if they are
 installed: trafilatura, jusText, readability-lxml, and turbohtml's own extractor. `--against` also measures
 another version of gossamer. `--instructions` counts the instructions of parsing and of `fast` with valgrind,
-per page of zyte, in both versions.
+per page of zyte, in both versions. `--large` measures pages of 10 MB.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import argparse
 import hashlib
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -181,6 +182,44 @@ def instructions(folder: Path, source: str, label: str) -> None:
         print(f"  {name:17} {(counts[1] - counts[0]) / pages / 1e6:.2f} million instructions a page, {label}")
 
 
+_SENTENCE = (
+    "This sentence is long enough to be one of an article's own, for it has more than eighty characters."
+)
+_PARAGRAPHS = f"<p>{_SENTENCE}</p>" * 3
+LARGE = {
+    "paragraphs": ("<article>", _PARAGRAPHS),
+    "no markup": ("", "word "),
+    "20,000 nested widgets": ("<div class=widget>" * 20_000, _PARAGRAPHS),
+    "many widgets": ("", f"<div class=widget>{_PARAGRAPHS}</div>"),
+    "many empty galleries": ("", "<div class=gallery>x</div>"),
+    "100,000 nested elements": ("<div>" * 100_000, _PARAGRAPHS),
+    "links": ("", "<li><a href=/x>link text</a></li>"),
+    "similar modules": ("<section>", f"<div class=part>{_PARAGRAPHS}</div>"),
+    "headings of other articles": ("", "<h2>Related stories</h2><p>x</p>"),
+    "forms": ("", "<div><form><input></form></div>"),
+    "a table": ("<table>", "<tr><td>cell text"),
+    "unclosed tags": ("", "<b><i><p>text "),
+}
+"""Pages of 10 MB: what they begin with, and what is repeated."""
+
+
+def large() -> None:
+    """CPU of `main_text` and `markdown` on pages of 10 MB, and the peak of memory after each."""
+    from gossamer.parsing.text import main_text, markdown
+
+    for name, (begin, repeated) in LARGE.items():
+        page = (begin + repeated * (10_000_000 // len(repeated))).encode()
+        start = time.process_time()
+        main_text(page)
+        between = time.process_time()
+        markdown(page)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        print(
+            f"  {name:28} {between - start:.2f} s, Markdown {time.process_time() - between:.2f} s; peak {peak} MiB",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -191,9 +230,13 @@ def main() -> None:
     parser.add_argument("--against")
     parser.add_argument("--only", default="", help="one way, such as 'gossamer, fast'")
     parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--large", action="store_true")
     options = parser.parse_args()
     print(f"{time.strftime('%Y-%m-%d %H:%M')}, load {os.getloadavg()[0]:.1f}", flush=True)
     sources = [str(Path(__file__).resolve().parents[1] / "src"), *filter(None, (options.against,))]
+    if options.large:
+        large()
+        return
     if options.instructions:
         for source, label in zip(sources, ("this version", "the other version"), strict=False):
             instructions(Path(options.folder), source, label)
