@@ -250,6 +250,7 @@ def list_checks(as_json: bool) -> int:
                     "group": one.group,
                     "severity": one.severity.value,
                     "title": one.title,
+                    "things": one.thing,
                     "fix": one.fix,
                 }
             )
