@@ -105,7 +105,6 @@ def audit(
     command.
     """
     from gossamer.cli.printing import hush_remarks, put_json
-    from gossamer.config.redaction import register_in
     from gossamer.uses.audit.exports import check_outputs
     from gossamer.uses.audit.run import AuditOptions, database_path, start_url
 
@@ -116,7 +115,6 @@ def audit(
     if fail_on is not None and fail_on not in FAIL_ON:
         raise UsageError(f"--fail-on {fail_on!r}: write one of {', '.join(FAIL_ON)}")
     hush_remarks(quiet)
-    register_in(target)
     check_outputs(output or [])
     if target.endswith(".db") and "://" not in target:
         done = stored_audit(target)
@@ -162,8 +160,10 @@ def parse_external(text: str) -> int | None:
 def run_audit(url: str, options: AuditOptions) -> AuditSummary:
     """Audits a site. Raises GossamerError."""
     from gossamer.cli.printing import remark
+    from gossamer.config.redaction import register_in
     from gossamer.uses.audit.run import audit as run
 
+    register_in(url)
     try:
         return run(url, options, remark)
     except KeyboardInterrupt:
@@ -250,6 +250,7 @@ def list_checks(as_json: bool) -> int:
                     "group": one.group,
                     "severity": one.severity.value,
                     "title": one.title,
+                    "things": one.thing,
                     "fix": one.fix,
                 }
             )

@@ -292,13 +292,6 @@ class AuditDatabase:
                     [url_id(url), size],
                 )
 
-    def facts(self, where: str = "1", values: Sequence[Any] = ()) -> Iterator[tuple[int, str, PageFacts]]:
-        """Yields pages: the number and text of the URL, and the facts. `where`: a condition on `pages`."""
-        decode = msgspec.json.Decoder(PageFacts).decode
-        query = f"SELECT u.id, u.url, p.facts FROM pages p JOIN urls u ON u.id = p.id WHERE {where}"
-        for one, url, facts in self.rows(query, values):
-            yield one, url, decode(facts)
-
 
 def write_urls(base: sqlite3.Connection, urls: Iterable[tuple[int, str]]) -> None:
     """Writes URLs by their number."""
