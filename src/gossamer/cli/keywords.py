@@ -12,7 +12,7 @@ from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.uses.keywords.keyword_list import KeywordList
-    from gossamer.uses.keywords.run import KeywordRun
+    from gossamer.uses.keywords.run import KeywordRun, KeywordRunOptions
     from gossamer.uses.keywords.views import DiscoveredTerm, KeywordTotal, RunTables
 
 MAX_SHOWN = 20
@@ -126,19 +126,12 @@ def count(
 
     A run that was stopped or killed continues with the same command.
     """
-    from gossamer.cli.printing import hush_remarks, remark
-    from gossamer.config.redaction import register_in
+    from gossamer.cli.printing import hush_remarks
     from gossamer.uses.keywords.counting import CountOptions
-    from gossamer.uses.keywords.exports import check_output
-    from gossamer.uses.keywords.run import DELAY, FOLDER, RunOptions, run_keywords
-    from gossamer.uses.keywords.stemming import check_stem
+    from gossamer.uses.keywords.run import DELAY, FOLDER, KeywordRunOptions
 
     hush_remarks(quiet)
-    for one in output or ():
-        register_in(one)
-        check_output(one)
-    check_stem(stem or "")
-    check_delay(delay or DELAY)
+    check_options(output or (), stem or "", delay or DELAY)
     found = read_list(lists, rejected)
     given = {
         "limit": limit,
@@ -152,7 +145,7 @@ def count(
         "setting": setting,
     }
     number = process_count(processes)
-    options = RunOptions(
+    options = KeywordRunOptions(
         folder=folder or FOLDER,
         count=CountOptions(keywords=found.keywords, stem=stem or "", processes=number),
         list_names=lists or [],
@@ -162,15 +155,37 @@ def count(
         fresh=fresh,
         crawl={name: value for name, value in given.items() if value is not None} | {"progress": not quiet},
     )
+    return run_and_show(sources or (), options, output or (), as_json)
+
+
+def check_options(outputs: Sequence[str], stem: str, delay: str) -> None:
+    """Raises UsageError or ConfigError for options that a run could not use, before it begins."""
+    from gossamer.config.redaction import register_in
+    from gossamer.uses.keywords.exports import check_output
+    from gossamer.uses.keywords.stemming import check_stem
+
+    for one in outputs:
+        register_in(one)
+        check_output(one)
+    check_stem(stem)
+    check_delay(delay)
+
+
+def run_and_show(
+    sources: Sequence[str], options: KeywordRunOptions, outputs: Sequence[str], as_json: bool
+) -> int:
+    """Runs, writes the outputs, and prints the result. Returns the exit code."""
+    from gossamer.cli.printing import remark
+    from gossamer.uses.keywords.run import run_keywords
+    from gossamer.uses.keywords.views import RunTables
+
     try:
-        run, place = run_keywords(sources or [], options, remark)
+        run, place = run_keywords(sources, options, remark)
     except KeyboardInterrupt:
         remark("stopped: the same command continues the run")
         raise
-    from gossamer.uses.keywords.views import RunTables
-
     with RunTables(place) as tables:
-        write_outputs(tables, run, output or (), options.folder)
+        write_outputs(tables, run, outputs, options.folder)
         show(tables, run, as_json)
     return 0
 

@@ -20,7 +20,7 @@ MAX_CONTEXTS: Final = 5
 MAX_CACHED_ANCHORS: Final = 50_000
 
 
-class _Entry(NamedTuple):
+class _FirstWord(NamedTuple):
     """The keywords that begin with a token. `alone`: those of one token. `longer`: the rest by their number of
     tokens and their further tokens."""
 
@@ -32,9 +32,9 @@ class TokenMatcher:
     """Finds keywords in tokens. Several keywords may have the same tokens if they are stemmed."""
 
     def __init__(self, keywords: Sequence[Sequence[str]]) -> None:
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, _FirstWord] = {}
         for number, words in enumerate(keywords):
-            entry = self._entries.setdefault(words[0], _Entry([], {}))
+            entry = self._entries.setdefault(words[0], _FirstWord([], {}))
             if len(words) == 1:
                 entry.alone.append(number)
             else:

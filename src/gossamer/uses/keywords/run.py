@@ -43,7 +43,7 @@ class KeywordRun(msgspec.Struct, kw_only=True):
     result: CountResult | None = None
 
 
-class RunOptions(msgspec.Struct, kw_only=True):
+class KeywordRunOptions(msgspec.Struct, kw_only=True):
     """The options of a run."""
 
     folder: str = FOLDER
@@ -60,7 +60,7 @@ class RunOptions(msgspec.Struct, kw_only=True):
     """Further options of `gossamer.run`."""
 
 
-def run_keywords(sources: Sequence[str], options: RunOptions, tell: Tell) -> tuple[KeywordRun, Path]:
+def run_keywords(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> tuple[KeywordRun, Path]:
     """Begins or continues a run, and returns it with its folder. Without sources, the texts of the last run are
     counted again. `tell`: called with messages for the user. Raises GossamerError. A KeyboardInterrupt leaves the
     run open: the next call continues it."""
@@ -112,7 +112,7 @@ def save(run: KeywordRun, folder: Path) -> None:
     os.replace(new, folder / "run.json")
 
 
-def _choose(sources: Sequence[str], options: RunOptions, tell: Tell) -> KeywordRun:
+def _choose(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> KeywordRun:
     runs = list_runs(options.folder)
     if not sources:
         if not runs:
@@ -138,14 +138,14 @@ def _is_url(source: str) -> bool:
     return source.startswith(("http://", "https://", "sitemap:", "feed:"))
 
 
-def _check(sources: Sequence[str], options: RunOptions) -> None:
+def _check(sources: Sequence[str], options: KeywordRunOptions) -> None:
     """Raises UsageError for a source that is neither a URL, a file nor a crawl."""
     for source in sources:
         if not _is_url(source) and not Path(source).exists():
             archives_of(source, options.data)
 
 
-def _texts(run: KeywordRun, folder: Path, options: RunOptions, tell: Tell) -> list[str]:
+def _texts(run: KeywordRun, folder: Path, options: KeywordRunOptions, tell: Tell) -> list[str]:
     """Returns the files with the texts of all sources. Crawls, or reads stored pages, if that is needed."""
     files, stored = [], list[str]()
     for source in run.sources:
@@ -165,7 +165,7 @@ def _texts(run: KeywordRun, folder: Path, options: RunOptions, tell: Tell) -> li
     return files
 
 
-def _crawl(run: KeywordRun, urls: Sequence[str], folder: Path, options: RunOptions) -> str:
+def _crawl(run: KeywordRun, urls: Sequence[str], folder: Path, options: KeywordRunOptions) -> str:
     texts = folder / "pages.jsonl"
     given: dict[str, Any] = {
         "name": f"keywords-{run.id}",
