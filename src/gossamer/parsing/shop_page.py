@@ -328,6 +328,10 @@ class Shop:
             :4000
         ]
 
+    def ancestors(self, most: int) -> Iterator[Element]:
+        """Yields the ancestors of the heading, the nearest one first."""
+        return _ancestors(self.heading, most) if self.heading else iter(())
+
     def near(self, element: Element) -> bool:
         """Whether an element is an ancestor of the heading, or close to the heading."""
         return (

@@ -42,8 +42,42 @@ NOW: Final = re.compile(_words("now"), re.IGNORECASE)
 """Classes and ids of the current price."""
 DOUBTFUL: Final = re.compile(_words("doubtful"), re.IGNORECASE)
 """Classes and ids of prices that only some buyers pay, such as prices of members and prices without taxes."""
-NOT_NOW: Final = re.compile(rf"\b(?:{_words('not_now')})(?!\w)|{_words('not_now_signs')}", re.IGNORECASE)
+
+
+def _texts(kind: str, signs: bool = True) -> str:
+    """Returns a pattern for the words beside a kind of price."""
+    ends = f"|{_words(f'signs_{kind}')}" if signs else ""
+    return rf"(?<!\w)(?:{_words(f'text_{kind}')})(?!\w){ends}"
+
+
+_NOT_NOW: Final = {
+    "installment": _texts("installment"),
+    "without-tax": _texts("without_tax"),
+    "deposit": _texts("deposit", signs=False),
+    "member-price": _texts("member", signs=False),
+    "shipping": _texts("shipping"),
+    "converted": _texts("converted"),
+    "saving": _texts("saving"),
+    "list-price": _texts("former"),
+}
+NOT_NOW: Final = re.compile("|".join(_NOT_NOW.values()), re.IGNORECASE)
 """Words beside prices that are not the current price: former prices, prices without taxes, monthly rates."""
+TEXT_ROLES: Final = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in _NOT_NOW.items()}
+"""The same by the role of the price."""
+NAME_ROLES: Final = {
+    role: re.compile(_words(f"name_{kind}"), re.IGNORECASE)
+    for role, kind in (
+        ("unit-price", "unit"),
+        ("installment", "installment"),
+        ("shipping", "shipping"),
+        ("saving", "saving"),
+        ("converted", "converted"),
+    )
+}
+"""Classes and ids of prices that are not the current price, by the role of the price."""
+NOT_NOW_NAMES: Final = re.compile("|".join(one.pattern for one in NAME_ROLES.values()), re.IGNORECASE)
+WITH_TAX: Final = re.compile(rf"(?<!\w)(?:{_words('with_tax')})", re.IGNORECASE)
+"""Words beside a price that includes taxes."""
 GONE: Final = _words("gone")
 """Texts that say that the product is not available."""
 SOON: Final = _words("soon")
@@ -74,7 +108,7 @@ PRICES: Final = (
         '[class*="preis" i], [class*="prix" i], [class*="prezzo" i], [class*="precio" i], '
         '[class*="preco" i], [class*="cena" i]'
     ),
-    '[class*="prijs" i]',
+    '[class*="prijs" i], [class*="prc" i], [id*="prc" i], [class*="hinta" i], [class*="fiyat" i]',
     '[id*="preis" i], [id*="prix" i], [id*="cena" i]',
 )
 _NO: Final = r"(?:nummer|number|no\.?|nr\.?|num\.?|id|code|#)"
