@@ -130,7 +130,7 @@ _STOCKED: Final = (
 )
 _FIRST: Final = (
     r"(?:\W|\d+ (?:[^\W\d]\w* )?|temporarily |sorry,? |this (?:item|product) is |currently |"
-    rf"(?:{words.STOCK_SUBJECT}) )*"
+    rf"(?:{words.STOCK_SUBJECT}) |(?:{words.STOCK_LABEL})\s?[:：])*"
 )
 _STANDING: Final = {
     word: (re.compile(pattern, re.IGNORECASE), re.compile(f"{_FIRST}(?:{pattern})", re.IGNORECASE))
@@ -175,7 +175,7 @@ def shown_availability(shop: Shop) -> str | None:
         if 0 < len(text) < 400 and (word := availability_in(text)) and not shop.elsewhere(element):
             return word
     buttons = shop.tree.select(
-        "h2, h3, h4, button, input[type=submit], input[type=button], input[type=image], a, form[action]"
+        "h2, h3, h4, button, input[type=submit], input[type=button], input[type=image], a, form[action], [role=button]"
     )
     word, other = _by_buttons(buttons[:3000], shop)
     if word:

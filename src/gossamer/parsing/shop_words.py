@@ -86,6 +86,10 @@ THERE: Final = _words("there")
 """Texts that say that the product is in stock."""
 STOCK_SUBJECT: Final = _words("stock_subject")
 """Words that may precede a text about stock."""
+STOCK_LABEL: Final = _words("label_stock")
+"""Labels before a text about stock."""
+CLASSIFIED: Final = re.compile(_words("classified"), re.IGNORECASE)
+"""Texts of buttons by which a buyer reaches the seller of a classified ad."""
 BUY: Final = re.compile(_words("buy"), re.IGNORECASE)
 """Texts, classes and addresses of buttons that put the product into the cart."""
 MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)

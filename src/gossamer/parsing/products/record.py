@@ -72,6 +72,8 @@ def _shown(sources: ProductSources, record: dict[str, Any], spare: list[str]) ->
     if record["price"] is None and "price" not in found and "price" in state:
         amount = number_in_data(state["price"], state.get("currency"))
         found |= {"price": amount.amount, "currency": amount.iso} if amount and amount.iso else {}
+    if record["price"] is None and "price" not in found and len(sources.tracked.amounts) == 1:
+        found |= {"price": min(sources.tracked.amounts), "currency": sources.tracked.currency}
     return found | _numbers(sources, record, spare, texts, state, name)
 
 

@@ -69,10 +69,10 @@ class ShownPrice(NamedTuple):
 
 
 class ShownPrices:
-    """The prices of a page's elements. `hint`: the currency to use if a text names none. `said`: an amount
-    without a currency in the page's meta elements. A shown price of this amount is the one that a buyer pays."""
+    """The prices of a page's elements. `hint`: the currency to use if a text names none. `said`: amounts in
+    the page's meta elements or tracking events. A shown price of such an amount is the one that a buyer pays."""
 
-    def __init__(self, shop: Shop, hint: str | None, said: Decimal | None = None) -> None:
+    def __init__(self, shop: Shop, hint: str | None, said: frozenset[Decimal] = frozenset()) -> None:
         self._shop = shop
         self._hint = hint
         self._said = said
@@ -83,8 +83,9 @@ class ShownPrices:
         the product's heading. If there is none, or if all of them are doubtful, it is the first text that is only
         a price."""
         best = min(self._named, key=lambda one: one.key, default=None)
-        if best and (best.price.amount == self._said or not (best.key[2] or best.key[3])):
-            return best
+        if best and (best.price.amount in self._said or not (best.key[2] or best.key[3])):
+            own = self._bare if self._said and best.price.amount not in self._said else None
+            return own if own and own.price.amount in self._said else best
         return self._bare or best
 
     @once
@@ -92,7 +93,7 @@ class ShownPrices:
         """Prices of other amounts that have the same names, the same parent and the same role as the best one:
         nothing tells which of them is meant."""
         best = self.best
-        if best is None or not best.is_named or best.price.amount == self._said:
+        if best is None or not best.is_named or best.price.amount in self._said:
             return []
         names = author_names(best.element)
         return [
@@ -178,7 +179,7 @@ class ShownPrices:
                 )
                 key = (
                     found.currency is None,
-                    found.amount != self._said,
+                    found.amount not in self._said,
                     not start <= place < end,
                     by_text is not None or _doubtful(element, text, found),
                     rank if rank < 2 else 2,
@@ -202,7 +203,7 @@ class ShownPrices:
     def _bare(self) -> ShownPrice | None:
         """The first short text after the heading that consists of a price with its currency and little else. If
         there is none, the last such text before the heading."""
-        shop, ahead = self._shop, None
+        shop, first, ahead = self._shop, None, None
         behind = not any(element == shop.heading for element, _ in shop.small)
         for element, text in shop.small:
             if element == shop.heading:
@@ -223,11 +224,12 @@ class ShownPrices:
                 ):
                     continue
                 if _is_bare(element, text, shop):
-                    key = (False, found.amount != self._said, not behind, False, len(words.PRICES), 0)
-                    ahead = ShownPrice(element, text, found, PriceRole.PRICE, key, False, tax_of(text))
-                    if behind:
-                        return ahead
-        return ahead
+                    key = (False, found.amount not in self._said, not behind, False, len(words.PRICES), 0)
+                    one = ShownPrice(element, text, found, PriceRole.PRICE, key, False, tax_of(text))
+                    if behind and (not self._said or found.amount in self._said):
+                        return one
+                    first, ahead = (first or one, ahead) if behind else (first, one)
+        return first or ahead
 
 
 def _is_bare(element: Element, text: str, shop: Shop) -> bool:

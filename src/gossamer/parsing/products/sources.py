@@ -9,6 +9,7 @@ from gossamer.parsing.html import Document, once
 from gossamer.parsing.products.offers import PageOffer, offers_of
 from gossamer.parsing.products.shown_prices import ShownPrices
 from gossamer.parsing.products.structured_product import MetaFields, currency_in, main_node, meta_fields
+from gossamer.parsing.products.tracking_events import TrackedPrices, tracked_prices
 from gossamer.parsing.structured import Node, nodes
 from gossamer.parsing.structured import of as structured_of
 
@@ -58,4 +59,10 @@ class ProductSources:
     def shown(self) -> ShownPrices:
         """The prices of the visible page."""
         hint = next(filter(None, map(currency_in, self.mains.values())), None) or self.metas.currency
-        return ShownPrices(self.shop, hint, self.metas.amount)
+        own = frozenset(() if self.metas.amount is None else (self.metas.amount,))
+        return ShownPrices(self.shop, hint or self.tracked.currency, own or self.tracked.amounts)
+
+    @once
+    def tracked(self) -> TrackedPrices:
+        """The prices that the page sends to analytics."""
+        return tracked_prices(self.scripts)
