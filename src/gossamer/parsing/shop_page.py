@@ -192,8 +192,9 @@ def shown_availability(shop: Shop) -> str | None:
 
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     """Returns the availability that the product's own buttons show, and whether any button or form on the
-    page is for buying. A button that only offers a message when the product is back in stock means
-    OutOfStock. A form alone shows nothing: shops keep it when its button is gone."""
+    page is for buying, or for reaching the seller of a classified ad. A button that only offers a message when
+    the product is back in stock means OutOfStock. A form alone shows nothing: shops keep it when its button is
+    gone."""
     message = form = other = more = False
     for element in buttons:
         if element.tag in ("h2", "h3", "h4"):
@@ -205,6 +206,8 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
             if own and element.tag != "form":
                 return "InStock", True
             form, other = form or own, True
+        elif element.tag != "form" and words.CLASSIFIED.match(element_text(element)):
+            other = other or not more
         elif element.tag not in ("a", "form"):
             text = f"{element_text(element)} {attribute_of(element, 'value')}".strip()[:60]
             word = availability_in(text, whole=True)

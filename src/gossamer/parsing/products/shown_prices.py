@@ -239,6 +239,7 @@ def _is_bare(element: Element, text: str, shop: Shop) -> bool:
         or is_hidden(element)
         or shop.elsewhere(element)
         or words.DOUBTFUL.search(author_names(element))
+        or words.ANY_LABEL.match(text)  # a part of a label may look like a currency, as in `AD ID 17`
         or role_by_text(element, text)
     )
 
