@@ -88,6 +88,8 @@ STOCK_SUBJECT: Final = _words("stock_subject")
 """Words that may precede a text about stock."""
 STOCK_LABEL: Final = _words("label_stock")
 """Labels before a text about stock."""
+AUCTION: Final = re.compile(rf"(?<![^\W\d_])(?:{_words('auction')})", re.IGNORECASE)
+"""Words in titles and URLs of auctions."""
 CLASSIFIED: Final = re.compile(_words("classified"), re.IGNORECASE)
 """Texts of buttons by which a buyer reaches the seller of a classified ad."""
 BUY: Final = re.compile(_words("buy"), re.IGNORECASE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gossamer.parsing import shop_page
+from gossamer.parsing import shop_words as words
 from gossamer.parsing.html import attribute_of
 from gossamer.parsing.products.shown_brands import named_so, shown_brand
 from gossamer.parsing.products.shown_prices import currency_of
@@ -39,6 +40,8 @@ def read_record(sources: ProductSources) -> ProductRecord:
             for one in (main, *offers, *main.nodes("hasvariant", "model"))
             for text in one.texts("sku", "productid", "identifier")
         ]
+    if record["price"] is not None and _is_auction(sources) and (bid := sources.shown.best) and bid.is_named:
+        record["price"] = bid.price.amount
     _fill(record, sources.metas.record)
     own = record["sku"] is not None
     record["sku"] = shop_page.product_number(sources.shop.labelled_values("sku", own=own)) or record["sku"]
@@ -46,6 +49,16 @@ def read_record(sources: ProductSources) -> ProductRecord:
     is_shown = shown.pop("is_shown", False)
     _fill(record, shown)
     return ProductRecord(record, is_shown)
+
+
+def _is_auction(sources: ProductSources) -> bool:
+    """Whether the product is sold by auction. Structured data then has the starting price, and the page the bid."""
+    ends = any(
+        "availabilityends" in offer.properties
+        for one in sources.mains.values()
+        for offer in one.nodes("offers")
+    )
+    return ends and words.AUCTION.search(f"{sources.page.title or ''} {sources.page.url}"[:500]) is not None
 
 
 def _shown(sources: ProductSources, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -83,6 +84,8 @@ class ShownPrices:
         the product's heading. If there is none, or if all of them are doubtful, it is the first text that is only
         a price."""
         best = min(self._named, key=lambda one: one.key, default=None)
+        if best and not words.BARE_PRICE.fullmatch(best.text):
+            best = next(filter(partial(_is_part, best), self._named), best)
         if best and (best.price.amount in self._said or not (best.key[2] or best.key[3])):
             own = self._bare if self._said and best.price.amount not in self._said else None
             return own if own and own.price.amount in self._said else best
@@ -230,6 +233,17 @@ class ShownPrices:
                         return one
                     first, ahead = (first or one, ahead) if behind else (first, one)
         return first or ahead
+
+
+def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
+    """Whether an element shows the same amount as another one, and little else. A text of several elements may glue a
+    label to the sign of the currency."""
+    return (
+        part.price.amount == whole.price.amount
+        and part.key[:4] == whole.key[:4]
+        and words.BARE_PRICE.fullmatch(part.text) is not None
+        and whole.element in part.element.ancestors
+    )
 
 
 def _is_bare(element: Element, text: str, shop: Shop) -> bool:
