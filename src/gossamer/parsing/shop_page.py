@@ -227,8 +227,8 @@ def _buys(element: Element) -> bool:
         )
     )
     if element.tag == "a" and _CART.search(attribute_of(element, "href")[:300].strip()):
-        return words.BUY.match(signs.strip()) is not None
-    return words.BUY.search(f"{signs} {author_names(element)[:200]}") is not None
+        return words.BUY.match(words.lower(signs.strip())) is not None
+    return words.BUY.search(words.lower(f"{signs} {author_names(element)[:200]}")) is not None
 
 
 def _of_the_frame(element: Element, shop: Shop) -> bool:
@@ -278,6 +278,9 @@ MAX_ANCESTORS: Final = 12
 """Maximum number of ancestors of an element that are examined."""
 NEAR_ANCESTORS: Final = 5
 """Number of ancestors of the heading that count as near the product."""
+MAX_LABEL_CHARS: Final = 200
+"""Maximum length of a text that is compared with labels."""
+_ELSEWHERE: Final = frozenset(("footer", "nav", "header", "del", "s", "strike"))
 _UNSAID: Final = frozenset(("script", "style", "template"))
 _WORDS: Final = re.compile(r"\w+")
 
@@ -293,6 +296,8 @@ class Shop:
         above = list(_ancestors(self.heading, 200)) if self.heading else []
         self.above = frozenset(above)
         self._beside = above[0] if above else None
+        self._others: dict[str, bool] = {}
+        """Whether names of elements mark other products."""
         self._near = frozenset(
             one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
         )
@@ -308,6 +313,7 @@ class Shop:
         """Returns small elements whose text begins with a known label, as (element, text, own). `own` is
         false if the element is below a heading for other products, such as "Related products"."""
         found, others, under, behind = [], set[Element](), False, self.heading is None
+        labels = dict[str, bool]()
         for one in self._elements:
             behind = behind or one == self.heading
             if behind and one.tag in ("h2", "h3", "h4"):
@@ -317,10 +323,12 @@ class Shop:
                 )
                 others |= {around[-1]} if more and around else set()
                 under = under if around else more
-            if (
-                words.ANY_LABEL.match(next(iter(one.stripped_strings), ""))
-                and 0 < len(text := element_text(one, 9)) <= 120
-            ):
+            first = next(iter(one.stripped_strings), "")
+            if (is_label := labels.get(first)) is None:
+                is_label = labels[first] = (
+                    words.ANY_LABEL.match(words.lower(first[:MAX_LABEL_CHARS])) is not None
+                )
+            if is_label and 0 < len(text := element_text(one, 9)) <= 120:
                 own = not under and not any(above in others for above in _ancestors(one, MAX_ANCESTORS))
                 found.append((one, text, own))
         return found
@@ -349,9 +357,12 @@ class Shop:
         for node in (element, *_ancestors(element, MAX_ANCESTORS)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
-            if node.tag in ("footer", "nav", "header", "del", "s", "strike") or words.OTHERS.search(
-                author_names(node)
-            ):
+            if node.tag in _ELSEWHERE:
+                return True
+            names = author_names(node)
+            if (is_other := self._others.get(names)) is None:
+                is_other = self._others[names] = words.OTHERS.search(words.lower(names)) is not None
+            if is_other:
                 return True
         return False
 
@@ -376,7 +387,10 @@ class Shop:
 
 def begins_more(element: Element) -> bool:
     """Whether an element is a heading for other products, such as "Related products"."""
-    return element.tag in ("h2", "h3", "h4") and words.MORE.match(element_text(element, 20)) is not None
+    return (
+        element.tag in ("h2", "h3", "h4")
+        and words.MORE.match(words.lower(element_text(element, 20))) is not None
+    )
 
 
 def _heading(page: Document) -> Element | None:

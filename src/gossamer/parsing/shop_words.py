@@ -26,10 +26,18 @@ CALLED: Final = frozenset(
     )
 )
 """Attributes in which the authors of a page name its elements."""
-OTHERS: Final = re.compile(_words("others"), re.IGNORECASE)
-"""Classes and ids of page sections about other products, or about no product."""
-MORE: Final = re.compile(_words("more"), re.IGNORECASE)
-"""Headings of sections about other products."""
+
+
+def lower(text: str) -> str:
+    """Returns a text in lower case, with as many characters. Patterns for such texts are several times as fast as
+    patterns that ignore case."""
+    return text.lower() if text.isascii() else text.replace("\u0130", "i").lower()
+
+
+OTHERS: Final = re.compile(_words("others"))
+"""Classes and ids, in lower case, of page sections about other products, or about no product."""
+MORE: Final = re.compile(_words("more"))
+"""Headings of sections about other products, in lower case."""
 _BEFORE: Final = _words("struck")
 STRUCK: Final = re.compile(_BEFORE, re.IGNORECASE)
 """Classes and ids of former prices."""
@@ -75,7 +83,8 @@ NAME_ROLES: Final = {
     )
 }
 """Classes and ids of prices that are not the current price, by the role of the price."""
-NOT_NOW_NAMES: Final = re.compile("|".join(one.pattern for one in NAME_ROLES.values()), re.IGNORECASE)
+NOT_NOW_NAMES: Final = re.compile("|".join(one.pattern for one in NAME_ROLES.values()))
+"""The same of all roles, in lower case."""
 WITH_TAX: Final = re.compile(rf"(?<!\w)(?:{_words('with_tax')})", re.IGNORECASE)
 """Words beside a price that includes taxes."""
 GONE: Final = _words("gone")
@@ -92,8 +101,8 @@ AUCTION: Final = re.compile(rf"(?<![^\W\d_])(?:{_words('auction')})", re.IGNOREC
 """Words in titles and URLs of auctions."""
 CLASSIFIED: Final = re.compile(_words("classified"), re.IGNORECASE)
 """Texts of buttons by which a buyer reaches the seller of a classified ad."""
-BUY: Final = re.compile(_words("buy"), re.IGNORECASE)
-"""Texts, classes and addresses of buttons that put the product into the cart."""
+BUY: Final = re.compile(_words("buy"))
+"""Texts, classes and addresses, in lower case, of buttons that put the product into the cart."""
 MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)
 """Texts of buttons that request a message when the product is available again."""
 BARE_PRICE: Final = re.compile(
@@ -122,7 +131,8 @@ LABELS: Final = {
     field: re.compile(_words(f"label_{field}").replace("{no}", _NO), re.IGNORECASE)
     for field in ("sku", "mpn", "brand", "publisher", "gtin")
 }
-ANY_LABEL: Final = re.compile("|".join(pattern.pattern for pattern in LABELS.values()), re.IGNORECASE)
+ANY_LABEL: Final = re.compile("|".join(pattern.pattern for pattern in LABELS.values()))
+"""A label of any kind at the beginning of a text in lower case."""
 LABEL: Final = re.compile(r"[^\W\d_][\w .-]{1,24}:\s")
 """A label at the beginning of a text, such as `Weight: `."""
 NUMBERED: Final = (
@@ -173,9 +183,8 @@ OF_MAKER: Final = re.compile(
     r"[/_.-](?:brands?|marken?|marques?|marcas?|marche|merke[nr]?|manufacturers?|hersteller|fabricantes?|vendors?|designers?|"
     r"producers?|producenci|"
     r"producent|znacky|znacka|vyrobc[ei])[/_=-][\w%]",
-    re.IGNORECASE,
 )
-"""URLs of brand pages."""
+"""URLs of brand pages, in lower case."""
 CURRENCY: Final = re.compile(
     r"""\\?["']?currency(?:Code)?\\?["']?\s?:\s?\\?["']([A-Z]{3})\\?["']""", re.IGNORECASE
 )

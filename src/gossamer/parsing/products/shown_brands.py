@@ -38,7 +38,7 @@ def _called_so(shop: Shop) -> Iterator[Element]:
         if words.MAKER.search(author_names(element)):
             yield element
     for link in shop.tree.select("a[href]")[:2000]:
-        if words.OF_MAKER.search(attribute_of(link, "href")) and (
+        if words.OF_MAKER.search(words.lower(attribute_of(link, "href"))) and (
             shop.near(link) or words.STORE.search(element_value(link))
         ):
             yield link

@@ -253,7 +253,9 @@ def _is_bare(element: Element, text: str, shop: Shop) -> bool:
         or is_hidden(element)
         or shop.elsewhere(element)
         or words.DOUBTFUL.search(author_names(element))
-        or words.ANY_LABEL.match(text)  # a part of a label may look like a currency, as in `AD ID 17`
+        or words.ANY_LABEL.match(
+            words.lower(text)
+        )  # a part of a label may look like a currency, as in `AD ID 17`
         or role_by_text(element, text)
     )
 
@@ -278,7 +280,7 @@ def role_by_names(element: Element) -> PriceRole | None:
     names = author_names(element)
     if element.tag in _NEVER:
         return PriceRole.LIST_PRICE
-    if words.NOT_NOW_NAMES.search(names):
+    if words.NOT_NOW_NAMES.search(words.lower(names)):
         return next(PriceRole(role) for role, pattern in words.NAME_ROLES.items() if pattern.search(names))
     return PriceRole.LIST_PRICE if _old(element) else None
 

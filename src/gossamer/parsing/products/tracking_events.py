@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Final, NamedTuple
 
 MAX_EVENT_CHARS: Final = 1000
 """Maximum distance in characters from the name of an event to its price."""
-MAX_EVENTS: Final = 20
+MAX_EVENTS: Final = 10
+"""Maximum number of events of one name that are read per script."""
 MAX_AMOUNTS: Final = 2
 """More different amounts than this are the prices of several products."""
-_EVENT: Final = re.compile(
-    r"ViewContent|view_item\b|viewItem\b|[Vv]iewed[ _]?[Pp]roduct\b|[\"']productDetail|PRODUCT_VIEW|pagevisit"
-    r"|(?:ecomm|dynx)_(?:pagetype|itemid|prodid)|[\"']?detail[\"']?\s*:\s*\{"
+_EVENTS: Final = (
+    *(
+        "ViewContent",
+        "view_item",
+        "viewItem",
+        "iewed Product",
+        "iewed product",
+        "iewed_product",
+        "productDetail",
+    ),
+    *("PRODUCT_VIEW", "pagevisit", "ecomm_p", "ecomm_totalvalue", "dynx_", '"detail"', "'detail'", "detail:"),
 )
+"""Names of events. A view of a list of products (`view_item_list`) is none of them."""
 _PRICE: Final = re.compile(
     r"""(?:^|[\s,{"'(])\\?["']?(?:value|price|(?:ecomm|dynx)_totalvalue|product_?[pP]rice)\\?["']?\s*[:=]\s*\\?["']?"""
     r"""(\d{1,9}(?:\.\d{1,2})?)\\?["']?\s*(?=[,}\]\n;)])"""
@@ -40,18 +50,26 @@ def tracked_prices(scripts: Iterable[str]) -> TrackedPrices:
     >>> tracked_prices(["fbq('track', 'ViewContent', {value: 990, currency: 'TWD'})"])
     TrackedPrices(amounts=frozenset({Decimal('990')}), currency='TWD')
     """
-    amounts, currency, left = dict[Decimal, None](), None, MAX_EVENTS
+    amounts, currency = dict[Decimal, None](), None
     for text in scripts:
-        for event in _EVENT.finditer(text):
-            left -= 1
-            if left < 0:
-                break
-            end = event.end() + MAX_EVENT_CHARS
-            found = _PRICE.search(text, event.end(), end)
+        for start in _events(text):
+            found = _PRICE.search(text, start, start + MAX_EVENT_CHARS)
             if found and (amount := Decimal(found[1])):
                 amounts[amount.normalize()] = None
-                named = _CURRENCY.search(text, max(0, event.start() - 200), end)
+                named = _CURRENCY.search(text, max(0, start - 200), start + MAX_EVENT_CHARS)
                 currency = currency or (named[1].upper() if named else None)
     if len(amounts) > MAX_AMOUNTS:
         return TrackedPrices(frozenset(), None)
     return TrackedPrices(frozenset(amounts), currency)
+
+
+def _events(text: str) -> Iterator[int]:
+    """Yields the positions of events in a script."""
+    for name in _EVENTS:
+        at = -1
+        for _ in range(MAX_EVENTS):
+            at = text.find(name, at + 1)
+            if at < 0:
+                break
+            if not text.startswith("_list", at + len(name)):
+                yield at
