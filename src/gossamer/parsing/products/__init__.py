@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gossamer.model.media_types import Body
     from gossamer.parsing.html import Document
     from gossamer.parsing.products.offers import PageOffer, amount_of, availability_of, iso_of
-    from gossamer.parsing.products.product_page import ProductPage
+    from gossamer.parsing.products.pages import ProductPage
     from gossamer.parsing.products.structured_product import FIELDS
     from gossamer.parsing.products.unit_prices import Pack, UnitPrice
 
@@ -42,7 +42,7 @@ _MODULES = {
     "FIELDS": "structured_product",
     "Pack": "unit_prices",
     "PageOffer": "offers",
-    "ProductPage": "product_page",
+    "ProductPage": "pages",
     "UnitPrice": "unit_prices",
     "amount_of": "offers",
     "availability_of": "offers",
@@ -78,7 +78,7 @@ def product(body: Body, url: str | None = None, content_type: str | None = None)
 def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
     """Does the same as `product` for a parsed page. `found` is the page's structured data, if it has already
     been read."""
-    from gossamer.parsing.products.product_page import ProductPage
+    from gossamer.parsing.products.pages import ProductPage
 
     return ProductPage(page, found).record
 
@@ -93,6 +93,6 @@ def product_page(body: Body, url: str | None = None, content_type: str | None = 
     [('5.00', 'price'), ('4.20', 'without-tax')]
     """
     from gossamer.parsing.html import parse
-    from gossamer.parsing.products.product_page import ProductPage
+    from gossamer.parsing.products.pages import ProductPage
 
     return ProductPage(parse(body, content_type, url))

@@ -40,13 +40,14 @@ def read_record(sources: ProductSources) -> ProductRecord:
             for one in (main, *offers, *main.nodes("hasvariant", "model"))
             for text in one.texts("sku", "productid", "identifier")
         ]
-    if record["price"] is not None and _is_auction(sources) and (bid := sources.shown.best) and bid.is_named:
+    bid = sources.shown.best if record["price"] is not None and _is_auction(sources) else None
+    if bid is not None and bid.is_named:
         record["price"] = bid.price.amount
     _fill(record, sources.metas.record)
     own = record["sku"] is not None
     record["sku"] = shop_page.product_number(sources.shop.labelled_values("sku", own=own)) or record["sku"]
     shown = _shown(sources, record, spare)
-    is_shown = shown.pop("is_shown", False)
+    is_shown = shown.pop("is_shown", False) or (bid is not None and bid.is_named)
     _fill(record, shown)
     return ProductRecord(record, is_shown)
 

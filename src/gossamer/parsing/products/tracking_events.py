@@ -55,7 +55,7 @@ def tracked_prices(scripts: Iterable[str]) -> TrackedPrices:
         for start in _events(text):
             found = _PRICE.search(text, start, start + MAX_EVENT_CHARS)
             if found and (amount := Decimal(found[1])):
-                amounts[amount.normalize()] = None
+                amounts[amount] = None
                 named = _CURRENCY.search(text, max(0, start - 200), start + MAX_EVENT_CHARS)
                 currency = currency or (named[1].upper() if named else None)
     if len(amounts) > MAX_AMOUNTS:

@@ -72,7 +72,7 @@ class ProductPage:
     def all_candidates(self) -> list[PriceCandidate]:
         """All prices of the page with their roles, the most trusted first. The visible page is always read."""
         shown = list(self._sources.shown.candidates(self.record["currency"]))
-        return merged([*self._told_prices(), *shown, *self._record_price(shown)])
+        return merged([*self._told_prices(), *shown, *self._record_price()])
 
     @once
     def decision(self) -> PriceDecision:
@@ -153,19 +153,19 @@ class ProductPage:
                 CONFIDENCE["meta"],
             )
 
-    def _record_price(self, shown: list[PriceCandidate] | None = None) -> Iterator[PriceCandidate]:
+    def _record_price(self) -> Iterator[PriceCandidate]:
+        """Yields the record's price if it is one of the visible page or of a script."""
         amount, currency = self.record["price"], self.record["currency"]
-        if amount is None:
-            return
-        best = self._sources.shown.best if self._record.is_shown else None
-        if best is None or shown is None:
-            source = "class" if best is None or best.is_named else "text"
+        if self._record.is_shown and (best := self._sources.shown.best):
+            source = "class" if best.is_named else "text"
             yield PriceCandidate(
                 amount,
                 currency,
-                best.text if best else "",
+                best.text[:200],
                 source,
-                best.place if best else "",
+                best.place,
                 CONFIDENCE[source],
-                tax_included=best.tax_included if best else None,
+                tax_included=best.tax_included,
             )
+        elif amount is not None and all(one.amount != amount for one in self._told_prices()):
+            yield PriceCandidate(amount, currency, "", "embedded", "script", CONFIDENCE["embedded"])
