@@ -15,6 +15,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -85,12 +86,13 @@ def main() -> None:
             ["git", "archive", options.against, "src"], cwd=ROOT, check=True, capture_output=True
         )
         subprocess.run(["tar", "-x", "-C", name], input=packed.stdout, check=True)
+        shutil.copytree(ROOT / "src", folder / "now", ignore=shutil.ignore_patterns("__pycache__"))
         for sample, pages in samples(options.pages, options.generated).items():
             file = folder / "pages.json"
             file.write_text(json.dumps([(base64.b64encode(body).decode(), url) for body, url in pages]))
             cost = [
                 (count(source, file, 3) - count(source, file, 1)) / 2 / len(pages) / 1e6
-                for source in (folder / "src", ROOT / "src")
+                for source in (folder / "src", folder / "now")
             ]
             print(
                 f"{sample:34} {len(pages):4} pages, million instructions a page: before {cost[0]:.2f}, now {cost[1]:.2f}, "

@@ -199,17 +199,19 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     for element in buttons:
         if element.tag in ("h2", "h3", "h4"):
             more = more or begins_more(element)
-        elif _buys(element):
+            continue
+        shown = element_text(element)[:60]
+        if _buys(element, shown):
             if _of_the_frame(element, shop):
                 continue
             own = not more and not shop.elsewhere(element)
             if own and element.tag != "form":
                 return "InStock", True
             form, other = form or own, True
-        elif element.tag != "form" and words.CLASSIFIED.match(element_text(element)):
+        elif element.tag != "form" and words.CLASSIFIED.match(words.lower(shown)):
             other = other or not more
         elif element.tag not in ("a", "form"):
-            text = f"{element_text(element)} {attribute_of(element, 'value')}".strip()[:60]
+            text = f"{shown} {attribute_of(element, 'value')}".strip()[:60]
             word = availability_in(text, whole=True)
             if word not in (None, "InStock") and not more and not shop.elsewhere(element):
                 return word, other
@@ -217,12 +219,13 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     return "OutOfStock" if message else None, other or form
 
 
-def _buys(element: Element) -> bool:
+def _buys(element: Element, shown: str) -> bool:
+    """Whether a button, link or form with a text is for buying."""
     if "disabled" in element.attrs:
         return False
     signs = " ".join(
         (
-            element_text(element)[:60],
+            shown,
             *(attribute_of(element, name)[:200] for name in ("value", "alt", "action")),
         )
     )

@@ -99,8 +99,8 @@ STOCK_LABEL: Final = _words("label_stock")
 """Labels before a text about stock."""
 AUCTION: Final = re.compile(rf"(?<![^\W\d_])(?:{_words('auction')})", re.IGNORECASE)
 """Words in titles and URLs of auctions."""
-CLASSIFIED: Final = re.compile(_words("classified"), re.IGNORECASE)
-"""Texts of buttons by which a buyer reaches the seller of a classified ad."""
+CLASSIFIED: Final = re.compile(_words("classified"))
+"""Texts, in lower case, of buttons by which a buyer reaches the seller of a classified ad."""
 BUY: Final = re.compile(_words("buy"))
 """Texts, classes and addresses, in lower case, of buttons that put the product into the cart."""
 MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)

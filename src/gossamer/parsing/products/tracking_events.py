@@ -14,18 +14,12 @@ MAX_EVENTS: Final = 10
 MAX_AMOUNTS: Final = 2
 """More different amounts than this are the prices of several products."""
 _EVENTS: Final = (
-    *(
-        "ViewContent",
-        "view_item",
-        "viewItem",
-        "iewed Product",
-        "iewed product",
-        "iewed_product",
-        "productDetail",
-    ),
-    *("PRODUCT_VIEW", "pagevisit", "ecomm_p", "ecomm_totalvalue", "dynx_", '"detail"', "'detail'", "detail:"),
+    *("ViewContent", "view_item", "viewItem", "iewed Product", "iewed product", "productDetail", "pagevisit"),
+    *("ecomm_p", "ecomm_totalvalue", "dynx_"),
 )
 """Names of events. A view of a list of products (`view_item_list`) is none of them."""
+_DETAIL: Final = re.compile(r"""\bdetail["']?\s*:\s*\{""")
+"""The view of a product in `ecommerce` of a data layer."""
 _PRICE: Final = re.compile(
     r"""(?:^|[\s,{"'(])\\?["']?(?:value|price|(?:ecomm|dynx)_totalvalue|product_?[pP]rice)\\?["']?\s*[:=]\s*\\?["']?"""
     r"""(\d{1,9}(?:\.\d{1,2})?)\\?["']?\s*(?=[,}\]\n;)])"""
@@ -66,10 +60,19 @@ def tracked_prices(scripts: Iterable[str]) -> TrackedPrices:
 def _events(text: str) -> Iterator[int]:
     """Yields the positions of events in a script."""
     for name in _EVENTS:
-        at = -1
-        for _ in range(MAX_EVENTS):
-            at = text.find(name, at + 1)
-            if at < 0:
-                break
-            if not text.startswith("_list", at + len(name)):
+        for at in _places(text, name):
+            if not text.startswith("_list", at):
                 yield at
+    for at in _places(text, "ecommerce"):
+        if detail := _DETAIL.search(text, at, at + MAX_EVENT_CHARS):
+            yield detail.end()
+
+
+def _places(text: str, name: str) -> Iterator[int]:
+    """Yields the ends of the first occurrences of a name."""
+    at = -1
+    for _ in range(MAX_EVENTS):
+        at = text.find(name, at + 1)
+        if at < 0:
+            return
+        yield at + len(name)
