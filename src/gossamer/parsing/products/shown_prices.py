@@ -139,7 +139,7 @@ class ShownPrices:
                 continue
             around: object = element.parent
             for _ in range(4):
-                if not isinstance(around, Element) or around.tag == "body":
+                if not isinstance(around, Element) or around.tag == "html":
                     break
                 text = around.text
                 if len(text) > 1000:

@@ -87,7 +87,7 @@ def _patterns() -> _Patterns:
     names = "|".join(re.escape(name) for name in sorted(_units(), key=len, reverse=True))
     lists = sections("units")
     per, packs, of = ("|".join(lists[name]) for name in ("per", "packs", "pack_of"))
-    amount = r"[^\W\d_]{0,4}[^\w\s(]{0,2}\s?\d[\d.,'\u00a0\u202f ]{0,12}(?:(?<=\d)|(?<=\d[ \u00a0\u202f]))"
+    amount = r"(?<![^\W\d_])[^\W\d_]{0,4}[^\w\s(]{0,2}\s?\d[\d.,'\u00a0\u202f ]{0,12}(?:(?<=\d)|(?<=\d[ \u00a0\u202f]))"
     money = rf"{amount}[^\d/=*]{{0,6}}?"
     many = r"(?:(?P<many>\d{1,4}(?:[.,]\d{1,3})?)\s?)?"
     unit = rf"(?P<unit>{names})(?![\w²³])"
