@@ -193,3 +193,30 @@ def test_an_auction_has_the_bid_as_its_price() -> None:
     body = f"<title>For auction: Red lamp</title>{ld(offers=offer)}<h1>Red lamp</h1><b class=price>$200</b><p>Starting price $150</p>"
     assert page(body).record["price"] == Decimal(200)
     assert page(body.replace("For auction: ", "")).record["price"] == Decimal(150)
+
+
+@pytest.mark.parametrize(
+    ("html", "price"),
+    [
+        # a currency from elsewhere does not change which number has the sign
+        (
+            "<script>gtag('event', 'view_item', {currency: 'TWD'})</script><p class=price>5.1 折 $210</p>",
+            "210",
+        ),
+        # the result of a conversion has more decimals than the shop shows
+        ("<p data-price-amount=71.910401 class=price>71,91 €</p>", "71.91"),
+        (ld(offers={**OFFER, "price": "71.910401"}), "71.91"),
+        (ld(offers={**OFFER, "price": "0.0123"}), "0.0123"),
+        # one price for screen readers and the same for the others
+        ("<p class=price><span>$12.99</span> <span aria-hidden=true>$12.99</span></p>", "12.99"),
+        # the label for screen readers is glued to the sign of the currency
+        ("<div class=price--on-sale><i>Sale price</i><b class=price-item>R$ 164,95</b></div>", "164.95"),
+    ],
+)
+def test_amounts_as_shown(html: str, price: str) -> None:
+    assert str(page(html).record["price"]) == price
+
+
+def test_the_currency_is_that_of_the_innermost_element() -> None:
+    found = page("<div class=price--on-sale><i>Sale price</i><b class=price-item>R$ 164,95</b></div>")
+    assert found.record["currency"] == "BRL"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ MAX_SCRIPTS = 100
 """Maximum number of JSON scripts that are searched for variants."""
 _LIST_PRICES = ("listprice", "strikethroughprice", "msrp", "srp", "regularprice")
 _NUMBERS = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn")
+_PLAIN = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,8})?")
 _OPTIONS = ("size", "color", "colour", "material", "pattern")
 
 
@@ -170,12 +171,24 @@ def _unit_price(specification: Node, amount: Decimal | None) -> UnitPrice | None
     return None
 
 
+def as_shown(amount: Decimal) -> Decimal:
+    """Returns an amount as a shop shows it. Shop systems write the result of a conversion with more decimals into their
+    data. Amounts below 1, such as prices of electronic parts, are exact.
+
+    >>> as_shown(Decimal("71.910401")), as_shown(Decimal("0.0123")), as_shown(Decimal("1299.000"))
+    (Decimal('71.91'), Decimal('0.0123'), Decimal('1299.000'))
+    """
+    exponent = amount.as_tuple().exponent
+    is_converted = amount >= 1 and isinstance(exponent, int) and exponent < -3
+    return amount.quantize(Decimal("0.01"), ROUND_HALF_UP) if is_converted else amount
+
+
 def amount_of(text: str | None, currency: str | None = None) -> Decimal | None:
     """Returns the amount that a text states. Plain numbers are read exactly."""
     if not text:
         return None
-    if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", text):
-        return Decimal(text)
+    if _PLAIN.fullmatch(text):
+        return as_shown(Decimal(text))
     found = price(text, currency)
     return found.amount if found else None
 

@@ -13,6 +13,7 @@ from gossamer.parsing import shop_words as words
 from gossamer.parsing.html import attribute_of, once
 from gossamer.parsing.prices import Price, price
 from gossamer.parsing.products.candidates import CONFIDENCE, PriceCandidate, PriceRole
+from gossamer.parsing.products.offers import as_shown
 from gossamer.parsing.products.unit_prices import UnitPrice, unit_prices
 from gossamer.parsing.shop_page import (
     MAX_ELEMENTS,
@@ -169,7 +170,7 @@ class ShownPrices:
                     continue
                 seen.add(element)
                 text = _price_text(element)
-                found = price(text, self._hint) if text else None
+                found = _read(text, self._hint) if text else None
                 if not found or not found.amount or found.amount < 0:
                     continue
                 role = role_by_names(element) or (PriceRole.RELATED if shop.elsewhere(element) else None)
@@ -182,7 +183,7 @@ class ShownPrices:
                 )
                 key = (
                     found.currency is None,
-                    found.amount not in self._said,
+                    found.amount not in self._said or element.tag == "meta",
                     not start <= place < end,
                     by_text is not None or _doubtful(element, text, found),
                     rank if rank < 2 else 2,
@@ -233,6 +234,13 @@ class ShownPrices:
                         return one
                     first, ahead = (first or one, ahead) if behind else (first, one)
         return first or ahead
+
+
+def _read(text: str, hint: str | None) -> Price | None:
+    found = price(text, hint)
+    if found is None or found.amount is None or "." not in text:
+        return found
+    return Price(as_shown(found.amount), found.currency, found.iso)
 
 
 def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:

@@ -12,7 +12,7 @@ import turbohtml
 from gossamer.parsing import shop_page
 from gossamer.parsing.html import Document, attribute_of
 from gossamer.parsing.prices import Price, price
-from gossamer.parsing.products.offers import availability_of, iso_of
+from gossamer.parsing.products.offers import as_shown, availability_of, iso_of
 from gossamer.parsing.products.shown_brands import brand_in
 from gossamer.parsing.structured import Node
 
@@ -195,8 +195,8 @@ def currency_in(main: Node) -> str | None:
 def number_in_data(text: str, currency: str | None) -> Price | None:
     """Parses a plain decimal number (`1299.000`) exactly, and any other text as a price written for
     people."""
-    if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", text):
-        return Price(Decimal(text), currency, iso_of(currency))
+    if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,8})?", text):
+        return Price(as_shown(Decimal(text)), currency, iso_of(currency))
     return price(text, currency)
 
 
