@@ -134,7 +134,11 @@ def goods(folder: Path) -> None:
         "product, visible page": lambda page: _MARKED.sub(b"", _LD.sub(b"", page)),
     }
     for way, left in ways.items():
-        found, cost = timed(lambda page, url, left=left: product(left(page), url), pages)
+
+        def work(page: bytes, url: str, left: Callable[[bytes], bytes] = left) -> dict[str, Any]:
+            return product(left(page), url)
+
+        found, cost = timed(work, pages)
         print(f"{way:24} {cost}, {len(pages)} pages")
         for field in ("price", "sku", "gtin", "brand", "availability"):
             scores = [

@@ -66,13 +66,13 @@ class ProductPage:
     def candidates(self) -> list[PriceCandidate]:
         """The prices that structured data, meta elements and the record state, the most trusted first. The
         visible page is read only if the record needs it."""
-        return merged([*self._told_prices(), *self._record_price()])
+        return merged([*self._told, *self._record_price()])
 
     @once
     def all_candidates(self) -> list[PriceCandidate]:
         """All prices of the page with their roles, the most trusted first. The visible page is always read."""
         shown = list(self._sources.shown.candidates(self.record["currency"]))
-        return merged([*self._told_prices(), *shown, *self._record_price()])
+        return merged([*self._told, *shown, *self._record_price()])
 
     @once
     def decision(self) -> PriceDecision:
@@ -140,6 +140,10 @@ class ProductPage:
         best = self._sources.shown.best if told is None and self._record.is_shown else None
         return best.tax_included if best else told
 
+    @once
+    def _told(self) -> list[PriceCandidate]:
+        return list(self._told_prices())
+
     def _told_prices(self) -> Iterator[PriceCandidate]:
         for offer in self.offers or self.variants:
             yield from offer.candidates(self.record["currency"])
@@ -167,5 +171,5 @@ class ProductPage:
                 CONFIDENCE[source],
                 tax_included=best.tax_included,
             )
-        elif amount is not None and all(one.amount != amount for one in self._told_prices()):
+        elif amount is not None and all(one.amount != amount for one in self._told):
             yield PriceCandidate(amount, currency, "", "embedded", "script", CONFIDENCE["embedded"])

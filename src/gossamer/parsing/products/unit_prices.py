@@ -11,10 +11,13 @@ from typing import Final, NamedTuple
 
 from gossamer.data import sections
 from gossamer.parsing.prices import price
+from gossamer.parsing.shop_words import lower
 
 MAX_CHARS: Final = 4000
 """Maximum number of characters of a text that are searched for unit prices."""
 MAX_FOUND: Final = 10
+MAX_DISTANCE: Final = 60
+"""Maximum distance in characters between an amount and its unit."""
 _CODES: Final = {
     "kgm": "kg",
     "grm": "g",
@@ -72,6 +75,8 @@ def _units() -> dict[str, tuple[str, Decimal]]:
 
 
 class _Patterns(NamedTuple):
+    sign: re.Pattern[str]
+    """A sign of a unit price in a text in lower case: `/ 100 g`, `per kg`, `1 kg =`."""
     after: re.Pattern[str]
     """`1,99 € / 100 g`: the unit follows the amount."""
     before: re.Pattern[str]
@@ -91,7 +96,11 @@ def _patterns() -> _Patterns:
     money = rf"{amount}[^\d/=*]{{0,6}}?"
     many = r"(?:(?P<many>\d{1,4}(?:[.,]\d{1,3})?)\s?)?"
     unit = rf"(?P<unit>{names})(?![\w²³])"
+    bare = rf"(?:{names})(?![\w²³])"
     return _Patterns(
+        re.compile(
+            rf"(?:/|(?<![^\W\d_])(?:{per})(?![^\W\d_]))\s*(?:\d[\d.,]{{0,6}}\s?)?{bare}|\d\s?{bare}\s*[=:/]"
+        ),
         re.compile(
             rf"(?P<money>{money})\s*(?:/|(?<![^\W\d_])(?:{per})(?![^\W\d_]))\s*{many}{unit}", re.IGNORECASE
         ),
@@ -129,6 +138,10 @@ def unit_prices(text: str) -> list[UnitPrice]:
     ([UnitPrice(amount=Decimal('19.9'), unit='kg', raw='1,99 € / 100 g')], Decimal('2.5'), [])
     """
     text = text[:MAX_CHARS]
+    signs = [match.span() for match in _patterns().sign.finditer(lower(text))]
+    if not signs:
+        return []
+    text = text[max(0, signs[0][0] - MAX_DISTANCE) : signs[-1][1] + MAX_DISTANCE]
     found: dict[tuple[Decimal, str], UnitPrice] = {}
     for start, one in sorted(_written(text)):
         del start
