@@ -55,7 +55,11 @@ class ShownPrice(NamedTuple):
     """The price with the smallest key is the one that a buyer pays."""
     is_named: bool
     """Whether a class or an id names a price."""
-    tax_included: bool | None
+
+    @property
+    def tax_included(self) -> bool | None:
+        """Whether the text says that the price includes taxes. None if it does not say so."""
+        return tax_of(self.text)
 
     @property
     def place(self) -> str:
@@ -152,56 +156,59 @@ class ShownPrices:
         return None
 
     @once
-    def _walked(self) -> tuple[list[ShownPrice], list[ShownPrice]]:
-        """The prices that may be the one that a buyer pays, and the others."""
-        shop = self._shop
-        listed = shop.tree.select("h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]")[
-            :20_000
-        ]
-        order = {element: place for place, element in enumerate(listed)}
-        start = order.get(shop.heading, 0) if shop.heading else 0
-        end = next(
-            (at for at, one in enumerate(listed[start + 1 :], start + 1) if begins_more(one)), len(listed)
-        )
-        named, other, seen = list[ShownPrice](), list[ShownPrice](), set[Element]()
+    def _called(self) -> list[tuple[Element, int, str, PriceRole | None]]:
+        """Elements whose class or id names a price: (element, rank of the name, text, role). The role is None for
+        prices that the buyer may pay."""
+        found, seen = [], set[Element]()
         for rank, selector in enumerate(words.PRICES):
-            for element in shop.tree.select(selector)[:MAX_ELEMENTS]:
+            for element in self._shop.tree.select(selector)[:MAX_ELEMENTS]:
                 if element in seen:
                     continue
                 seen.add(element)
-                text = _price_text(element)
-                found = _read(text, self._hint) if text else None
-                if not found or not found.amount or found.amount < 0:
-                    continue
-                role = role_by_names(element) or (PriceRole.RELATED if shop.elsewhere(element) else None)
-                by_text = role_by_text(element, text)
-                place = order.get(element, 0)
-                away = (
-                    place
-                    - start
-                    - CURRENT_PRICE_BONUS * (words.NOW.search(author_names(element)) is not None)
-                )
-                key = (
-                    found.currency is None,
-                    found.amount not in self._said or element.tag == "meta",
-                    not start <= place < end,
-                    by_text is not None or _doubtful(element, text, found),
-                    rank if rank < 2 else 2,
-                    away if place >= start else start - place,
-                )
-                shown = ShownPrice(
-                    element, text, found, role or by_text or PriceRole.PRICE, key, True, tax_of(text)
-                )
-                (other if role else named).append(shown)
-        return named, other
+                if text := _price_text(element):
+                    related = PriceRole.RELATED if self._shop.elsewhere(element) else None
+                    found.append((element, rank, text, role_by_names(element) or related))
+        return found
 
-    @property
+    @once
     def _named(self) -> list[ShownPrice]:
-        return self._walked[0]
+        """The prices that the buyer may pay."""
+        return list(self._judged(None))
 
-    @property
+    @once
     def _other(self) -> list[ShownPrice]:
-        return self._walked[1]
+        """The prices that are something else."""
+        return [one for role in PriceRole for one in self._judged(role)]
+
+    @once
+    def _places(self) -> tuple[dict[Element, int], int, int]:
+        """The places of elements in the document, and where the product begins and ends."""
+        listed = self._shop.tree.select(
+            "h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]"
+        )
+        order = {element: place for place, element in enumerate(listed[:20_000])}
+        start = order.get(self._shop.heading, 0) if self._shop.heading else 0
+        heads = (order[one] for one in self._shop.tree.select("h2, h3, h4") if one in order)
+        return order, start, next((at for at in heads if at > start and begins_more(listed[at])), len(listed))
+
+    def _judged(self, wanted: PriceRole | None) -> Iterator[ShownPrice]:
+        order, start, end = self._places
+        for element, rank, text, role in self._called:
+            found = _read(text, self._hint) if role == wanted else None
+            if not found or not found.amount or found.amount < 0:
+                continue
+            by_text = None if role else role_by_text(element, text)
+            place = order.get(element, 0)
+            bonus = CURRENT_PRICE_BONUS if words.NOW.search(author_names(element)) else 0
+            key = (
+                found.currency is None,
+                found.amount not in self._said or element.tag == "meta",
+                not start <= place < end,
+                by_text is not None or _doubtful(element, text, found),
+                rank if rank < 2 else 2,
+                place - start - bonus if place >= start else start - place,
+            )
+            yield ShownPrice(element, text, found, role or by_text or PriceRole.PRICE, key, True)
 
     @once
     def _bare(self) -> ShownPrice | None:
@@ -229,7 +236,7 @@ class ShownPrices:
                     continue
                 if _is_bare(element, text, shop):
                     key = (False, found.amount not in self._said, not behind, False, len(words.PRICES), 0)
-                    one = ShownPrice(element, text, found, PriceRole.PRICE, key, False, tax_of(text))
+                    one = ShownPrice(element, text, found, PriceRole.PRICE, key, False)
                     if behind and (not self._said or found.amount in self._said):
                         return one
                     first, ahead = (first or one, ahead) if behind else (first, one)
