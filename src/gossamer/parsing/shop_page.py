@@ -133,7 +133,7 @@ _FIRST: Final = (
     rf"(?:{words.STOCK_SUBJECT}) |(?:{words.STOCK_LABEL})\s?[:：])*"
 )
 _STANDING: Final = {
-    word: (re.compile(pattern, re.IGNORECASE), re.compile(f"{_FIRST}(?:{pattern})", re.IGNORECASE))
+    word: (re.compile(pattern), re.compile(f"{_FIRST}(?:{pattern})"))
     for word, pattern in (
         ("OutOfStock", words.GONE),
         ("PreOrder", words.SOON),
@@ -141,7 +141,7 @@ _STANDING: Final = {
         ("InStock", words.THERE),
     )
 }
-"""Patterns for the availability values of schema.org. Each value has two patterns: one matches anywhere in a
+"""Patterns for the availability values of schema.org, for texts in lower case. Each value has two patterns: one matches anywhere in a
 text, the other at the beginning of a text."""
 _STOCK: Final = re.compile(
     r"(?:^|[\s_-])(?i:availab|stock|instock|outofstock|out-of-stock|sold|dispon|dispo(?![a-z])|verfuegbar|lager)|Availab|Stock|"
@@ -260,6 +260,7 @@ def availability_in(text: str, whole: bool = False) -> str | None:
     >>> availability_in("Currently out of stock"), availability_in("Nicht auf Lager"), availability_in("red")
     ('OutOfStock', 'OutOfStock', None)
     """
+    text = words.lower(text)
     return next(
         (
             word

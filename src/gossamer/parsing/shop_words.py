@@ -68,9 +68,9 @@ _NOT_NOW: Final = {
     "saving": _texts("saving"),
     "list-price": _texts("former"),
 }
-NOT_NOW: Final = re.compile("|".join(_NOT_NOW.values()), re.IGNORECASE)
-"""Words beside prices that are not the current price: former prices, prices without taxes, monthly rates."""
-TEXT_ROLES: Final = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in _NOT_NOW.items()}
+NOT_NOW: Final = re.compile("|".join(_NOT_NOW.values()))
+"""Words, in lower case, beside prices that are not the current price: former prices, prices without taxes, monthly rates."""
+TEXT_ROLES: Final = {role: re.compile(pattern) for role, pattern in _NOT_NOW.items()}
 """The same by the role of the price."""
 NAME_ROLES: Final = {
     role: re.compile(_words(f"name_{kind}"), re.IGNORECASE)
@@ -85,8 +85,8 @@ NAME_ROLES: Final = {
 """Classes and ids of prices that are not the current price, by the role of the price."""
 NOT_NOW_NAMES: Final = re.compile("|".join(one.pattern for one in NAME_ROLES.values()))
 """The same of all roles, in lower case."""
-WITH_TAX: Final = re.compile(rf"(?<!\w)(?:{_words('with_tax')})", re.IGNORECASE)
-"""Words beside a price that includes taxes."""
+WITH_TAX: Final = re.compile(rf"(?<!\w)(?:{_words('with_tax')})")
+"""Words, in lower case, beside a price that includes taxes."""
 GONE: Final = _words("gone")
 """Texts that say that the product is not available."""
 SOON: Final = _words("soon")

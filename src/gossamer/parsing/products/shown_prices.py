@@ -113,7 +113,7 @@ class ShownPrices:
             and one.element.parent == best.element.parent
             and one.element.tag == best.element.tag
             and author_names(one.element) == names
-            and not words.WITH_TAX.search(best.text)
+            and not best.tax_included
         ]
 
     def candidates(self, currency: str | None) -> Iterator[PriceCandidate]:
@@ -304,7 +304,7 @@ def role_by_text(element: Element, text: str) -> PriceRole | None:
     """Returns the role of a price that the text around it tells, or None."""
     if _PLUS.match(text):
         return PriceRole.SURCHARGE
-    for part in (text, _around(element, text)):
+    for part in (words.lower(text), words.lower(_around(element, text))):
         if part and words.NOT_NOW.search(part):
             return next(PriceRole(role) for role, pattern in words.TEXT_ROLES.items() if pattern.search(part))
     return PriceRole.UNIT_PRICE if "/" in text and unit_prices(text) else None
@@ -312,6 +312,7 @@ def role_by_text(element: Element, text: str) -> PriceRole | None:
 
 def tax_of(text: str) -> bool | None:
     """Returns whether a text says that its price includes taxes, or None if it does not say so."""
+    text = words.lower(text)
     if words.WITH_TAX.search(text):
         return True
     return False if words.TEXT_ROLES["without-tax"].search(text) else None
