@@ -116,20 +116,40 @@ def same(field: str, got: Any, wanted: str) -> bool:
     return " ".join(str(got).lower().split()) == " ".join(wanted.lower().split())
 
 
+_LD = re.compile(rb"<script[^>]*ld\+json.*?</script>", re.DOTALL | re.IGNORECASE)
+_MARKED = re.compile(
+    rb"<meta\b[^>]*(?:price|availability|currency|amount)[^>]*>"
+    rb"|\sitem(?:prop|scope|type)(?:=(?:\"[^\"]*\"|'[^']*'|[^\s>]+))?|\s(?:property|typeof|vocab)=(?:\"[^\"]*\"|'[^']*')",
+    re.IGNORECASE,
+)
+
+
 def goods(folder: Path) -> None:
+    """The products as they are, without JSON-LD, and without any structured data: what is then left is what the page
+    shows, and its scripts."""
     pages = rows(folder, "products")
-    found, cost = timed(product, pages)
-    print(f"{'product':24} {cost}, {len(pages)} pages")
-    for field in ("price", "sku", "gtin", "brand", "availability"):
-        scores = [
-            (
-                int(any(same(field, record[field], one) for one in row["truth"].get(field, ()))),
-                int(record[field] is not None),
-                int(field in row["truth"]),
-            )
-            for row, record in zip(pages, found, strict=True)
-        ]
-        print(f"{'  ' + field:24} F1 {interval(counted_f1, scores)}")
+    ways: dict[str, Callable[[bytes], bytes]] = {
+        "product": lambda page: page,
+        "product, no JSON-LD": lambda page: _LD.sub(b"", page),
+        "product, visible page": lambda page: _MARKED.sub(b"", _LD.sub(b"", page)),
+    }
+    for way, left in ways.items():
+
+        def work(page: bytes, url: str, left: Callable[[bytes], bytes] = left) -> dict[str, Any]:
+            return product(left(page), url)
+
+        found, cost = timed(work, pages)
+        print(f"{way:24} {cost}, {len(pages)} pages")
+        for field in ("price", "sku", "gtin", "brand", "availability"):
+            scores = [
+                (
+                    int(any(same(field, record[field], one) for one in row["truth"].get(field, ()))),
+                    int(record[field] is not None),
+                    int(field in row["truth"]),
+                )
+                for row, record in zip(pages, found, strict=True)
+            ]
+            print(f"{'  ' + field:24} F1 {interval(counted_f1, scores)}")
 
 
 def languages(folder: Path) -> None:

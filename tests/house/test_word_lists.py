@@ -11,7 +11,7 @@ from gossamer.data import FOLDER, sections
 from house.tree import ROOT, sources
 
 LISTS = sorted(path.stem for path in FOLDER.glob("*.txt"))
-TABLES = ("currencies", "encodings")
+TABLES = ("currencies", "encodings", "units")
 """Files whose lines are rows of a table, not patterns."""
 
 KEPT = {

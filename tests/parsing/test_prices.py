@@ -249,6 +249,9 @@ def test_no_price(text: str | None) -> None:
 def test_hints() -> None:
     assert price("12.50", currency="EUR") == Price(Decimal("12.50"), "EUR", "EUR")
     assert price("$12.50", currency="CAD") == Price(Decimal("12.50"), "CAD", "CAD")  # a bare $ is many
+    assert price("2 for $3.50", currency="TWD") == Price(
+        Decimal("3.50"), "TWD", "TWD"
+    )  # the sign stands beside 3.50
     assert price("12,50 €", currency="price") == Price(Decimal("12.50"), "€", "EUR")
     assert price("1.299", decimal=".") == Price(Decimal("1.299"), None, None)
     assert price("1,299", decimal=",") == Price(Decimal("1.299"), None, None)

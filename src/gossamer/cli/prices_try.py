@@ -48,7 +48,7 @@ def try_(
     ladder: Ladder = None,
     as_json: Json = False,
 ) -> int:
-    """Show every price of a page with its source and confidence, and what would be recorded."""
+    """Show every price of a page with its role, source and confidence, and what would be recorded."""
     import msgspec
 
     from gossamer.cli.printing import put_json, remark
@@ -89,13 +89,15 @@ def _print(tried: TriedPage) -> None:
     rows: list[tuple[Any, ...]] = [
         (
             str(number),
-            *(f"{one.amount}", one.currency or "", one.source, f"{one.confidence:.2f}"),
+            *(f"{one.amount}", one.currency or "", one.role, one.source, f"{one.confidence:.2f}"),
             *(one.selector or one.place, one.raw),
         )
         for number, one in enumerate(tried.candidates, 1)
     ]
     put_table(
-        ("", "price", "currency", "source", "confidence", "place", "as written"), rows, right=("price",)
+        ("", "price", "currency", "role", "source", "confidence", "place", "as written"),
+        rows,
+        right=("price",),
     )
     print("\nrecorded:")
     for one in tried.observations:
@@ -105,5 +107,7 @@ def _print(tried: TriedPage) -> None:
         ]
         if one.regular_price is not None:
             facts.append(f"instead of {one.regular_price}")
+        if one.unit_price is not None:
+            facts.append(f"{one.unit_price} per {one.unit}")
         facts += [one.detail, f"variant {one.variant}" if one.variant else ""]
         print(f"  {one.state}: {', '.join(filter(None, facts))}")

@@ -13,7 +13,7 @@ structured     JSON-LD, microdata, Open Graph and RDFa of a page (parsers: micro
 embedded       data in scripts (parser: js_literals)
 prices         an amount and a currency in a text (their written forms: price_words, currencies)
 ranks          result pages of Google and Bing as typed results
-products       a product page as one record (the visible page: shop_page, shop_words)
+products       a product page as one record, its offers, and all of its prices (the visible page: shop_page, shop_words)
 dates          dates in texts (their written forms: date_words)
 pagedates      when a page was published and modified
 text           the main text of a page, also as Markdown (parts: article, content_text, visible_text)

@@ -29,6 +29,7 @@ from gossamer.parsing.selectors import Selection, Selector, pick
 if TYPE_CHECKING:
     from gossamer.parsing.forms import Form
     from gossamer.parsing.pagedates import Dates
+    from gossamer.parsing.products import ProductPage
     from gossamer.parsing.tables import Table
 
 NEEDS = (
@@ -155,12 +156,18 @@ class PageView:
         return structured.of(self.document)
 
     @once
+    def product_page(self) -> ProductPage:
+        """What the page says about its product: `record offers variants candidates decision unit_price list_price`
+        (`gossamer.parsing.products`)."""
+        from gossamer.parsing.products import ProductPage
+
+        return ProductPage(self.document, self.structured)
+
+    @once
     def product(self) -> dict[str, Any]:
         """The product that the page is about: `name price currency sku gtin brand availability`. A value that
         the page does not contain is None."""
-        from gossamer.parsing import products
-
-        return products.of(self.document, self.structured)
+        return self.product_page.record
 
     @once
     def embedded(self) -> dict[str, Any]:

@@ -83,9 +83,9 @@ def price(
     places = _written(text, numbers)
     named = _named(text, places, numbers, (currency or "")[:MAX_CHARS])
     iso = _iso(text, places, named)
-    amount = _amount(
-        text, numbers, [at for at in places if text[slice(*at)] == named], decimal, _THREE.get(iso or "", "")
-    )
+    own = [at for at in places if text[slice(*at)] == named]
+    own = own or [at for at in places if text[slice(*at)] == "$"]  # the hint says which dollar it is
+    amount = _amount(text, numbers, own, decimal, _THREE.get(iso or "", ""))
     if amount is None and named is None:
         return None
     return Price(amount, named, iso)

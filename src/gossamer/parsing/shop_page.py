@@ -130,10 +130,10 @@ _STOCKED: Final = (
 )
 _FIRST: Final = (
     r"(?:\W|\d+ (?:[^\W\d]\w* )?|temporarily |sorry,? |this (?:item|product) is |currently |"
-    rf"(?:{words.STOCK_SUBJECT}) )*"
+    rf"(?:{words.STOCK_SUBJECT}) |(?:{words.STOCK_LABEL})\s?[:：])*"
 )
 _STANDING: Final = {
-    word: (re.compile(pattern, re.IGNORECASE), re.compile(f"{_FIRST}(?:{pattern})", re.IGNORECASE))
+    word: (re.compile(pattern), re.compile(f"{_FIRST}(?:{pattern})"))
     for word, pattern in (
         ("OutOfStock", words.GONE),
         ("PreOrder", words.SOON),
@@ -141,7 +141,7 @@ _STANDING: Final = {
         ("InStock", words.THERE),
     )
 }
-"""Patterns for the availability values of schema.org. Each value has two patterns: one matches anywhere in a
+"""Patterns for the availability values of schema.org, for texts in lower case. Each value has two patterns: one matches anywhere in a
 text, the other at the beginning of a text."""
 _STOCK: Final = re.compile(
     r"(?:^|[\s_-])(?i:availab|stock|instock|outofstock|out-of-stock|sold|dispon|dispo(?![a-z])|verfuegbar|lager)|Availab|Stock|"
@@ -175,7 +175,7 @@ def shown_availability(shop: Shop) -> str | None:
         if 0 < len(text) < 400 and (word := availability_in(text)) and not shop.elsewhere(element):
             return word
     buttons = shop.tree.select(
-        "h2, h3, h4, button, input[type=submit], input[type=button], input[type=image], a, form[action]"
+        "h2, h3, h4, button, input[type=submit], input[type=button], input[type=image], a, form[action], [role=button]"
     )
     word, other = _by_buttons(buttons[:3000], shop)
     if word:
@@ -192,21 +192,26 @@ def shown_availability(shop: Shop) -> str | None:
 
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     """Returns the availability that the product's own buttons show, and whether any button or form on the
-    page is for buying. A button that only offers a message when the product is back in stock means
-    OutOfStock. A form alone shows nothing: shops keep it when its button is gone."""
+    page is for buying, or for reaching the seller of a classified ad. A button that only offers a message when
+    the product is back in stock means OutOfStock. A form alone shows nothing: shops keep it when its button is
+    gone."""
     message = form = other = more = False
     for element in buttons:
         if element.tag in ("h2", "h3", "h4"):
             more = more or begins_more(element)
-        elif _buys(element):
+            continue
+        shown = element_text(element)[:60]
+        if _buys(element, shown):
             if _of_the_frame(element, shop):
                 continue
             own = not more and not shop.elsewhere(element)
             if own and element.tag != "form":
                 return "InStock", True
             form, other = form or own, True
+        elif element.tag != "form" and words.CLASSIFIED.match(words.lower(shown)):
+            other = other or not more
         elif element.tag not in ("a", "form"):
-            text = f"{element_text(element)} {attribute_of(element, 'value')}".strip()[:60]
+            text = f"{shown} {attribute_of(element, 'value')}".strip()[:60]
             word = availability_in(text, whole=True)
             if word not in (None, "InStock") and not more and not shop.elsewhere(element):
                 return word, other
@@ -214,18 +219,19 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     return "OutOfStock" if message else None, other or form
 
 
-def _buys(element: Element) -> bool:
+def _buys(element: Element, shown: str) -> bool:
+    """Whether a button, link or form with a text is for buying."""
     if "disabled" in element.attrs:
         return False
     signs = " ".join(
         (
-            element_text(element)[:60],
+            shown,
             *(attribute_of(element, name)[:200] for name in ("value", "alt", "action")),
         )
     )
     if element.tag == "a" and _CART.search(attribute_of(element, "href")[:300].strip()):
-        return words.BUY.match(signs.strip()) is not None
-    return words.BUY.search(f"{signs} {author_names(element)[:200]}") is not None
+        return words.BUY.match(words.lower(signs.strip())) is not None
+    return words.BUY.search(words.lower(f"{signs} {author_names(element)[:200]}")) is not None
 
 
 def _of_the_frame(element: Element, shop: Shop) -> bool:
@@ -254,6 +260,7 @@ def availability_in(text: str, whole: bool = False) -> str | None:
     >>> availability_in("Currently out of stock"), availability_in("Nicht auf Lager"), availability_in("red")
     ('OutOfStock', 'OutOfStock', None)
     """
+    text = words.lower(text)
     return next(
         (
             word
@@ -275,6 +282,9 @@ MAX_ANCESTORS: Final = 12
 """Maximum number of ancestors of an element that are examined."""
 NEAR_ANCESTORS: Final = 5
 """Number of ancestors of the heading that count as near the product."""
+MAX_LABEL_CHARS: Final = 200
+"""Maximum length of a text that is compared with labels."""
+_ELSEWHERE: Final = frozenset(("footer", "nav", "header", "del", "s", "strike"))
 _UNSAID: Final = frozenset(("script", "style", "template"))
 _WORDS: Final = re.compile(r"\w+")
 
@@ -290,6 +300,8 @@ class Shop:
         above = list(_ancestors(self.heading, 200)) if self.heading else []
         self.above = frozenset(above)
         self._beside = above[0] if above else None
+        self._others: dict[str, bool] = {}
+        """Whether names of elements mark other products."""
         self._near = frozenset(
             one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
         )
@@ -305,6 +317,7 @@ class Shop:
         """Returns small elements whose text begins with a known label, as (element, text, own). `own` is
         false if the element is below a heading for other products, such as "Related products"."""
         found, others, under, behind = [], set[Element](), False, self.heading is None
+        labels = dict[str, bool]()
         for one in self._elements:
             behind = behind or one == self.heading
             if behind and one.tag in ("h2", "h3", "h4"):
@@ -314,10 +327,12 @@ class Shop:
                 )
                 others |= {around[-1]} if more and around else set()
                 under = under if around else more
-            if (
-                words.ANY_LABEL.match(next(iter(one.stripped_strings), ""))
-                and 0 < len(text := element_text(one, 9)) <= 120
-            ):
+            first = next(iter(one.stripped_strings), "")
+            if (is_label := labels.get(first)) is None:
+                is_label = labels[first] = (
+                    words.ANY_LABEL.match(words.lower(first[:MAX_LABEL_CHARS])) is not None
+                )
+            if is_label and 0 < len(text := element_text(one, 9)) <= 120:
                 own = not under and not any(above in others for above in _ancestors(one, MAX_ANCESTORS))
                 found.append((one, text, own))
         return found
@@ -327,6 +342,10 @@ class Shop:
         return self.tree.select("th, dt, dd, td, li, strong, b, label, span, p, div, h1, h2, h3, h4, em")[
             :4000
         ]
+
+    def ancestors(self, most: int) -> Iterator[Element]:
+        """Yields the ancestors of the heading, the nearest one first."""
+        return _ancestors(self.heading, most) if self.heading else iter(())
 
     def near(self, element: Element) -> bool:
         """Whether an element is an ancestor of the heading, or close to the heading."""
@@ -342,9 +361,12 @@ class Shop:
         for node in (element, *_ancestors(element, MAX_ANCESTORS)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
-            if node.tag in ("footer", "nav", "header", "del", "s", "strike") or words.OTHERS.search(
-                author_names(node)
-            ):
+            if node.tag in _ELSEWHERE:
+                return True
+            names = author_names(node)
+            if (is_other := self._others.get(names)) is None:
+                is_other = self._others[names] = words.OTHERS.search(words.lower(names)) is not None
+            if is_other:
                 return True
         return False
 
@@ -369,7 +391,10 @@ class Shop:
 
 def begins_more(element: Element) -> bool:
     """Whether an element is a heading for other products, such as "Related products"."""
-    return element.tag in ("h2", "h3", "h4") and words.MORE.match(element_text(element, 20)) is not None
+    return (
+        element.tag in ("h2", "h3", "h4")
+        and words.MORE.match(words.lower(element_text(element, 20))) is not None
+    )
 
 
 def _heading(page: Document) -> Element | None:

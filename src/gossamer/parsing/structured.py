@@ -27,6 +27,11 @@ MAX_VALUE_CHARS: Final = 1000
 """Maximum number of characters of a value that are kept."""
 
 
+_FLAGS: Final = frozenset(("valueaddedtaxincluded",))
+"""Properties whose booleans are read as `true` or `false`. Booleans of others are left out, because they replace a
+text that is missing (`"brand": false`)."""
+
+
 class Node(NamedTuple):
     """A typed object of structured data. Types and property names are short names in lower case. The values
     of a property are texts or nodes, in document order."""
@@ -89,6 +94,8 @@ class _Maker:
         for name, value in pairs.items():
             if name[:1] != "@" and depth < MAX_DEPTH:
                 many = value if isinstance(value, list) else [value]
+                if many and isinstance(many[0], bool) and short_name(name) in _FLAGS:
+                    many = [str(one).lower() for one in many]
                 made = [self._value(part, named, depth + 1) for part in many[:200]]
                 properties.setdefault(short_name(name), []).extend(part for part in made if part is not None)
         if "value" in one and "@value" not in one and isinstance(one["value"], str):

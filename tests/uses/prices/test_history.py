@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from gossamer.errors import ConfigError, DiskFull
+from gossamer.parsing.products import PriceCandidate
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import Candidate, Event, EventKind, Observation, OfferState, PriceTarget
+from gossamer.uses.prices.model import Event, EventKind, Observation, OfferState, PriceTarget
 from uses.prices.visits import failed, run, seen, target
 
 KEYS = [f"k{number:02}" for number in range(30)]
@@ -155,7 +156,7 @@ def test_failed_visits_keep_the_last_price(history: History, clock: Any) -> None
 
 def test_undecided_keeps_the_candidates_and_no_price(history: History, clock: Any) -> None:
     history.list_targets([target()])
-    some = (Candidate(Decimal("1")), Candidate(Decimal("2")))
+    some = (PriceCandidate(Decimal("1")), PriceCandidate(Decimal("2")))
     run(
         history, clock, ["a"], lambda key, time, _: [failed(key, time, OfferState.UNDECIDED, candidates=some)]
     )

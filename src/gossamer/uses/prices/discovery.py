@@ -8,7 +8,6 @@ from typing import Any
 import gossamer
 from gossamer.errors import UsageError
 from gossamer.uses.prices.model import PriceTarget
-from gossamer.uses.prices.page_offers import read_product
 from gossamer.uses.prices.targets import currencies, shop_of
 
 
@@ -25,7 +24,7 @@ def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) 
         main = page.product
         if main["price"] is None:
             continue
-        product = read_product(page)
+        product = page.product_page
         if not (product.offers or product.variants or (main["sku"] or main["availability"])):
             continue
         address = page["canonical"] or page.url

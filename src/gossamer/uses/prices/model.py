@@ -11,6 +11,8 @@ from enum import StrEnum
 
 import msgspec
 
+from gossamer.parsing.products import PriceCandidate
+
 
 class PriceTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A product page that is watched."""
@@ -50,21 +52,6 @@ class OfferState(StrEnum):
     FAILED = "failed"
 
 
-class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A price that a page shows, and where."""
-
-    amount: Decimal
-    currency: str | None = None
-    raw: str = ""
-    """The text as written."""
-    source: str = ""
-    """`selector`, `json-ld`, `microdata`, `rdfa`, `meta`, `embedded`, `class` or `text`."""
-    place: str = ""
-    """The path in the structured data, or the CSS selector."""
-    confidence: float = 0.0
-    """0 to 1."""
-
-
 class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """What one visit found for one target, or for one variant of its page."""
 
@@ -95,9 +82,9 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     mpn: str | None = None
     brand: str | None = None
     source: str = ""
-    """The source of the price (see `Candidate.source`)."""
+    """The source of the price (see `PriceCandidate.source`; `selector` for the table of selectors)."""
     confidence: float = 0.0
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[PriceCandidate, ...] = ()
     body_hash: str = ""
     detail: str = ""
     """For other states than `priced`: what was tried and what came back, for example `http-4xx 404`."""

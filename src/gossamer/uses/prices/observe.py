@@ -12,122 +12,65 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gossamer.parsing.prices import price
-from gossamer.uses.prices.model import Candidate, Observation, OfferState, PriceTarget
-from gossamer.uses.prices.page_offers import (
+from gossamer.parsing.products import (
+    CONFIDENCE,
     PageOffer,
-    PageProduct,
+    PriceCandidate,
+    PriceDecision,
+    PriceRole,
+    ProductPage,
     amount_of,
     availability_of,
     iso_of,
-    read_product,
 )
+from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
 from gossamer.uses.prices.selector_table import SelectorTable
 
 if TYPE_CHECKING:
     from gossamer import PageView
 
 MAX_CANDIDATES = 20
-CONFIDENCE = {
-    "selector": 1.0,
-    "json-ld": 0.95,
-    "microdata": 0.9,
-    "rdfa": 0.9,
-    "embedded": 0.8,
-    "meta": 0.8,
-    "class": 0.6,
-    "text": 0.4,
-}
-"""The confidence in a price by its source. A price that other sources confirm gets half of the rest."""
-_UNSOLD = ("OutOfStock", "SoldOut", "Discontinued")
-_STRUCK = (
-    "del, s, strike, .old-price, .was-price, .regular-price, .price-old, .list-price, .price--was, "
-    "[data-regular-price]"
-)
-_META_PRICES = (
-    "meta[property='product:price:amount'], meta[property='og:price:amount'], meta[itemprop='price']"
-)
+_PAID = (PriceRole.PRICE, PriceRole.RANGE_END)
 
 
 class PageReading(msgspec.Struct):
     """What a page says about its product, before it is compared with a target."""
 
-    product: PageProduct
-    main: dict[str, Any]
-    """The generic extractor's record: `name price currency sku gtin brand availability`."""
+    product: ProductPage
     chosen: dict[str, tuple[str, str]]
     """The fields of the table of selectors: (text, selector)."""
-    candidates: list[Candidate]
-    regular: Decimal | None = None
+    candidates: list[PriceCandidate]
+    """The prices that the buyer may pay, the most trusted first."""
+
+    @property
+    def main(self) -> dict[str, Any]:
+        """The generic extractor's record: `name price currency sku gtin brand availability`."""
+        return self.product.record
 
 
 def read_page(page: PageView, selectors: SelectorTable) -> PageReading:
-    """Reads a page with the table of selectors, its structured data and the generic extractor."""
-    product, main, chosen = read_product(page), page.product, selectors.values(page)
-    candidates = _candidates(page, product, main, chosen)
-    reading = PageReading(product, main, chosen, candidates)
-    reading.regular = _regular(page, reading)
-    return reading
+    """Reads a page with the table of selectors and with the generic extractor."""
+    product, chosen = page.product_page, selectors.values(page)
+    prices = [one for one in product.candidates if one.role in _PAID]
+    if (own := _chosen_price(chosen, product.record["currency"])) is not None:
+        prices = [own, *(one for one in prices if (one.amount, one.currency) != (own.amount, own.currency))]
+    return PageReading(product, chosen, prices[:MAX_CANDIDATES])
 
 
-def _candidates(
-    page: PageView, product: PageProduct, main: dict[str, Any], chosen: dict[str, tuple[str, str]]
-) -> list[Candidate]:
-    """Returns the different prices that a page shows for its main offer, the most trusted first."""
-    found: list[Candidate] = []
-    if "price" in chosen:
-        text, selector = chosen["price"]
-        read = price(text, main["currency"])
-        if read is not None and read.amount is not None:
-            found.append(_candidate(read.amount, read.iso or main["currency"], text, "selector", selector))
-    for offer in product.offers or product.variants:
-        currency = offer.currency or main["currency"]
-        found += [
-            _candidate(amount, currency, offer.raw, offer.source, offer.place)
-            for amount in (offer.amount, offer.high)
-            if amount is not None
-        ]
-    for meta in page.css(_META_PRICES):
-        text = meta.attrib.get("content", "")
-        if (value := amount_of(text)) is not None:
-            found.append(_candidate(value, main["currency"], text, "meta", "meta"))
-    if main["price"] is not None:
-        found.append(_candidate(main["price"], main["currency"], "", "class", ""))
-    best: dict[tuple[Decimal, str | None], Candidate] = {}
-    for one in found:
-        known = best.get((one.amount, one.currency))
-        if known is None:
-            best[one.amount, one.currency] = one
-        elif known.source != one.source:
-            raised = known.confidence + (1 - known.confidence) / 2
-            best[one.amount, one.currency] = msgspec.structs.replace(known, confidence=round(raised, 3))
-    return sorted(best.values(), key=lambda one: -one.confidence)[:MAX_CANDIDATES]
+def _chosen_price(chosen: dict[str, tuple[str, str]], currency: str | None) -> PriceCandidate | None:
+    """Returns the price of the table of selectors, or None."""
+    text, selector = chosen.get("price", ("", ""))
+    read = price(text, currency) if text else None
+    if read is None or read.amount is None:
+        return None
+    return PriceCandidate(read.amount, read.iso or currency, text[:200], "selector", selector, 1.0)
 
 
-def _candidate(amount: Decimal, currency: str | None, raw: str, source: str, place: str) -> Candidate:
-    return Candidate(amount, currency, raw[:200], source, place, CONFIDENCE[source])
-
-
-def _regular(page: PageView, reading: PageReading) -> Decimal | None:
-    """Returns the price before a discount: from the table, structured data, or a struck price that is higher
-    than the price and stands in the element that shows the price."""
+def _regular(reading: PageReading) -> Decimal | None:
+    """Returns the price before a discount, of the table of selectors or of the page."""
     if "regular_price" in reading.chosen:
         return amount_of(reading.chosen["regular_price"][0])
-    for offer in reading.product.offers:
-        if offer.regular is not None:
-            return offer.regular
-    now = reading.main["price"]
-    if now is None:
-        return None
-    for block in page.css("[class*=price], [id*=price], [class*=Price]")[:20]:
-        shown = block.price(_STRUCK)
-        if shown is not None and now < shown < 20 * now and str(now).split(".")[0] in _digits(block):
-            return shown
-    return None
-
-
-def _digits(block: Any) -> str:
-    text = block.xpath("string(.)").get() or ""
-    return "".join(one for one in text if one.isdigit())
+    return reading.product.list_price
 
 
 def observe_page(
@@ -205,7 +148,8 @@ def find_variant(variants: Iterable[PageOffer], wanted: str) -> PageOffer | None
 
 def _of_main(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) -> Observation:
     main, product, chosen = reading.main, reading.product, reading.chosen
-    best = _decided(target, reading)
+    decision = _decided(target, reading)
+    best = decision.price
     offer = next((one for one in product.offers if best is not None and one.amount == best.amount), None)
     offer = offer or (product.offers[0] if product.offers else PageOffer(""))
     currency = iso_of(chosen["currency"][0]) if "currency" in chosen else None
@@ -214,9 +158,11 @@ def _of_main(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) 
     availability = availability or main["availability"] or offer.availability
     state, detail = OfferState.PRICED, ""
     if best is None:
-        state = OfferState.UNDECIDED if reading.candidates else OfferState.NO_PRICE
-        detail = _why_undecided(reading.candidates) if reading.candidates else "the page shows no price"
-    regular = reading.regular if best and reading.regular and reading.regular > best.amount else None
+        state = OfferState.UNDECIDED if decision.is_undecided else OfferState.NO_PRICE
+        detail = decision.reason
+    former = _regular(reading) if best else None
+    regular = former if best and former and former > best.amount else None
+    unit = product.unit_price if best and best.amount == main["price"] else None
     return Observation(
         target=target.key,
         state=state,
@@ -227,7 +173,9 @@ def _of_main(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) 
         availability=availability,
         seller=chosen["seller"][0] if "seller" in chosen else offer.seller,
         shipping=amount_of(chosen["shipping"][0]) if "shipping" in chosen else offer.shipping,
-        tax_included=offer.tax_included,
+        unit_price=unit.amount if unit else None,
+        unit=unit.unit if unit else None,
+        tax_included=product.tax_included if offer.tax_included is None else offer.tax_included,
         name=_field(reading, "name"),
         sku=_field(reading, "sku"),
         gtin=_field(reading, "gtin"),
@@ -241,44 +189,19 @@ def _of_main(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) 
     )
 
 
-def _why_undecided(candidates: Sequence[Candidate]) -> str:
-    shown = ", ".join(f"{one.amount} {one.currency or ''}".strip() for one in candidates[:5])
-    return f"the page shows several prices, and nothing says which one is meant: {shown}"
-
-
 def _field(reading: PageReading, name: str) -> str | None:
     if name in reading.chosen:
         return reading.chosen[name][0]
     value: str | None = reading.main[name]
-    own: str | None = getattr(reading.product, name)
-    return own if value is None else value
+    return value
 
 
-def _decided(target: PriceTarget, reading: PageReading) -> Candidate | None:
-    """Returns the price of the main offer, or None if there is none or if nothing decides between several.
-
-    The table of selectors decides. Otherwise the generic extractor's price counts, except if the page only
-    states a range of prices, or if several main offers have different prices and no seller or SKU tells them
-    apart."""
+def _decided(target: PriceTarget, reading: PageReading) -> PriceDecision:
+    """Returns the price of the main offer, or why there is none. The table of selectors decides, otherwise the
+    generic extractor."""
     if (first := next(iter(reading.candidates), None)) is not None and first.source == "selector":
-        return first
-    amount = reading.main["price"]
-    offers = [one for one in reading.product.offers if one.amount is not None]
-    if target.currency:
-        same = [one for one in offers if one.currency == target.currency]
-        if same and len(same) < len(offers):
-            offers, amount = same, same[0].amount
-    if amount is None:
-        return None
-    ranges = [one for one in offers if one.high is not None and one.high != one.amount]
-    if ranges and len(ranges) == len(offers) and not reading.product.variants:
-        return None
-    for source in ("json-ld", "microdata"):
-        own = [one for one in offers if one.source == source and one.availability not in _UNSOLD]
-        told = {(one.seller, one.sku, one.tax_included) for one in own}
-        if len({one.amount for one in own}) > len(told):
-            return None
-    return next((one for one in reading.candidates if one.amount == amount), None)
+        return PriceDecision(first)
+    return reading.product.decide(target.currency)
 
 
 def _of_variant(
@@ -303,6 +226,8 @@ def _of_variant(
         brand=_field(reading, "brand"),
         source=offer.source if offer.amount is not None else "",
         confidence=CONFIDENCE.get(offer.source, 0.0) if offer.amount is not None else 0.0,
+        unit_price=offer.unit_price.amount if offer.unit_price else None,
+        unit=offer.unit_price.unit if offer.unit_price else None,
         **shared,
     )
 

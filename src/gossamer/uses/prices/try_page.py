@@ -14,8 +14,9 @@ import gossamer
 from gossamer import Response  # type: ignore[attr-defined]  # a lazy name
 from gossamer.errors import UsageError
 from gossamer.parsing.prices import price
+from gossamer.parsing.products import PriceCandidate
 from gossamer.uses.prices.model import Observation, PriceTarget
-from gossamer.uses.prices.observe import observe_page, read_page
+from gossamer.uses.prices.observe import PageReading, observe_page, read_page
 from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
 from gossamer.uses.prices.targets import shop_of
 
@@ -36,6 +37,8 @@ class TriedCandidate(msgspec.Struct):
     selector: str = ""
     """A CSS selector whose first match is this price, or ''."""
     raw: str = ""
+    role: str = "price"
+    """A `PriceRole` of gossamer.parsing.products."""
 
 
 class TriedPage(msgspec.Struct):
@@ -71,8 +74,9 @@ def try_page(
             *(one.currency, one.source, one.confidence, one.place),
             selector=one.place if one.source == "selector" else "",
             raw=one.raw,
+            role=one.role,
         )
-        for one in reading.candidates
+        for one in _all_prices(reading)
     ]
     for shown in sorted(_shown_prices(page), key=lambda one: len(one.raw)):  # the innermost element first
         same = [one for one in found if one.amount == shown.amount and not one.selector]
@@ -83,6 +87,13 @@ def try_page(
     target = PriceTarget(key=parsed, url=parsed, variant=variant, shop=shop_of(parsed))
     seen = observe_page(page, [target], parsed, table)
     return TriedPage(page.url, shop_of(page.url), found[:MAX_SHOWN], seen)
+
+
+def _all_prices(reading: PageReading) -> list[PriceCandidate]:
+    """Returns all prices of a page: of the table of selectors, then those that may be the price, then the others."""
+    known = {(one.amount, one.currency) for one in reading.candidates}
+    others = [one for one in reading.product.all_candidates if (one.amount, one.currency) not in known]
+    return [*reading.candidates, *others]
 
 
 def _page(url: str, file: str | None, options: Mapping[str, Any]) -> Any:

@@ -1,32 +1,34 @@
-"""The offers of a page's product and of its variants, read from structured data and from the data that shop
-systems put into their pages (WooCommerce, Shopify)."""
+"""Reads the offers of a product and of its variants from structured data and from the data that shop systems put
+into their pages (WooCommerce, Shopify).
+
+An offer is read once, with its price, list price, unit price, seller, shipping and tax.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import msgspec
 
+from gossamer.parsing.html import Document, attribute_of
 from gossamer.parsing.prices import price
-from gossamer.parsing.structured import Node, nodes
-
-if TYPE_CHECKING:
-    from gossamer import PageView
+from gossamer.parsing.products.candidates import CONFIDENCE, PriceCandidate, PriceRole
+from gossamer.parsing.products.unit_prices import UnitPrice, plain, unit_of
+from gossamer.parsing.structured import Node
 
 MAX_OFFERS = 200
-"""The most offers of a page that are read."""
-PRODUCTS = frozenset(
-    ("product", "productgroup", "productmodel", "individualproduct", "someproducts", "vehicle", "book")
-)
+"""Maximum number of offers that are read per page."""
+MAX_SCRIPTS = 100
+"""Maximum number of JSON scripts that are searched for variants."""
 _LIST_PRICES = ("listprice", "strikethroughprice", "msrp", "srp", "regularprice")
 _NUMBERS = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn")
+_PLAIN = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,8})?")
 _OPTIONS = ("size", "color", "colour", "material", "pattern")
-_SYNTAX = {"json_ld": "json-ld", "microdata": "microdata", "rdfa": "rdfa"}
 
 
 class PageOffer(msgspec.Struct):
@@ -44,6 +46,7 @@ class PageOffer(msgspec.Struct):
     seller: str | None = None
     shipping: Decimal | None = None
     tax_included: bool | None = None
+    unit_price: UnitPrice | None = None
     name: str | None = None
     sku: str | None = None
     gtin: str | None = None
@@ -55,63 +58,54 @@ class PageOffer(msgspec.Struct):
         """Returns the SKU, GTIN or MPN, otherwise the option values."""
         return self.sku or self.gtin or self.mpn or " / ".join(self.options)
 
+    def candidates(self, currency: str | None = None) -> Iterator[PriceCandidate]:
+        """Yields the prices of the offer. `currency` is used if the offer has none."""
+        amounts = (
+            (self.amount, PriceRole.PRICE),
+            (self.high, PriceRole.RANGE_END),
+            (self.regular, PriceRole.LIST_PRICE),
+        )
+        for amount, role in amounts:
+            if amount is not None:
+                yield PriceCandidate(
+                    amount,
+                    self.currency or currency,
+                    self.raw[:200] if role == PriceRole.PRICE else "",
+                    self.source,
+                    self.place,
+                    CONFIDENCE[self.source],
+                    role,
+                    self.tax_included,
+                    self.seller,
+                    self.shipping,
+                    self.availability,
+                )
 
-class PageProduct(msgspec.Struct):
-    """The product of a page in structured data, with its offers."""
 
-    name: str | None = None
-    sku: str | None = None
-    gtin: str | None = None
-    mpn: str | None = None
-    brand: str | None = None
-    offers: list[PageOffer] = []
-    variants: list[PageOffer] = []
+def offers_of(product: Node, source: str) -> tuple[list[PageOffer], list[PageOffer]]:
+    """Returns the main offers and the variants of a product in structured data."""
+    offers = list(_offers(product, source))[:MAX_OFFERS]
+    nodes = [*product.nodes("hasvariant"), *product.nodes("model")][:MAX_OFFERS]
+    variants = [_of_variant(one, source) for one in nodes]
+    if not variants and len({one.sku for one in offers if one.sku}) > 1:
+        variants = [one for one in offers if one.sku]
+        offers = [one for one in offers if not one.sku]
+    for one in variants:
+        one.is_variant = True
+    return offers, variants
 
 
-def read_product(page: PageView) -> PageProduct:
-    """Returns the product that a page is about, with its offers."""
-    found = PageProduct()
-    for syntax, many in nodes(page.structured).items():
-        main = _main([one for one in many if one.types & PRODUCTS], page)
-        if main is None:
-            continue
-        source = _SYNTAX[syntax]
-        found.name = found.name or main.text("name")
-        found.sku = found.sku or main.text("sku")
-        found.gtin = found.gtin or main.text(*_NUMBERS)
-        found.mpn = found.mpn or main.text("mpn")
-        found.brand = found.brand or main.text("brand")
-        offers = list(_offers(main, source))[:MAX_OFFERS]
-        variants = [
-            _of_variant(one, source) for one in [*main.nodes("hasvariant"), *main.nodes("model")][:MAX_OFFERS]
-        ]
-        if not variants and len({one.sku for one in offers if one.sku}) > 1:
-            variants = [one for one in offers if one.sku]
-            for one in variants:
-                one.is_variant = True
-            offers = [one for one in offers if not one.sku]
-        found.offers += offers
-        found.variants = found.variants or variants
-    found.variants = found.variants or _of_woocommerce(page) or _of_shopify(page)
-    for one in found.variants:
+def embedded_variants(page: Document) -> list[PageOffer]:
+    """Returns the variants in the data of a shop system (WooCommerce, Shopify)."""
+    found = _of_woocommerce(page) or _of_shopify(page)
+    for one in found:
         one.is_variant = True
     return found
 
 
-def _main(products: list[Node], page: PageView) -> Node | None:
-    """Returns the product whose name the page's heading or title contains, or else the first with offers."""
-    if len(products) < 2:
-        return products[0] if products else None
-    words = f"{page.title or ''} {page.css('h1').xpath('string(.)').get() or ''}".lower()
-    named = [one for one in products if (name := one.text("name")) and name.lower() in words]
-    group = [one for one in named if "productgroup" in one.types]
-    offered = [
-        one for one in named or products if "offers" in one.properties or "hasvariant" in one.properties
-    ]
-    return next(iter([*group, *offered, *named]), None)
-
-
 def _offers(product: Node, source: str) -> Iterator[PageOffer]:
+    if "offer" in product.types:
+        yield _offer(product, source, "offer")
     for offer in product.nodes("offers"):
         inner = list(offer.nodes("offers"))
         if inner:
@@ -150,7 +144,9 @@ def _offer(node: Node, source: str, place: str) -> PageOffer:
         value = amount_of(one.text("price", "minprice"), currency)
         if kind.rpartition("/")[2] in _LIST_PRICES or kind.endswith(_LIST_PRICES):
             found.regular = found.regular or value
-        elif found.amount is None and "referencequantity" not in one.properties:
+        elif "referencequantity" in one.properties:
+            found.unit_price = found.unit_price or _unit_price(one, value)
+        elif found.amount is None:
             found.amount, found.raw = value, one.text("price", "minprice") or ""
             found.place = f"{place}.priceSpecification.price"
         if (tax := one.text("valueaddedtaxincluded")) is not None:
@@ -165,12 +161,34 @@ def _offer(node: Node, source: str, place: str) -> PageOffer:
     return found
 
 
+def _unit_price(specification: Node, amount: Decimal | None) -> UnitPrice | None:
+    """Returns the price per unit that a price specification with a reference quantity states."""
+    for quantity in specification.nodes("referencequantity"):
+        known = unit_of(quantity.text("unitcode", "unittext") or "")
+        many = amount_of(quantity.text("value")) or Decimal(1)
+        if known and amount and many > 0:
+            return UnitPrice(plain(amount / (many * known[1])), known[0])
+    return None
+
+
+def as_shown(amount: Decimal) -> Decimal:
+    """Returns an amount as a shop shows it. Shop systems write the result of a conversion with more decimals into their
+    data. Amounts below 1, such as prices of electronic parts, are exact.
+
+    >>> as_shown(Decimal("71.910401")), as_shown(Decimal("0.0123")), as_shown(Decimal("1299.000"))
+    (Decimal('71.91'), Decimal('0.0123'), Decimal('1299.000'))
+    """
+    exponent = amount.as_tuple().exponent
+    is_converted = amount >= 1 and isinstance(exponent, int) and exponent < -3
+    return amount.quantize(Decimal("0.01"), ROUND_HALF_UP) if is_converted else amount
+
+
 def amount_of(text: str | None, currency: str | None = None) -> Decimal | None:
     """Returns the amount that a text states. Plain numbers are read exactly."""
     if not text:
         return None
-    if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", text):
-        return Decimal(text)
+    if _PLAIN.fullmatch(text):
+        return as_shown(Decimal(text))
     found = price(text, currency)
     return found.amount if found else None
 
@@ -184,15 +202,19 @@ def iso_of(currency: str | None) -> str | None:
     return found.iso if found else None
 
 
-AVAILABILITIES = (
+AVAILABILITIES: Final = (
     *("InStock", "OutOfStock", "PreOrder", "PreSale", "BackOrder", "SoldOut", "Discontinued", "InStoreOnly"),
     *("LimitedAvailability", "MadeToOrder", "OnlineOnly", "Reserved"),
 )
-_AVAILABLE = {name.lower(): name for name in AVAILABILITIES}
+"""The values of schema.org's ItemAvailability."""
+_AVAILABLE: Final = {name.lower(): name for name in AVAILABILITIES} | dict.fromkeys(
+    ("oos", "unavailable", "notinstock"), "OutOfStock"
+)
+_SEPARATORS: Final = re.compile(r"[\s_-]")
 
 
 def availability_of(text: str | None) -> str | None:
-    """Returns the value of schema.org's ItemAvailability that a text states, or None.
+    """Returns the value of schema.org's ItemAvailability that a text contains, or None.
 
     >>> availability_of("https://schema.org/in_stock"), availability_of("unknown")
     ('InStock', None)
@@ -200,16 +222,14 @@ def availability_of(text: str | None) -> str | None:
     if not text:
         return None
     last = re.split(r"[/#:]", text.strip())[-1]
-    return _AVAILABLE.get(re.sub(r"[\s_-]", "", last).lower())
+    return _AVAILABLE.get(_SEPARATORS.sub("", last).lower())
 
 
-def _of_woocommerce(page: PageView) -> list[PageOffer]:
+def _of_woocommerce(page: Document) -> list[PageOffer]:
     """Reads the variations of WooCommerce's form."""
-    if b"data-product_variations" not in page.body:
-        return []
-    text = page.css("form[data-product_variations]::attr(data-product_variations)").get()
+    forms = page.tree.select("form[data-product_variations]")[:1]
     found = []
-    for one in _objects(text):
+    for one in _objects(attribute_of(forms[0], "data-product_variations") if forms else None):
         sale, full = _number(one.get("display_price")), _number(one.get("display_regular_price"))
         options = one.get("attributes")
         found.append(
@@ -227,11 +247,10 @@ def _of_woocommerce(page: PageView) -> list[PageOffer]:
     return found
 
 
-def _of_shopify(page: PageView) -> list[PageOffer]:
+def _of_shopify(page: Document) -> list[PageOffer]:
     """Reads the variants of Shopify's product JSON. Its prices are in the smallest unit of the currency."""
-    if b'"variants"' not in page.body:
-        return []
-    for text in page.css("script[type='application/json']::text").getall():
+    for script in page.tree.select("script[type='application/json']")[:MAX_SCRIPTS]:
+        text = script.text
         if '"variants"' not in text or '"price"' not in text:
             continue
         product = _json(text)

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.parsing.products import FIELDS, brand_in, product
+from gossamer.parsing.products import FIELDS, product
+from gossamer.parsing.products.shown_brands import brand_in
 from gossamer.parsing.shop_page import number_in
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "products.jsonl.gz"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "products.jsonl.gz"
 URL = "https://shop.example/lamps/red-lamp-4711234.html?ref=x"
 
 

@@ -1,0 +1,175 @@
+"""A product page: its record, its offers, and all of its prices. Each part is read once, when it is first used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, Final
+
+from gossamer.parsing.html import Document, once
+from gossamer.parsing.products.candidates import (
+    CONFIDENCE,
+    NO_PRICE,
+    PriceCandidate,
+    PriceDecision,
+    PriceRole,
+    merged,
+    undecided,
+)
+from gossamer.parsing.products.offers import PageOffer, embedded_variants
+from gossamer.parsing.products.record import ProductRecord, read_record
+from gossamer.parsing.products.shown_prices import unit_price_beside
+from gossamer.parsing.products.sources import ProductSources
+from gossamer.parsing.products.unit_prices import Pack, UnitPrice, computed, pack_of
+
+_UNSOLD: Final = ("OutOfStock", "SoldOut", "Discontinued")
+
+
+class ProductPage:
+    """A product page. `found`: the page's structured data, if it has already been read."""
+
+    def __init__(self, page: Document, found: dict[str, Any] | None = None) -> None:
+        self.page = page
+        self._sources = ProductSources(page, found)
+
+    @once
+    def _record(self) -> ProductRecord:
+        return read_record(self._sources)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The product as one record: `name price currency sku gtin brand availability`."""
+        return self._record.fields
+
+    @once
+    def offers(self) -> list[PageOffer]:
+        """The offers of the product itself in structured data."""
+        return [one for offers, _ in self._sources.offered for one in offers]
+
+    @once
+    def variants(self) -> list[PageOffer]:
+        """The offers of the product's variants, in structured data or in the data of the shop system."""
+        told = next((variants for _, variants in self._sources.offered if variants), None)
+        return told or embedded_variants(self.page)
+
+    @once
+    def name(self) -> str | None:
+        """The product's name in structured data."""
+        return next((name for one in self._sources.mains.values() if (name := one.text("name"))), None)
+
+    @once
+    def mpn(self) -> str | None:
+        """The manufacturer's part number in structured data."""
+        return next((mpn for one in self._sources.mains.values() if (mpn := one.text("mpn"))), None)
+
+    @once
+    def candidates(self) -> list[PriceCandidate]:
+        """The prices that structured data, meta elements and the record state, the most trusted first. The
+        visible page is read only if the record needs it."""
+        return merged([*self._told, *self._record_price()])
+
+    @once
+    def all_candidates(self) -> list[PriceCandidate]:
+        """All prices of the page with their roles, the most trusted first. The visible page is always read."""
+        shown = list(self._sources.shown.candidates(self.record["currency"]))
+        return merged([*self._told, *shown, *self._record_price()])
+
+    @once
+    def decision(self) -> PriceDecision:
+        """The price that a buyer pays, or why the page does not say it."""
+        return self.decide()
+
+    def decide(self, currency: str = "") -> PriceDecision:
+        """Returns the price in a currency (ISO 4217; empty: any), or why there is none.
+
+        The record's price counts, except if the page only states a range of prices, or if several offers have
+        different prices and no seller, SKU or tax tells them apart, or if several prices of the visible page have
+        the same signs."""
+        amount: Decimal | None = self.record["price"]
+        offers = [one for one in self.offers if one.amount is not None]
+        if currency:
+            same = [one for one in offers if one.currency == currency]
+            if same and len(same) < len(offers):
+                offers, amount = same, same[0].amount
+        prices = [one for one in self.candidates if one.role == PriceRole.PRICE]
+        if amount is None:
+            return PriceDecision(None, undecided(self.candidates) if prices else NO_PRICE)
+        ranges = [one for one in offers if one.high is not None and one.high != one.amount]
+        if ranges and len(ranges) == len(offers) and not self.variants:
+            return PriceDecision(None, undecided(self.candidates))
+        for source in ("json-ld", "microdata"):
+            own = [one for one in offers if one.source == source and one.availability not in _UNSOLD]
+            told = {(one.seller, one.sku, one.tax_included) for one in own}
+            if len({one.amount for one in own}) > len(told):
+                return PriceDecision(None, undecided(self.candidates))
+        if self._record.is_shown and self._sources.shown.rivals:
+            return PriceDecision(None, undecided(self.all_candidates))
+        found = next((one for one in prices if one.amount == amount), None)
+        return PriceDecision(found, "" if found else NO_PRICE)
+
+    @once
+    def list_price(self) -> Decimal | None:
+        """The former or recommended price: of an offer, or a struck price that is higher than the price and is in
+        the element that shows the price."""
+        for offer in self.offers:
+            if offer.regular is not None:
+                return offer.regular
+        now = self.record["price"]
+        return self._sources.shown.struck_above(now) if now else None
+
+    @once
+    def pack(self) -> Pack | None:
+        """The content of the pack that the product's name states."""
+        return pack_of(self.record["name"] or "")
+
+    @once
+    def unit_price(self) -> UnitPrice | None:
+        """The price per kg, l, m, m2 or piece: in structured data, beside the price, or computed from the price
+        and the content of the pack."""
+        for offer in self.offers:
+            if offer.unit_price is not None:
+                return offer.unit_price
+        now = self.record["price"]
+        own = computed(now, self.pack) if now else None
+        return unit_price_beside(self._sources.shop, now, own) or own
+
+    @once
+    def tax_included(self) -> bool | None:
+        """Whether the price includes taxes, if the page states it."""
+        told = next((one.tax_included for one in self.offers if one.tax_included is not None), None)
+        best = self._sources.shown.best if told is None and self._record.is_shown else None
+        return best.tax_included if best else told
+
+    @once
+    def _told(self) -> list[PriceCandidate]:
+        return list(self._told_prices())
+
+    def _told_prices(self) -> Iterator[PriceCandidate]:
+        for offer in self.offers or self.variants:
+            yield from offer.candidates(self.record["currency"])
+        if self._sources.metas.amount is not None:
+            yield PriceCandidate(
+                self._sources.metas.amount,
+                self.record["currency"],
+                self._sources.metas.raw[:200],
+                "meta",
+                "meta",
+                CONFIDENCE["meta"],
+            )
+
+    def _record_price(self) -> Iterator[PriceCandidate]:
+        """Yields the record's price if it is one of the visible page or of a script."""
+        amount, currency = self.record["price"], self.record["currency"]
+        if self._record.is_shown and (best := self._sources.shown.best):
+            source = "class" if best.is_named else "text"
+            yield PriceCandidate(
+                amount,
+                currency,
+                best.text[:200],
+                source,
+                best.place,
+                CONFIDENCE[source],
+                tax_included=best.tax_included,
+            )
+        elif amount is not None and all(one.amount != amount for one in self._told):
+            yield PriceCandidate(amount, currency, "", "embedded", "script", CONFIDENCE["embedded"])

@@ -1,0 +1,138 @@
+"""Reads the product of a page as one record.
+
+The sources are tried in this order: structured data, meta elements, then the visible page and its scripts.
+For the SKU, a number beside a label on the page takes precedence over these sources.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gossamer.parsing import shop_page
+from gossamer.parsing import shop_words as words
+from gossamer.parsing.html import attribute_of
+from gossamer.parsing.products.shown_brands import named_so, shown_brand
+from gossamer.parsing.products.shown_prices import currency_of
+from gossamer.parsing.products.sources import ProductSources
+from gossamer.parsing.products.structured_product import FIELDS, gtin_in, number_in_data, told_by
+
+
+class ProductRecord(NamedTuple):
+    """The fields of a product."""
+
+    fields: dict[str, Any]
+    """`name price currency sku gtin brand availability`. A value that the page does not contain is None."""
+    is_shown: bool
+    """Whether the price is one of the visible page."""
+
+
+def read_record(sources: ProductSources) -> ProductRecord:
+    """Returns the product that a page is about."""
+    record: dict[str, Any] = dict.fromkeys(FIELDS)
+    spare: list[str] = []
+    for syntax, main in sources.mains.items():
+        _fill(record, told_by(main, sources.nodes[syntax], sources.page.url))
+        offers = [main] if "offer" in main.types else []
+        for offer in main.nodes("offers"):
+            offers += [offer, *offer.nodes("offers", "itemoffered")]
+        spare += [
+            shop_page.bare_number(text)
+            for one in (main, *offers, *main.nodes("hasvariant", "model"))
+            for text in one.texts("sku", "productid", "identifier")
+        ]
+    bid = sources.shown.best if record["price"] is not None and _is_auction(sources) else None
+    if bid is not None and bid.is_named:
+        record["price"] = bid.price.amount
+    _fill(record, sources.metas.record)
+    own = record["sku"] is not None
+    record["sku"] = shop_page.product_number(sources.shop.labelled_values("sku", own=own)) or record["sku"]
+    shown = _shown(sources, record, spare)
+    is_shown = shown.pop("is_shown", False) or (bid is not None and bid.is_named)
+    _fill(record, shown)
+    return ProductRecord(record, is_shown)
+
+
+def _is_auction(sources: ProductSources) -> bool:
+    """Whether the product is sold by auction. Structured data then has the starting price, and the page the bid."""
+    ends = any(
+        "availabilityends" in offer.properties
+        for one in sources.mains.values()
+        for offer in one.nodes("offers")
+    )
+    return ends and words.AUCTION.search(f"{sources.page.title or ''} {sources.page.url}"[:500]) is not None
+
+
+def _shown(sources: ProductSources, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
+    """Returns values for the fields that the record lacks, read from the visible page and its scripts.
+    `spare` contains the SKUs of the structured data, which are used if the page shows no SKU."""
+    here, page, found = sources.shop, sources.page, dict[str, Any]()
+    heading = " ".join(here.heading.text[:1000].split()) if here.heading else None
+    if record["name"] is None:
+        titles = [attribute_of(one, "content") for one in page.tree.select('meta[property="og:title"]')[:1]]
+        found["name"] = next((one for one in (heading, *titles, page.title) if one), None)
+    if record["price"] is None and (best := sources.shown.best):
+        found["is_shown"] = True
+        found["price"] = best.price.amount
+        found["currency"] = currency_of(best.price, page.url, page.language) or shop_page.embedded_value(
+            sources.scripts, "currency"
+        )
+    if record["gtin"] is None:
+        found["gtin"] = gtin_in(here.labelled_values("gtin"))
+    if record["availability"] is None:
+        found["availability"] = shop_page.shown_availability(here)
+    name = record["name"] or found["name"] or ""
+    texts = sources.scripts if None in (record["sku"], record["brand"]) else []
+    state = shop_page.told_of(texts, heading or name) if texts else {}
+    if record["price"] is None and "price" not in found and "price" in state:
+        amount = number_in_data(state["price"], state.get("currency"))
+        found |= {"price": amount.amount, "currency": amount.iso} if amount and amount.iso else {}
+    if record["price"] is None and "price" not in found and len(sources.tracked.amounts) == 1:
+        found |= {"price": min(sources.tracked.amounts), "currency": sources.tracked.currency}
+    return found | _numbers(sources, record, spare, texts, state, name)
+
+
+def _numbers(
+    sources: ProductSources,
+    record: dict[str, Any],
+    spare: list[str],
+    texts: list[str],
+    state: dict[str, str],
+    name: str,
+) -> dict[str, Any]:
+    """Returns the SKU and the brand, if the record lacks them."""
+    here, found = sources.shop, dict[str, Any]()
+    if record["sku"] is None:
+        found["sku"] = (
+            shop_page.shown_number(here)
+            or shop_page.embedded_value(texts, "sku")
+            or next(filter(None, spare), None)
+            or state.get("sku")
+            or shop_page.held_number(here)
+            or shop_page.number_in(sources.page.url)
+            or shop_page.product_number(here.labelled_values("mpn"))
+        )
+    if record["brand"] is None:
+        found["brand"] = (
+            shown_brand(here, f"{name} {sources.page.title or ''}")
+            or _no_publisher(here, state.get("brand") or shop_page.embedded_value(texts, "brand"))
+            or named_so(here)
+        )
+    return found
+
+
+def _no_publisher(here: shop_page.Shop, brand: str | None) -> str | None:
+    """Returns the brand, or None if the page shows the same name as the publisher."""
+    return None if brand in [one.strip() for one in here.labelled_values("publisher")] else brand
+
+
+def _fill(record: dict[str, Any], more: dict[str, Any]) -> None:
+    """Fills the fields of the record that are still None with values of `more`. A price and its currency
+    belong together: a record that has a price but no currency does not get the currency of a different
+    price."""
+    if record["price"] is not None and record["currency"] is None and more.get("price") != record["price"]:
+        more = {
+            name: value for name, value in more.items() if name != "currency" or more.get("price") is None
+        }
+    for name, value in more.items():
+        if record[name] is None and value is not None:
+            record[name] = value

@@ -1,0 +1,390 @@
+"""Reads the prices that a product page shows, and tells by names and texts what each of them is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import partial
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from gossamer.parsing import shop_words as words
+from gossamer.parsing.html import attribute_of, once
+from gossamer.parsing.prices import Price, price
+from gossamer.parsing.products.candidates import CONFIDENCE, PriceCandidate, PriceRole
+from gossamer.parsing.products.offers import as_shown
+from gossamer.parsing.products.unit_prices import UnitPrice, unit_prices
+from gossamer.parsing.shop_page import (
+    MAX_ELEMENTS,
+    Element,
+    Shop,
+    author_names,
+    begins_more,
+    element_text,
+    is_hidden,
+)
+
+CURRENT_PRICE_BONUS: Final = 20
+"""Bonus for elements whose class or id names the current price. They rank like elements that are this much
+closer to the heading."""
+MAX_BARE_PRICE_CHARS: Final = 40
+"""Maximum length of a text that is only a price."""
+MAX_BLOCK_CHARS: Final = 6000
+"""Maximum length of the text around the heading that is searched for unit prices."""
+_NEVER: Final = frozenset(
+    ("script", "style", "del", "s", "strike", "body", "html", "form", "input", "select", "option", "template")
+)
+_SEVERAL: Final = re.compile(r"\d(?:\D{2,}|[^\d.,'’·:\s])\d")
+_PLUS: Final = re.compile(r"\s*\+")
+_STRUCK: Final = (
+    'del, s, strike, [class*="old" i], [class*="was" i], [class*="regular" i], [class*="list" i], '
+    '[class*="strike" i], [class*="compare" i], [data-regular-price]'
+)
+Key = tuple[bool, bool, bool, bool, int, int]
+
+
+class ShownPrice(NamedTuple):
+    """A price that an element shows."""
+
+    element: Element
+    text: str
+    price: Price
+    role: PriceRole
+    key: Key
+    """The price with the smallest key is the one that a buyer pays."""
+    is_named: bool
+    """Whether a class or an id names a price."""
+
+    @property
+    def tax_included(self) -> bool | None:
+        """Whether the text says that the price includes taxes. None if it does not say so."""
+        return tax_of(self.text)
+
+    @property
+    def place(self) -> str:
+        """The class, the id or the tag of the element."""
+        names = attribute_of(self.element, "class").split() or attribute_of(self.element, "id").split()
+        return (
+            f".{names[0]}"
+            if attribute_of(self.element, "class")
+            else f"#{names[0]}"
+            if names
+            else self.element.tag
+        )
+
+
+class ShownPrices:
+    """The prices of a page's elements. `hint`: the currency to use if a text names none. `said`: amounts in
+    the page's meta elements or tracking events. A shown price of such an amount is the one that a buyer pays."""
+
+    def __init__(self, shop: Shop, hint: str | None, said: frozenset[Decimal] = frozenset()) -> None:
+        self._shop = shop
+        self._hint = hint
+        self._said = said
+
+    @once
+    def best(self) -> ShownPrice | None:
+        """The price that a buyer pays. Elements whose class or id names a price come first, and of them those near
+        the product's heading. If there is none, or if all of them are doubtful, it is the first text that is only
+        a price."""
+        best = min(self._named, key=lambda one: one.key, default=None)
+        if best and not words.BARE_PRICE.fullmatch(best.text):
+            best = next(filter(partial(_is_part, best), self._named), best)
+        if best and (best.price.amount in self._said or not (best.key[2] or best.key[3])):
+            own = self._bare if self._said and best.price.amount not in self._said else None
+            return own if own and own.price.amount in self._said else best
+        return self._bare or best
+
+    @once
+    def rivals(self) -> list[ShownPrice]:
+        """Prices of other amounts that have the same names, the same parent and the same role as the best one:
+        nothing tells which of them is meant."""
+        best = self.best
+        if best is None or not best.is_named or best.price.amount in self._said:
+            return []
+        names = author_names(best.element)
+        return [
+            one
+            for one in self._named
+            if one.price.amount != best.price.amount
+            and one.key[:4] == best.key[:4]
+            and one.role == best.role
+            and one.element.parent == best.element.parent
+            and one.element.tag == best.element.tag
+            and author_names(one.element) == names
+            and not best.tax_included
+        ]
+
+    def candidates(self, currency: str | None) -> Iterator[PriceCandidate]:
+        """Yields all shown prices. `currency` is used for prices without a currency."""
+        bare = [self._bare] if self._bare else []
+        for one in [*self._named, *self._other, *bare]:
+            source = "class" if one.is_named else "text"
+            if one.price.amount is not None:
+                yield PriceCandidate(
+                    one.price.amount,
+                    one.price.iso or currency,
+                    one.text[:200],
+                    source,
+                    one.place,
+                    CONFIDENCE[source],
+                    one.role,
+                    one.tax_included,
+                )
+
+    def struck_above(self, now: Decimal) -> Decimal | None:
+        """Returns a struck or former price that is higher than the price `now` and in an element that shows it."""
+        digits = str(now).split(".")[0]
+        for element in self._shop.tree.select(_STRUCK)[:MAX_ELEMENTS]:
+            if not (element.tag in ("del", "s", "strike") or _old(element)):
+                continue
+            found = price(element_text(element), self._hint)
+            if found is None or found.amount is None or not now < found.amount < 20 * now:
+                continue
+            around: object = element.parent
+            for _ in range(4):
+                if not isinstance(around, Element) or around.tag == "html":
+                    break
+                text = around.text
+                if len(text) > 1000:
+                    break
+                rest = text.replace(element.text, " ", 1)
+                if digits in "".join(char for char in rest if char.isdigit()):
+                    return found.amount
+                around = around.parent
+        return None
+
+    @once
+    def _called(self) -> list[tuple[Element, int, str, PriceRole | None]]:
+        """Elements whose class or id names a price: (element, rank of the name, text, role). The role is None for
+        prices that the buyer may pay."""
+        found, seen = [], set[Element]()
+        for rank, selector in enumerate(words.PRICES):
+            for element in self._shop.tree.select(selector)[:MAX_ELEMENTS]:
+                if element in seen:
+                    continue
+                seen.add(element)
+                if text := _price_text(element):
+                    related = PriceRole.RELATED if self._shop.elsewhere(element) else None
+                    found.append((element, rank, text, role_by_names(element) or related))
+        return found
+
+    @once
+    def _named(self) -> list[ShownPrice]:
+        """The prices that the buyer may pay."""
+        return list(self._judged(None))
+
+    @once
+    def _other(self) -> list[ShownPrice]:
+        """The prices that are something else."""
+        return [one for role in PriceRole for one in self._judged(role)]
+
+    @once
+    def _places(self) -> tuple[dict[Element, int], int, int]:
+        """The places of elements in the document, and where the product begins and ends."""
+        listed = self._shop.tree.select(
+            "h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]"
+        )
+        order = {element: place for place, element in enumerate(listed[:20_000])}
+        start = order.get(self._shop.heading, 0) if self._shop.heading else 0
+        heads = (order[one] for one in self._shop.tree.select("h2, h3, h4") if one in order)
+        return order, start, next((at for at in heads if at > start and begins_more(listed[at])), len(listed))
+
+    def _judged(self, wanted: PriceRole | None) -> Iterator[ShownPrice]:
+        order, start, end = self._places
+        for element, rank, text, role in self._called:
+            found = _read(text, self._hint) if role == wanted else None
+            if not found or not found.amount or found.amount < 0:
+                continue
+            by_text = None if role else role_by_text(element, text)
+            place = order.get(element, 0)
+            bonus = CURRENT_PRICE_BONUS if words.NOW.search(author_names(element)) else 0
+            key = (
+                found.currency is None,
+                found.amount not in self._said or element.tag == "meta",
+                not start <= place < end,
+                by_text is not None or _doubtful(element, text, found),
+                rank if rank < 2 else 2,
+                place - start - bonus if place >= start else start - place,
+            )
+            yield ShownPrice(element, text, found, role or by_text or PriceRole.PRICE, key, True)
+
+    @once
+    def _bare(self) -> ShownPrice | None:
+        """The first short text after the heading that consists of a price with its currency and little else. If
+        there is none, the last such text before the heading."""
+        shop, first, ahead = self._shop, None, None
+        behind = not any(element == shop.heading for element, _ in shop.small)
+        for element, text in shop.small:
+            if element == shop.heading:
+                behind = True
+            elif behind and begins_more(element):
+                break
+            elif (
+                len(text) <= MAX_BARE_PRICE_CHARS
+                and words.BARE_PRICE.fullmatch(text)
+                and not words.COUNT.match(text)
+            ):
+                found = price(element_text(element, struck=False), None)
+                if (
+                    found is None
+                    or not found.amount
+                    or not found.currency
+                    or not (behind or shop.near(element))
+                ):
+                    continue
+                if _is_bare(element, text, shop):
+                    key = (False, found.amount not in self._said, not behind, False, len(words.PRICES), 0)
+                    one = ShownPrice(element, text, found, PriceRole.PRICE, key, False)
+                    if behind and (not self._said or found.amount in self._said):
+                        return one
+                    first, ahead = (first or one, ahead) if behind else (first, one)
+        return first or ahead
+
+
+def _read(text: str, hint: str | None) -> Price | None:
+    found = price(text, hint)
+    if found is None or found.amount is None or "." not in text:
+        return found
+    return Price(as_shown(found.amount), found.currency, found.iso)
+
+
+def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
+    """Whether an element shows the same amount as another one, and little else. A text of several elements may glue a
+    label to the sign of the currency."""
+    return (
+        part.price.amount == whole.price.amount
+        and part.key[:4] == whole.key[:4]
+        and words.BARE_PRICE.fullmatch(part.text) is not None
+        and whole.element in part.element.ancestors
+    )
+
+
+def _is_bare(element: Element, text: str, shop: Shop) -> bool:
+    """Whether a text that is only a price may be the one that a buyer pays."""
+    return not (
+        role_by_names(element)
+        or is_hidden(element)
+        or shop.elsewhere(element)
+        or words.DOUBTFUL.search(author_names(element))
+        or words.ANY_LABEL.match(
+            words.lower(text)
+        )  # a part of a label may look like a currency, as in `AD ID 17`
+        or role_by_text(element, text)
+    )
+
+
+def _price_text(element: Element) -> str:
+    """Returns the text of an element that may contain a price, or ''."""
+    text = next(filter(None, (attribute_of(element, name) for name in words.PRICED)), "") or element_text(
+        element
+    )
+    if not 0 < len(text) < 120 or not any(map(str.isdigit, text)):
+        return ""
+    if _SEVERAL.search(text) and not element.attrs.get("content"):
+        text = element_text(element, struck=False)
+        half = len(text) // 2
+        if len(text) % 2 and text[:half] == text[half + 1 :]:  # for screen readers, and for the others
+            text = text[:half]
+    return text
+
+
+def role_by_names(element: Element) -> PriceRole | None:
+    """Returns the role of a price that the names of its element tell, or None. None is not yet a current price."""
+    names = author_names(element)
+    if element.tag in _NEVER:
+        return PriceRole.LIST_PRICE
+    if words.NOT_NOW_NAMES.search(words.lower(names)):
+        return next(PriceRole(role) for role, pattern in words.NAME_ROLES.items() if pattern.search(names))
+    return PriceRole.LIST_PRICE if _old(element) else None
+
+
+def role_by_text(element: Element, text: str) -> PriceRole | None:
+    """Returns the role of a price that the text around it tells, or None."""
+    if _PLUS.match(text):
+        return PriceRole.SURCHARGE
+    for part in (words.lower(text), words.lower(_around(element, text))):
+        if part and words.NOT_NOW.search(part):
+            return next(PriceRole(role) for role, pattern in words.TEXT_ROLES.items() if pattern.search(part))
+    return PriceRole.UNIT_PRICE if "/" in text and unit_prices(text) else None
+
+
+def tax_of(text: str) -> bool | None:
+    """Returns whether a text says that its price includes taxes, or None if it does not say so."""
+    text = words.lower(text)
+    if words.WITH_TAX.search(text):
+        return True
+    return False if words.TEXT_ROLES["without-tax"].search(text) else None
+
+
+def _doubtful(element: Element, text: str, found: Price) -> bool:
+    """Whether a price is hidden, one of several different ones in the text, or named as a price that only some
+    buyers pay."""
+    several = found.currency is not None and text.count(found.currency) > 1
+    return several or is_hidden(element) or words.DOUBTFUL.search(author_names(element)) is not None
+
+
+def _around(element: Element, text: str) -> str:
+    """Returns the text of a price's parent if it has a label and no other number. Otherwise returns ''."""
+    parent = element.parent
+    if not isinstance(parent, Element) or parent.tag in ("body", "main"):
+        return ""
+    around = element_text(parent, 12)
+    before, _, after = around.partition(text)
+    return "" if len(around) > 80 or any(map(str.isdigit, before + after)) else around
+
+
+def _old(element: Element) -> bool:
+    parent = element.parent
+    return (
+        element.tag in _NEVER
+        or words.OLD.search(author_names(element)) is not None
+        or "line-through" in attribute_of(element, "style")
+        or (isinstance(parent, Element) and words.STRUCK.search(author_names(parent)) is not None)
+    )
+
+
+def unit_price_beside(shop: Shop, now: Decimal | None, own: UnitPrice | None) -> UnitPrice | None:
+    """Returns the unit price that the page shows near the product's heading, or None. If there are several, the one
+    that agrees with the computed unit price `own` is returned, otherwise the first one in the same unit."""
+    block: Element | None = None
+    for one in (shop.heading, *shop.ancestors(6)):
+        if one is None or one.tag == "html" or len(one.text) > MAX_BLOCK_CHARS:
+            break
+        block = one
+    if block is None or shop.heading is None:
+        return None
+    text = " ".join(block.to_text().split())
+    found = unit_prices(text[max(0, text.find(" ".join(shop.heading.text.split()))) :])
+    if own is not None:
+        found.sort(key=lambda one: (one.unit != own.unit, abs(one.amount - own.amount) > own.amount / 20))
+    return next((one for one in found if one.amount != now or len(found) == 1), None)
+
+
+def currency_of(found: Price, url: str, language: str | None) -> str | None:
+    """Returns the ISO 4217 code of a price's currency. A sign that several currencies share (`$ kr ¥ Rs`) is
+    resolved by the country code of the host, or else by the page's language, or else to the most common
+    currency.
+
+    >>> [currency_of(price("$1"), url, "en-AU") for url in ("https://shop.com.ar/a", "https://shop.example/a")]
+    ['ARS', 'AUD']
+    >>> currency_of(price("$1"), "https://t.co/a", None), currency_of(price("9 kr."), "https://shop.example", "da")
+    ('USD', 'DKK')
+    """
+    known = words.SIGNS.get((found.currency or "").lower().rstrip("."))
+    if known is None:
+        return found.iso
+    try:
+        labels = (urlsplit(url).hostname or "").split(".")
+    except ValueError:
+        labels = [""]
+    # .co is used worldwide, .com.co only in Colombia
+    country = "" if labels[-1] == "co" and labels[-2:-1] != ["com"] else labels[-1]
+    speech, _, region = (language or "").lower().partition("-")
+    return (
+        known.get(country)
+        or known.get(region)
+        or (known.get(speech) if known is not words.SIGNS["$"] else None)
+        or found.iso
+    )

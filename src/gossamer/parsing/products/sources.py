@@ -1,0 +1,68 @@
+"""The parts of a page from which its product is read. Each part is read once, when it is first used."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gossamer.parsing import shop_page
+from gossamer.parsing.html import Document, once
+from gossamer.parsing.products.offers import PageOffer, offers_of
+from gossamer.parsing.products.shown_prices import ShownPrices
+from gossamer.parsing.products.structured_product import MetaFields, currency_in, main_node, meta_fields
+from gossamer.parsing.products.tracking_events import TrackedPrices, tracked_prices
+from gossamer.parsing.structured import Node, nodes
+from gossamer.parsing.structured import of as structured_of
+
+SYNTAXES: Final = {"json_ld": "json-ld", "microdata": "microdata", "rdfa": "rdfa"}
+
+
+class ProductSources:
+    """A page with its structured data, meta elements, scripts and shown prices. `found`: the structured data, if it
+    has already been read."""
+
+    def __init__(self, page: Document, found: dict[str, Any] | None = None) -> None:
+        self.page = page
+        self._structured = found
+
+    @once
+    def nodes(self) -> dict[str, list[Node]]:
+        """All nodes of the structured data, by syntax."""
+        return nodes(self._structured or structured_of(self.page))
+
+    @once
+    def mains(self) -> dict[str, Node]:
+        """The product that the page is about, by syntax."""
+        found = ((syntax, main_node(many, self.page)) for syntax, many in self.nodes.items())
+        return {syntax: main for syntax, main in found if main is not None}
+
+    @once
+    def offered(self) -> list[tuple[list[PageOffer], list[PageOffer]]]:
+        """The main offers and the variants of each of `mains`."""
+        return [offers_of(main, SYNTAXES[syntax]) for syntax, main in self.mains.items()]
+
+    @once
+    def metas(self) -> MetaFields:
+        """The product in the meta elements."""
+        return meta_fields(self.page.tree)
+
+    @once
+    def shop(self) -> shop_page.Shop:
+        """The visible page."""
+        return shop_page.Shop(self.page)
+
+    @once
+    def scripts(self) -> list[str]:
+        """The texts of the scripts."""
+        return shop_page.scripts(self.page.tree)
+
+    @once
+    def shown(self) -> ShownPrices:
+        """The prices of the visible page."""
+        hint = next(filter(None, map(currency_in, self.mains.values())), None) or self.metas.currency
+        own = frozenset(() if self.metas.amount is None else (self.metas.amount,))
+        return ShownPrices(self.shop, hint or self.tracked.currency, own or self.tracked.amounts)
+
+    @once
+    def tracked(self) -> TrackedPrices:
+        """The prices that the page sends to analytics."""
+        return tracked_prices(self.scripts)

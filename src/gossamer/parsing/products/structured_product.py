@@ -1,0 +1,275 @@
+"""Reads the product of a page from structured data and from meta elements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import turbohtml
+
+from gossamer.parsing import shop_page
+from gossamer.parsing.html import Document, attribute_of
+from gossamer.parsing.prices import Price, price
+from gossamer.parsing.products.offers import as_shown, availability_of, iso_of
+from gossamer.parsing.products.shown_brands import brand_in
+from gossamer.parsing.structured import Node
+
+FIELDS: Final = ("name", "price", "currency", "sku", "gtin", "brand", "availability")
+_PRODUCTS: Final = frozenset(
+    (
+        "product",
+        "productgroup",
+        "individualproduct",
+        "productmodel",
+        "someproducts",
+        "vehicle",
+        "car",
+        "book",
+        "offerforpurchase",
+    )
+)
+_WORDS: Final = re.compile(r"\w+")
+_LIST_PRICES: Final = frozenset(("strikethroughprice", "listprice", "msrp", "srp", "regularprice"))
+_NUMBERS: Final = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn", "upc")
+_METAS: Final = {
+    "price": (
+        "product:sale_price:amount",
+        "product:price:amount",
+        "og:price:amount",
+        "product:price",
+        "og:price",
+        "price",
+        "twitter:data1",
+    ),
+    "currency": (
+        "product:sale_price:currency",
+        "product:price:currency",
+        "og:price:currency",
+        "og:currency",
+        "currency",
+        "pricecurrency",
+    ),
+    "sku": (
+        "product:retailer_item_id",
+        "product:sku",
+        "product:retailer_part_no",
+        "sku",
+        "product_id",
+        "og:sku",
+        "productid",
+    ),
+    "brand": ("product:brand", "og:brand", "brand"),
+    "availability": ("product:availability", "og:availability", "availability"),
+    "gtin": ("product:ean", "product:gtin", "product:isbn", "og:upc", "og:ean", "product:upc", "book:isbn"),
+}
+
+
+def main_node(many: list[Node], page: Document) -> Node | None:
+    """Returns the product that the page is about, or None. The candidate with the best score is returned. A
+    name that matches the page's title and heading, the page's URL, offers and a SKU each add to the score."""
+    known = [
+        one
+        for one in many
+        if one.types & _PRODUCTS or ("offers" in one.properties and "name" in one.properties)
+    ]
+    known = known or [one for one in many if "offer" in one.types]
+    if not known:
+        return None
+    heading = next((one.text for one in page.tree.select("h1")[:1]), "")
+    words = set(_WORDS.findall(f"{page.title or ''} {heading}".lower()))
+    address = {_path(page.url), _path(page.canonical or page.url)}
+
+    def fits(one: Node) -> float:
+        name = set(_WORDS.findall((one.text("name") or "").lower()))
+        same = len(name & words) / len(name) if name else 0.0
+        here = any(_path(value) in address for value in one.texts("url", "mainentityofpage"))
+        return (
+            round(2 * same, 1)
+            + 2 * here
+            + ("offers" in one.properties or "hasvariant" in one.properties)
+            + 0.5 * ("sku" in one.properties)
+        )
+
+    best = max(known[:500], key=fits)
+    return best if len(known) == 1 or fits(best) >= 1 else known[0]
+
+
+def _path(url: str) -> str:
+    return url.partition("#")[0].partition("?")[0].rpartition("://")[2].rstrip("/").lower()
+
+
+def _alone(main: Node, many: list[Node]) -> bool:
+    """Whether no other product has the same name and a different SKU. Products with the same name are sizes
+    and colors of one product."""
+    names, numbers = [*main.texts("name")], [*main.texts("sku")]
+    return not any(
+        one.types & _PRODUCTS and [*one.texts("name")] == names and [*one.texts("sku")] != numbers
+        for one in many
+    )
+
+
+def told_by(main: Node, many: list[Node], url: str) -> dict[str, Any]:
+    """Returns the fields of the product that a node describes. Also reads the node's offers and variants. `many`:
+    all nodes of the page."""
+    alone = _alone(main, many)
+    variants = list(main.nodes("hasvariant", "model"))[:100]
+    offers = [*_offers([main, *variants])]
+    amount = _price(main, offers)
+    own = "" if "offer" in main.types else shop_page.bare_number(main.text("sku", "productid") or "")
+    return {
+        "name": main.text("name"),
+        "price": amount.amount if amount else None,
+        "currency": amount.iso or amount.currency if amount else None,
+        "sku": own if alone and own else _shared([main, *offers, *variants], url),
+        "gtin": gtin_in(text for one in (main, *offers[:1]) for text in one.texts(*_NUMBERS)),
+        "brand": next(
+            (name for text in main.texts("brand", "manufacturer") if (name := brand_in(text))), None
+        ),
+        "availability": _availability(text for offer in offers for text in offer.texts("availability")),
+    }
+
+
+def _offers(many: Iterable[Node]) -> Iterator[Node]:
+    """Yields the offers of the nodes, and the offers inside aggregate offers."""
+    for one in many:
+        if "offer" in one.types:
+            yield one
+        for offer in one.nodes("offers"):
+            yield offer
+            yield from offer.nodes("offers", "itemoffered")
+
+
+def _price(main: Node, offers: list[Node]) -> Price | None:
+    """Returns the lowest price of the available offers. If no available offer has a price, returns the lowest
+    price of all offers."""
+    there = [
+        one
+        for one in offers
+        if _availability(one.texts("availability")) in (None, "InStock", "LimitedAvailability", "OnlineOnly")
+    ]
+    for some in (there, offers, [main]):
+        found = [value for one in some[:200] if (value := _priced(one)) is not None and value.amount]
+        if found:
+            return min(found, key=lambda value: value.amount or 0)
+    return None
+
+
+def _priced(offer: Node) -> Price | None:
+    """Returns the price of an offer: its own price, the price of its price specification, or the lowest price
+    of a range."""
+    holders = [
+        offer,
+        *(
+            one
+            for one in offer.nodes("pricespecification")
+            if "referencequantity" not in one.properties
+            and not _LIST_PRICES & set(map(_last, one.texts("pricetype")))
+        ),
+    ]
+    currency = next(
+        (
+            text
+            for one in [*holders, *offer.nodes("pricespecification")]
+            for text in one.texts("pricecurrency", "currency")
+        ),
+        None,
+    )
+    for names in (("price",), ("lowprice",), ("minprice",), ("highprice",), ("",)):
+        for one in holders:
+            for text in one.texts(*names):
+                found = number_in_data(text, currency)
+                if found is not None and found.amount is not None:
+                    return found
+    return None
+
+
+def currency_in(main: Node) -> str | None:
+    """Returns the currency of the product's offers as written, or None."""
+    offers = _offers([main])
+    holders = (part for one in offers for part in (one, *one.nodes("pricespecification")))
+    return next((text for one in holders for text in one.texts("pricecurrency", "currency")), None)
+
+
+def number_in_data(text: str, currency: str | None) -> Price | None:
+    """Parses a plain decimal number (`1299.000`) exactly, and any other text as a price written for
+    people."""
+    if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,8})?", text):
+        return Price(as_shown(Decimal(text)), currency, iso_of(currency))
+    return price(text, currency)
+
+
+def _last(text: str) -> str:
+    return text[max(text.rfind("/"), text.rfind(":")) + 1 :].lower()
+
+
+def _shared(many: list[Node], url: str) -> str | None:
+    """Returns the part of a SKU that offers or variants share. This is the longest beginning of one of their
+    SKUs that the page's URL contains. It must have at least 5 characters and a digit."""
+    address = url.lower()
+    for number in list(
+        dict.fromkeys(shop_page.bare_number(text) for one in many for text in one.texts("sku", "productid"))
+    )[:100]:
+        for end in range(len(number), 4, -1):
+            if any(map(str.isdigit, number[:end])) and number[:end].lower() in address:
+                return number[:end].rstrip("-_/")
+    return None
+
+
+def gtin_in(texts: Iterable[str]) -> str | None:
+    """Returns the first text that is a valid GTIN: 8, 12, 13 or 14 digits with a correct check digit."""
+    for text in texts:
+        digits = re.sub(r"[\s-]", "", text.rpartition(":")[2])[:20]
+        if digits.isascii() and digits.isdigit() and len(digits) in (8, 12, 13, 14):
+            numbers = [int(digit) for digit in reversed(digits)]
+            if sum(numbers[0::2]) % 10 == -3 * sum(numbers[1::2]) % 10 and any(numbers):
+                return digits
+    return None
+
+
+def _availability(texts: Iterable[str]) -> str | None:
+    """Returns one availability for all offers: InStock if any offer is in stock, otherwise the first known
+    value."""
+    found = [word for text in texts if (word := availability_of(text))]
+    return "InStock" if "InStock" in found else found[0] if found else None
+
+
+class MetaFields(NamedTuple):
+    """The product in the meta elements of a page."""
+
+    record: dict[str, Any]
+    amount: Decimal | None
+    """The amount of the first meta element for a price, whether or not it has a currency."""
+    currency: str | None
+    """The currency that the meta elements name, as written."""
+    raw: str
+
+
+def meta_fields(tree: turbohtml.Document) -> MetaFields:
+    """Returns the fields found in meta elements, including microdata properties outside of any item."""
+    said: dict[str, str] = {}
+    for meta in tree.select("meta[content]")[:2000]:
+        for attribute in ("property", "name", "itemprop"):
+            if (name := attribute_of(meta, attribute).strip().lower()) and (
+                value := attribute_of(meta, "content").strip()
+            ):
+                said.setdefault(name, value[:500])
+    first = {
+        field: next((said[name] for name in names if name in said), None) for field, names in _METAS.items()
+    }
+    found = number_in_data(first["price"], first["currency"]) if first["price"] else None
+    amount = found if found and found.amount and (found.iso or first["currency"]) else None
+    record = {
+        "price": amount.amount if amount else None,
+        "currency": amount.iso if amount else None,
+        "sku": first["sku"],
+        "gtin": gtin_in([first["gtin"] or ""]),
+        "brand": first["brand"],
+        "availability": _availability([first["availability"] or ""]),
+    }
+    bare = next((said[name] for name in _METAS["price"][:-1] if name in said), "")
+    plain = number_in_data(bare, None) if bare else None
+    return MetaFields(
+        record, (plain.amount or None) if plain else None, first["currency"], first["price"] or ""
+    )

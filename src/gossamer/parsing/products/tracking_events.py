@@ -1,0 +1,78 @@
+"""Reads the price in the events by which shops tell analytics and advertising that a visitor looks at a product."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+MAX_EVENT_CHARS: Final = 1000
+"""Maximum distance in characters from the name of an event to its price."""
+MAX_EVENTS: Final = 10
+"""Maximum number of events of one name that are read per script."""
+MAX_AMOUNTS: Final = 2
+"""More different amounts than this are the prices of several products."""
+_EVENTS: Final = (
+    *("ViewContent", "view_item", "viewItem", "iewed Product", "iewed product", "productDetail", "pagevisit"),
+    *("ecomm_p", "ecomm_totalvalue", "dynx_"),
+)
+"""Names of events. A view of a list of products (`view_item_list`) is none of them."""
+_DETAIL: Final = re.compile(r"""\bdetail["']?\s*:\s*\{""")
+"""The view of a product in `ecommerce` of a data layer."""
+_PRICE: Final = re.compile(
+    r"""(?:^|[\s,{"'(])\\?["']?(?:value|price|(?:ecomm|dynx)_totalvalue|product_?[pP]rice)\\?["']?\s*[:=]\s*\\?["']?"""
+    r"""(\d{1,9}(?:\.\d{1,2})?)\\?["']?\s*(?=[,}\]\n;)])"""
+)
+_CURRENCY: Final = re.compile(
+    r"""currency(?:Code|_code)?\\?["']?\s*[:=]\s*\\?["']([A-Z]{3})\\?["']""", re.IGNORECASE
+)
+
+
+class TrackedPrices(NamedTuple):
+    """The prices in a page's events."""
+
+    amounts: frozenset[Decimal]
+    currency: str | None
+    """ISO 4217."""
+
+
+def tracked_prices(scripts: Iterable[str]) -> TrackedPrices:
+    """Returns the prices in the events of a page's scripts. There are none if the events contain the prices of
+    several products.
+
+    >>> tracked_prices(["fbq('track', 'ViewContent', {value: 990, currency: 'TWD'})"])
+    TrackedPrices(amounts=frozenset({Decimal('990')}), currency='TWD')
+    """
+    amounts, currency = dict[Decimal, None](), None
+    for text in scripts:
+        for start in _events(text):
+            found = _PRICE.search(text, start, start + MAX_EVENT_CHARS)
+            if found and (amount := Decimal(found[1])):
+                amounts[amount] = None
+                named = _CURRENCY.search(text, max(0, start - 200), start + MAX_EVENT_CHARS)
+                currency = currency or (named[1].upper() if named else None)
+    if len(amounts) > MAX_AMOUNTS:
+        return TrackedPrices(frozenset(), None)
+    return TrackedPrices(frozenset(amounts), currency)
+
+
+def _events(text: str) -> Iterator[int]:
+    """Yields the positions of events in a script."""
+    for name in _EVENTS:
+        for at in _places(text, name):
+            if not text.startswith("_list", at):
+                yield at
+    for at in _places(text, "ecommerce"):
+        if detail := _DETAIL.search(text, at, at + MAX_EVENT_CHARS):
+            yield detail.end()
+
+
+def _places(text: str, name: str) -> Iterator[int]:
+    """Yields the ends of the first occurrences of a name."""
+    at = -1
+    for _ in range(MAX_EVENTS):
+        at = text.find(name, at + 1)
+        if at < 0:
+            return
+        yield at + len(name)
