@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,7 +21,6 @@ from gossamer.uses.prices.page_offers import (
     iso_of,
     read_product,
 )
-from gossamer.uses.prices.selector_table import SelectorTable
 
 if TYPE_CHECKING:
     from gossamer import PageView
@@ -43,26 +42,61 @@ _STRUCK = (
     "del, s, strike, .old-price, .was-price, .regular-price, .price-old, .list-price, .price--was, "
     "[data-regular-price]"
 )
+_MAIN_FIELDS = ("name", "price", "currency", "sku", "gtin", "brand", "availability")
 _META_PRICES = (
     "meta[property='product:price:amount'], meta[property='og:price:amount'], meta[itemprop='price']"
 )
 
 
-class PageReading(msgspec.Struct):
+class MainFields(TypedDict):
+    """The fields of the generic extractor's record that an observation uses."""
+
+    name: str | None
+    price: Decimal | None
+    currency: str | None
+    sku: str | None
+    gtin: str | None
+    brand: str | None
+    availability: str | None
+
+
+class Selectors(Protocol):
+    """The selectors for a page."""
+
+    def values(self, page: PageView) -> dict[str, tuple[str, str]]:
+        """Returns the fields that the selectors find on a page: (text, selector) by field."""
+
+
+class PageReading(msgspec.Struct, omit_defaults=True):
     """What a page says about its product, before it is compared with a target."""
 
     product: PageProduct
-    main: dict[str, Any]
-    """The generic extractor's record: `name price currency sku gtin brand availability`."""
+    main: MainFields
     chosen: dict[str, tuple[str, str]]
     """The fields of the table of selectors: (text, selector)."""
     candidates: list[Candidate]
     regular: Decimal | None = None
 
 
-def read_page(page: PageView, selectors: SelectorTable) -> PageReading:
+class SeenPage(msgspec.Struct, omit_defaults=True):
+    """What one visit of a page saw, before it is compared with the targets of the page. It travels from the
+    process that reads the page to the history."""
+
+    time: float
+    url: str
+    """The URL that was read, after redirects."""
+    confirming: bool = False
+    body_hash: str = ""
+    state: OfferState | None = None
+    """The state of all targets of the page. None: `reading` decides for each target."""
+    detail: str = ""
+    reading: PageReading | None = None
+
+
+def read_page(page: PageView, selectors: Selectors) -> PageReading:
     """Reads a page with the table of selectors, its structured data and the generic extractor."""
-    product, main, chosen = read_product(page), page.product, selectors.values(page)
+    product, found, chosen = read_product(page), page.product, selectors.values(page)
+    main: MainFields = {name: found[name] for name in _MAIN_FIELDS}  # type: ignore[assignment]
     candidates = _candidates(page, product, main, chosen)
     reading = PageReading(product, main, chosen, candidates)
     reading.regular = _regular(page, reading)
@@ -70,7 +104,7 @@ def read_page(page: PageView, selectors: SelectorTable) -> PageReading:
 
 
 def _candidates(
-    page: PageView, product: PageProduct, main: dict[str, Any], chosen: dict[str, tuple[str, str]]
+    page: PageView, product: PageProduct, main: MainFields, chosen: dict[str, tuple[str, str]]
 ) -> list[Candidate]:
     """Returns the different prices that a page shows for its main offer, the most trusted first."""
     found: list[Candidate] = []
@@ -130,36 +164,41 @@ def _digits(block: Any) -> str:
     return "".join(one for one in text if one.isdigit())
 
 
-def observe_page(
-    page: PageView,
-    targets: Sequence[PriceTarget],
-    requested: str,
-    selectors: SelectorTable,
-    *,
-    confirming: bool = False,
-) -> list[Observation]:
-    """Returns the observations of a page that arrived. `requested`: the URL of its targets, before
-    redirects."""
-    now, body = page.page.fetched_at, hashlib.blake2b(page.body, digest_size=8).hexdigest()
+def see_page(page: PageView, requested: str, selectors: Selectors, *, confirming: bool = False) -> SeenPage:
+    """Returns what a page that arrived shows. `requested`: the URL of its targets, before redirects."""
+    body = hashlib.blake2b(page.body, digest_size=8).hexdigest()
+    seen = SeenPage(page.page.fetched_at, page.url, confirming, body)
     reading = read_page(page, selectors)
-    shared: dict[str, Any] = {"time": now, "confirming": confirming, "body_hash": body, "url": page.url}
     has_product = reading.main["price"] is not None or bool(
         reading.product.name or reading.product.offers or reading.product.variants or reading.chosen
     )
     if other_page(requested, page.url):
-        state = OfferState.MOVED if has_product else OfferState.GONE
-        detail = f"{requested} redirects to {page.url}"
-        if state == OfferState.GONE:
-            detail += ", which is not a product page"
-        return [Observation(target=one.key, state=state, detail=detail, **shared) for one in targets]
-    if not has_product and reading.main["availability"] is None:
-        detail = f"HTTP {page.status}, without a product: {(page.title or 'no title')[:100]}"
-        return [
-            Observation(target=one.key, state=OfferState.EMPTY, detail=detail, **shared) for one in targets
-        ]
+        seen.state = OfferState.MOVED if has_product else OfferState.GONE
+        seen.detail = f"{requested} redirects to {page.url}"
+        if seen.state == OfferState.GONE:
+            seen.detail += ", which is not a product page"
+    elif not has_product and reading.main["availability"] is None:
+        seen.state = OfferState.EMPTY
+        seen.detail = f"HTTP {page.status}, without a product: {(page.title or 'no title')[:100]}"
+    else:
+        seen.reading = reading
+    return seen
+
+
+def observations_of(seen: SeenPage, targets: Sequence[PriceTarget]) -> list[Observation]:
+    """Returns the observations of the targets of a page."""
+    shared: dict[str, Any] = {
+        "time": seen.time,
+        "confirming": seen.confirming,
+        "body_hash": seen.body_hash,
+        "url": seen.url,
+    }
+    if seen.reading is None:
+        state = seen.state or OfferState.FAILED
+        return [Observation(target=one.key, state=state, detail=seen.detail, **shared) for one in targets]
     found: list[Observation] = []
     for target in targets:
-        found += _observations(target, reading, shared)
+        found += _observations(target, seen.reading, shared)
     return found
 
 
@@ -249,7 +288,7 @@ def _why_undecided(candidates: Sequence[Candidate]) -> str:
 def _field(reading: PageReading, name: str) -> str | None:
     if name in reading.chosen:
         return reading.chosen[name][0]
-    value: str | None = reading.main[name]
+    value: str | None = reading.main[name]  # type: ignore[literal-required]
     own: str | None = getattr(reading.product, name)
     return own if value is None else value
 
@@ -307,10 +346,8 @@ def _of_variant(
     )
 
 
-def observe_failure(
-    failure: Any, targets: Sequence[PriceTarget], *, confirming: bool = False
-) -> list[Observation]:
-    """Returns the observations of a URL that failed for good. `failure`: the argument of `@site.failed`."""
+def see_failure(failure: Any, *, confirming: bool = False) -> SeenPage:
+    """Returns what is known of a URL that failed for good. `failure`: the argument of `@site.failed`."""
     status, reason = failure.status, failure.reason
     if status in (404, 410):
         state = OfferState.GONE
@@ -322,9 +359,4 @@ def observe_failure(
     said.append("" if failure.detail == reason else failure.detail)
     detail = " ".join(filter(None, said))[:300]
     at = failure.page.page.fetched_at if failure.page is not None else time.time()
-    return [
-        Observation(
-            target=one.key, state=state, time=at, url=failure.url, detail=detail, confirming=confirming
-        )
-        for one in targets
-    ]
+    return SeenPage(at, failure.url, confirming, state=state, detail=detail)

@@ -15,7 +15,7 @@ from gossamer import Response  # type: ignore[attr-defined]  # a lazy name
 from gossamer.errors import UsageError
 from gossamer.parsing.prices import price
 from gossamer.uses.prices.model import Observation, PriceTarget
-from gossamer.uses.prices.observe import observe_page, read_page
+from gossamer.uses.prices.observe import observations_of, read_page, see_page
 from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
 from gossamer.uses.prices.targets import shop_of
 
@@ -81,7 +81,7 @@ def try_page(
         elif all(one.amount != shown.amount for one in found):
             found.append(shown)
     target = PriceTarget(key=parsed, url=parsed, variant=variant, shop=shop_of(parsed))
-    seen = observe_page(page, [target], parsed, table)
+    seen = observations_of(see_page(page, parsed, table), [target])
     return TriedPage(page.url, shop_of(page.url), found[:MAX_SHOWN], seen)
 
 
