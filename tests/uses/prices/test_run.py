@@ -21,10 +21,10 @@ from support.web_shops import Shop, make_shop, serving, write_list
 pytestmark = pytest.mark.timeout(180)
 
 
-def wrong(folder: Path, shops: list[Shop]) -> list[tuple[Any, ...]]:
-    """The offers of the history that differ from the shops' own data."""
+def wrong(url: Path | str, shops: list[Shop]) -> list[tuple[Any, ...]]:
+    """The offers of a history (or of `prices.db` in a folder) that differ from the shops' own data."""
     found = []
-    with History(str(folder / "prices.db")) as history:
+    with History(url if isinstance(url, str) else str(url / "prices.db")) as history:
         offers = {one.target: one for one in history.offers() if not one.variant}
     for shop in shops:
         for product in shop.products.values():

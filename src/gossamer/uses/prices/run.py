@@ -135,6 +135,8 @@ class PriceRun:
     def visit_all(self, number: int) -> str:
         """Visits the pages that the run has not checked, the page that was checked longest ago first. Returns
         `finished`, `limited` or `stopped`."""
+        if self._options.fleet:  # the command may have been killed while its crawl went on
+            self._stop_on_fleet()
         pages, now = self.listed.targets, time.time()
         known = self.memory.read(pages)
         left = [url for url in pages if url not in known or known[url].checked < self.started]
@@ -199,15 +201,18 @@ class PriceRun:
     def _on_fleet(self, seeds: Sequence[Mapping[str, Any]], given: dict[str, Any]) -> str:
         """Lets the fleet crawl pages, and waits for the end. If this process is interrupted, the crawl is
         stopped, because nobody would confirm what it finds."""
-        store = {name: given[name] for name in ("store", "setting") if name in given}
         given.pop("progress")
-        stop_submitted(given["name"], **store)  # of a run whose process was killed
         self._tell(f"the fleet visits {len(seeds):,} pages: gossamer top {given['name']}")
         try:
             return gossamer.submit(price_site.TARGET, seeds, wait=True, say=self._tell, **given).state
         except KeyboardInterrupt:
-            stop_submitted(given["name"], **store)
+            self._stop_on_fleet()
             raise
+
+    def _stop_on_fleet(self) -> None:
+        """Stops the run's crawl on the fleet, if there is one."""
+        crawl = self._options.crawl
+        stop_submitted(self._name, store=crawl.get("store"), setting=crawl.get("setting"))
 
     def _note_unvisited(self, urls: Iterable[str], since: float, *, confirming: bool = False) -> None:
         """Records the pages that a finished crawl did not visit, for example because of robots.txt."""
