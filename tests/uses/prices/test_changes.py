@@ -15,6 +15,7 @@ from gossamer.uses.prices.changes import (
     is_ready,
     rounded,
     suspicion,
+    visits_needed,
 )
 from uses.prices.visits import seen
 
@@ -60,12 +61,21 @@ def test_a_value_needs_visits_that_agree() -> None:
     one = offer()
     assert compare(one, seen(time=10, price="89.90")).new_amount == "EUR 89.90"
     held = one.held["price"]
-    assert not is_ready("price", held)
+    assert not is_ready(one, "price")
     assert compare(one, seen(time=11, price="89.90")).agreed == 1
     assert (held.seen, held.needed, held.since) == (2, AGREEING_VISITS, 10)
-    assert is_ready("price", held)
-    assert not is_ready("price", held, doubtful=True)
+    assert is_ready(one, "price")
+    assert not is_ready(one, "price", 4)
     assert one.price == Decimal("99.90")
+
+
+def test_a_short_past_needs_more_visits_in_a_doubtful_shop() -> None:
+    for days, needed in ((0, 16), (1, 15), (3, 13), (4, 12), (30, 12)):
+        one = offer()
+        compare(one, seen(time=2.0 + days * 86_400, price="89.90"))
+        assert visits_needed(one, "price", 12) == needed
+        assert visits_needed(one, "price", 4) == 4
+        assert visits_needed(one, "price") == AGREEING_VISITS
 
 
 def test_a_contradicted_value_needs_many_visits_for_a_week() -> None:

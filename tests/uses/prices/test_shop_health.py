@@ -8,14 +8,16 @@ import pytest
 
 from gossamer.uses.prices.model import OfferState
 from gossamer.uses.prices.shop_health import (
+    SecondVisits,
     ShopHealth,
     begin,
+    doubtful_visits,
     end,
-    is_doubtful,
     is_lost,
     judge,
     may_release,
     sample_agrees,
+    second_visits,
 )
 from uses.prices.visits import failed, seen
 
@@ -48,12 +50,33 @@ def test_a_sold_out_page_is_not_lost() -> None:
     assert is_lost([seen()], 3)
 
 
-def test_a_new_shop_is_doubtful_until_it_kept_its_word() -> None:
-    assert is_doubtful(ShopHealth())
-    assert is_doubtful(ShopHealth(agreed=10))
-    assert not is_doubtful(ShopHealth(agreed=20))
-    assert is_doubtful(ShopHealth(agreed=100, contradicted=10))
-    assert not is_doubtful(ShopHealth(past_agreed=30.0))
+NOTHING, GOOD, BAD = SecondVisits(), SecondVisits(300.0, 2.0), SecondVisits(300.0, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("health", "everywhere", "visits"),
+    [
+        (ShopHealth(), NOTHING, 6),
+        (ShopHealth(agreed=10), NOTHING, 6),
+        (ShopHealth(), GOOD, 4),
+        (ShopHealth(agreed=10), GOOD, 4),
+        (ShopHealth(), BAD, 12),
+        (ShopHealth(agreed=20), BAD, 0),
+        (ShopHealth(past_agreed=30.0), BAD, 0),
+        (ShopHealth(agreed=3, contradicted=1), GOOD, 12),
+        (ShopHealth(agreed=100, contradicted=10), GOOD, 12),
+        (ShopHealth(agreed=100, contradicted=1), NOTHING, 0),
+    ],
+)
+def test_a_new_shop_is_as_doubtful_as_all_shops(
+    health: ShopHealth, everywhere: SecondVisits, visits: int
+) -> None:
+    assert doubtful_visits(health, everywhere) == visits
+
+
+def test_second_visits_of_shops_are_added() -> None:
+    shops = [ShopHealth(agreed=2, past_agreed=1.5), ShopHealth(contradicted=1, past_contradicted=0.5)]
+    assert second_visits(shops) == (3.5, 1.5)
 
 
 def test_changes_are_released_early_only_after_many_pages() -> None:

@@ -17,16 +17,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer.uses.prices.model import Event, EventKind, Observation, OfferState
+from gossamer.uses.prices.shop_health import DOUBTFUL_VISITS
 
 AGREEING_VISITS = 2
 """The visits that must show a new value before it is a change."""
-DOUBTFUL_VISITS = 12
-"""The same for a shop in which many second visits showed the old value again, for example during an A/B
-test."""
+YOUNG_DAYS = 4
+"""In a doubtful shop, an offer whose values are known for fewer days needs one more visit for each day that it
+lacks. An offer that alternates at random shows it within these days, so a longer past is evidence."""
 ALTERNATING_VISITS = 20
 """The same for a value that a later visit of the same offer contradicted within the last days."""
 GONE_CHECKS = 3
 """The checks in a row that must lack a variant before it is gone."""
+DAY_S = 86_400.0
 MEMORY_S = 7 * 86_400.0
 """Seconds for which a contradicted value is remembered."""
 MAX_REMEMBERED = 20
@@ -281,10 +283,21 @@ def miss(offer: Offer, seen: Observation) -> None:
         offer.held["variant"] = HeldChange("gone", "missing", seen.time, seen.time, needed=GONE_CHECKS)
 
 
-def is_ready(field: str, held: HeldChange, doubtful: bool = False) -> bool:
-    """Whether enough visits have shown a held value."""
-    needed = DOUBTFUL_VISITS if doubtful and field not in ("page", "variant") else 0
-    return held.seen >= max(held.needed, needed)
+def visits_needed(offer: Offer, field: str, doubtful_visits: int = 0) -> int:
+    """Returns the number of visits that must show a held value. `doubtful_visits`: the minimum for a shop that
+    is not trusted (`shop_health.doubtful_visits`), otherwise 0."""
+    held = offer.held[field]
+    if not doubtful_visits or field in ("page", "variant"):
+        return held.needed
+    young = 0
+    if doubtful_visits == DOUBTFUL_VISITS:
+        young = max(0, YOUNG_DAYS - int((held.since - offer.since) // DAY_S))
+    return max(held.needed, doubtful_visits + young)
+
+
+def is_ready(offer: Offer, field: str, doubtful_visits: int = 0) -> bool:
+    """Whether enough visits have shown a held value. `doubtful_visits`: as for `visits_needed`."""
+    return offer.held[field].seen >= visits_needed(offer, field, doubtful_visits)
 
 
 def first_sight(offer: Offer, seen: Observation, expected: str = "") -> Event | None:

@@ -8,6 +8,7 @@ because the known values stay as they were.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -27,6 +28,14 @@ SAME_AMOUNT_PAGES = 10
 DOUBT_SHARE = 0.05
 """A shop is doubtful if more than this part of its second visits showed the old values again, or if there
 were too few second visits to know."""
+DOUBTFUL_VISITS = 12
+"""The visits that must show a new value in a doubtful shop, for example during an A/B test: by chance alone, a
+page that shows one of two values at random shows the new one so often in 1 of 2,048 cases."""
+NEW_SHOP_VISITS = 4
+"""The same for a shop without a contradicted second visit of which too little is known, if the second visits of
+all shops together can be trusted."""
+FIRST_SHOP_VISITS = 6
+"""The same if too little is known of all shops."""
 FADING = 0.97
 """The part of the counts of second visits that a run takes over from earlier runs."""
 WEIGHT = 0.2
@@ -107,12 +116,43 @@ def count_amount(health: ShopHealth, amount: str) -> None:
         health.amounts[amount] = health.amounts.get(amount, 0) + 1
 
 
-def is_doubtful(health: ShopHealth) -> bool:
-    """Whether second visits of the shop often show the old values again, for example because of A/B prices.
-    A shop of which too little is known is doubtful."""
-    contradicted = health.contradicted + health.past_contradicted
-    visits = health.agreed + health.past_agreed + contradicted
-    return contradicted + 1 > DOUBT_SHARE * (visits + 2)
+class SecondVisits(NamedTuple):
+    """How many second visits showed a new value again, and how many did not. Counts of past runs are faded."""
+
+    agreed: float = 0.0
+    contradicted: float = 0.0
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether second visits often show the old values again, or whether too few are known."""
+        visits = self.agreed + self.contradicted
+        return self.contradicted + 1 > DOUBT_SHARE * (visits + 2)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether a second visit contradicted, and was not followed by many that agreed."""
+        return self.doubtful and self.contradicted >= 0.5
+
+
+def second_visits(shops: Iterable[ShopHealth]) -> SecondVisits:
+    """Returns the second visits of shops together."""
+    agreed = contradicted = 0.0
+    for one in shops:
+        agreed += one.agreed + one.past_agreed
+        contradicted += one.contradicted + one.past_contradicted
+    return SecondVisits(agreed, contradicted)
+
+
+def doubtful_visits(health: ShopHealth, everywhere: SecondVisits) -> int:
+    """Returns the minimum number of visits that must show a new value in a shop: 0 for a trusted one, for which
+    the usual number suffices. A new shop is as doubtful as all shops together. `everywhere`: the second visits of
+    all shops."""
+    own = second_visits([health])
+    if not own.doubtful:
+        return 0
+    if own.is_contradicted or everywhere.is_contradicted:
+        return DOUBTFUL_VISITS
+    return FIRST_SHOP_VISITS if everywhere.doubtful else NEW_SHOP_VISITS
 
 
 def may_release(health: ShopHealth, pages: int) -> bool:
