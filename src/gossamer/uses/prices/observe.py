@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -42,6 +43,7 @@ _STRUCK = (
     "del, s, strike, .old-price, .was-price, .regular-price, .price-old, .list-price, .price--was, "
     "[data-regular-price]"
 )
+_LOCALE = re.compile(r"^/[a-z]{2}(?:[-_][a-z]{2})?(?=/)")
 _MAIN_FIELDS = ("name", "price", "currency", "sku", "gtin", "brand", "availability")
 _META_PRICES = (
     "meta[property='product:price:amount'], meta[property='og:price:amount'], meta[itemprop='price']"
@@ -172,17 +174,25 @@ def see_page(page: PageView, requested: str, selectors: Selectors, *, confirming
     has_product = reading.main["price"] is not None or bool(
         reading.product.name or reading.product.offers or reading.product.variants or reading.chosen
     )
-    if other_page(requested, page.url):
-        seen.state = OfferState.MOVED if has_product else OfferState.GONE
-        seen.detail = f"{requested} redirects to {page.url}"
-        if seen.state == OfferState.GONE:
-            seen.detail += ", which is not a product page"
+    for_now = page.is_redirected_for_now
+    if other_page(requested, page.url) and not (for_now and has_product and same_path(requested, page.url)):
+        seen.state, seen.detail = _redirected(requested, page.url, has_product, for_now)
     elif not has_product and reading.main["availability"] is None:
         seen.state = OfferState.EMPTY
         seen.detail = f"HTTP {page.status}, without a product: {(page.title or 'no title')[:100]}"
     else:
         seen.reading = reading
     return seen
+
+
+def _redirected(requested: str, found: str, has_product: bool, for_now: bool) -> tuple[OfferState, str]:
+    """Returns the state of a page that redirects to another page, with the detail."""
+    detail = f"{requested} redirects to {found}"
+    if not has_product:
+        return OfferState.GONE, f"{detail}, which is not a product page"
+    if for_now:
+        return OfferState.FAILED, f"{detail} for now (a temporary redirect): nothing is read there"
+    return OfferState.MOVED, detail
 
 
 def observations_of(seen: SeenPage, targets: Sequence[PriceTarget]) -> list[Observation]:
@@ -210,6 +220,17 @@ def other_page(requested: str, found: str) -> bool:
         one.netloc.removeprefix("www.").lower() != other.netloc.removeprefix("www.").lower()
         or one.path.rstrip("/").lower() != other.path.rstrip("/").lower()
     )
+
+
+def same_path(requested: str, found: str) -> bool:
+    """Returns whether two URLs have the same path except for a language or country in front, so that a temporary
+    redirect between them leads to the same product.
+
+    >>> same_path("https://shop.example/p/1", "https://www.shop.example/en-gb/p/1/")
+    True
+    """
+    one, other = (_LOCALE.sub("", urlsplit(url).path.rstrip("/").lower()) for url in (requested, found))
+    return one == other
 
 
 def _observations(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) -> list[Observation]:
