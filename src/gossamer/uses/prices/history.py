@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -39,7 +39,7 @@ from gossamer.uses.prices.recorder import (
 )
 from gossamer.uses.prices.shop_health import SecondVisits
 
-CONFIRMING_ROUNDS = 20
+CONFIRMING_ROUNDS = 24
 """The most rounds of second visits in a run. Most changes need one."""
 _TARGET = ("key", "url", "shop", "product", "variant", "name", "tags", "currency", "minimum", "rules")
 _LISTED = ", ".join(_TARGET)
@@ -155,11 +155,9 @@ class History:
             health = shops[offer.shop].health
             if shop_health.judge(health).state != "ok":
                 continue
-            doubtful, agrees = (
-                shop_health.doubtful_visits(health, everywhere),
-                shop_health.sample_agrees(health),
-            )
+            agrees = shop_health.sample_agrees(health)
             for field, held in offer.held.items():
+                doubtful = shop_health.doubtful_visits(health, everywhere, field)
                 if held.reason == "missing" or changes.is_ready(offer, field, doubtful):
                     continue
                 if held.reason == "changed" and not doubtful:
@@ -202,7 +200,7 @@ class History:
         return events
 
     def _end_shop(
-        self, shop: ShopState, offers: list[Offer], started: float, everywhere: SecondVisits
+        self, shop: ShopState, offers: list[Offer], started: float, everywhere: Mapping[str, SecondVisits]
     ) -> list[Event]:
         health, events = shop.health, []
         verdict = shop_health.judge(health)

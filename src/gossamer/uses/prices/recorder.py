@@ -7,7 +7,7 @@ A visit that is not newer than the last one of its target is ignored, so the sam
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -204,8 +204,7 @@ class Batch:
                 self._points.append(offer_rows.point_of(offer, Offer(target=target)))
         else:
             result = changes.compare(offer, seen, watched.currency)
-            health.agreed += result.agreed
-            health.contradicted += result.contradicted
+            shop_health.count_second_visit(health, result.agreed, result.contradicted)
             if result.new_amount:
                 shop_health.count_amount(health, result.new_amount)
         changes.take_details(offer, seen)
@@ -228,8 +227,7 @@ class Batch:
         states = read_shops(self._database) | self._shops
         everywhere = shop_health.second_visits(one.health for one in states.values())
         for offer in held:
-            doubtful = shop_health.doubtful_visits(self._shops[offer.shop].health, everywhere)
-            ready = ready_fields(offer, doubtful)
+            ready = ready_fields(offer, self._shops[offer.shop].health, everywhere)
             if ready:
                 events, point = release_held(self._database, offer, ready)
                 self._events += events
@@ -253,13 +251,14 @@ class Batch:
         write_shops(database, self._shops.values())
 
 
-def ready_fields(offer: Offer, doubtful_visits: int) -> list[str]:
-    """Returns the held fields of an offer that enough visits have shown, in the order of release.
-    `doubtful_visits`: see `shop_health.doubtful_visits`."""
+def ready_fields(offer: Offer, health: ShopHealth, everywhere: Mapping[str, SecondVisits]) -> list[str]:
+    """Returns the held fields of an offer that enough visits have shown, in the order of release. `health`: of
+    its shop. `everywhere`: the second visits of all shops."""
     return [
         field
         for field in changes.FIELDS
-        if field in offer.held and changes.is_ready(offer, field, doubtful_visits)
+        if field in offer.held
+        and changes.is_ready(offer, field, shop_health.doubtful_visits(health, everywhere, field))
     ]
 
 
@@ -268,19 +267,16 @@ def release_ready(
     offers: Sequence[Offer],
     health: ShopHealth,
     started: float,
-    everywhere: SecondVisits,
+    everywhere: Mapping[str, SecondVisits],
 ) -> list[Event]:
     """Releases what is confirmed among the offers of a shop that is well, at the end of a run. `started`: when
     the run began. `everywhere`: the second visits of all shops. Returns the events."""
     events: list[Event] = []
     points: list[list[object]] = []
     released: list[Offer] = []
-    doubtful, trusted = (
-        shop_health.doubtful_visits(health, everywhere),
-        shop_health.sample_agrees(health),
-    )
+    trusted = shop_health.sample_agrees(health)
     for offer in offers:
-        ready = ready_fields(offer, doubtful)
+        ready = ready_fields(offer, health, everywhere)
         if trusted:
             new = [f for f, one in offer.held.items() if one.reason == "changed" and one.since >= started]
             ready = [field for field in changes.FIELDS if field in {*ready, *new}]
