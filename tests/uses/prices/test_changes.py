@@ -123,6 +123,18 @@ def test_a_glitch_does_not_make_a_wrong_first_price_right() -> None:
     assert one.price == Decimal("99.90")
 
 
+def test_one_more_visit_does_not_make_a_wrong_first_price_right() -> None:
+    one = offer("9.99")
+    one.first_seen = one.last_seen = 1.0
+    for time, price in ((10, "99.90"), (11, "99.90"), (12, "99.90"), (13, "9.99"), (14, "99.90")):
+        compare(one, seen(time=time, price=price))
+        one.last_seen = time
+    assert (one.held["price"].seen, one.held["price"].reason) == (4, "baseline")
+    for time in (15, 16):
+        compare(one, seen(time=time, price="9.99"))
+    assert one.held == {}
+
+
 def test_fields_are_held_for_themselves() -> None:
     one = offer()
     compare(one, seen(time=10, price="89.90", availability="OutOfStock"))

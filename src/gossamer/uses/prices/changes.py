@@ -212,6 +212,9 @@ def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
     for field, value in seen_fields(offer, seen).items():
         held, known = offer.held.get(field), known_field(offer, field)
         if value == known:
+            if held and held.reason == "baseline" and held.seen > AGREEING_VISITS and held.rival != value:
+                held.rival = value  # the first price was seen once, and the held one more often
+                continue
             if held and _contradict(offer, field, seen.time):
                 contradicted.append(field)
             continue
