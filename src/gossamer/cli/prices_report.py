@@ -184,8 +184,7 @@ def _chosen(base: History, shop: str | None, tag: str | None, product: str | Non
         return chosen
     if shop and shop not in {one.shop for one in base.shops()}:
         raise UsageError(f"--shop {shop}: no such shop; gossamer prices shops lists them")
-    where, values = chosen.condition(base.database)
-    if not base.query(f"SELECT 1 FROM price_targets t WHERE t.listed = 1{where} LIMIT 1", values):
+    if not chosen.any_target(base.database):
         given = " ".join(
             f"--{name} {value}" for name, value in zip(chosen._fields, chosen, strict=True) if value
         )

@@ -32,6 +32,11 @@ class TargetFilter(NamedTuple):
             values += keys or [self.product]
         return where, values
 
+    def any_target(self, database: Database) -> bool:
+        """Whether a listed target is chosen."""
+        where, values = self.condition(database)
+        return bool(database.rows(f"SELECT 1 FROM price_targets t WHERE t.listed = 1{where} LIMIT 1", values))
+
     @property
     def is_narrow(self) -> bool:
         """Whether targets are chosen by more than their shop."""
