@@ -31,7 +31,7 @@ import msgspec
 
 from gossamer import Site
 from gossamer.uses.prices.model import PriceTarget
-from gossamer.uses.prices.observe import observe_page
+from gossamer.uses.prices.observe import observations_of, see_page
 from gossamer.uses.prices.selector_table import SelectorTable
 
 default, table = Site("bare", follow=False), SelectorTable()
@@ -39,7 +39,7 @@ default, table = Site("bare", follow=False), SelectorTable()
 
 @default.page()
 def product(page):
-    seen = observe_page(page, [PriceTarget(key=page.url, url=page.url)], page.url, table)
+    seen = observations_of(see_page(page, page.url, table), [PriceTarget(key=page.url, url=page.url)])
     yield {"seen": msgspec.json.encode(seen).decode()}
 """
 

@@ -27,6 +27,7 @@ from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Event, EventKind, Observation, OfferState, PriceTarget
 from gossamer.uses.prices.price_alerts import evaluate
 from gossamer.uses.prices.rules import parse_rules
+from gossamer.uses.prices.target_filter import TargetFilter
 
 DAY_S = 86_400
 DAYS = 365
@@ -126,7 +127,7 @@ def reports(history: History, offers: int) -> dict[str, Callable[[], object]]:
         "biggest moves, a month": lambda: series.biggest_moves(base, after=now - 30 * DAY_S, before=now),
         "biggest moves, a year": lambda: series.biggest_moves(base, after=0, before=now),
         "biggest moves of one shop, a month": lambda: series.biggest_moves(
-            base, after=now - 30 * DAY_S, before=now, shop="shop3.example"
+            base, after=now - 30 * DAY_S, before=now, chosen=TargetFilter(shop="shop3.example")
         ),
         "market of a product": lambda: series.read_market(base, f"product{chance.randrange(offers // 5)}"),
         "stale offers, first 1,000": lambda: series.stale_offers(base, before=now - DAY_S),

@@ -20,6 +20,7 @@ from price_history import DAY_S, DAYS, fill
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.report import read_report
 from gossamer.uses.prices.report_html import render_report
+from gossamer.uses.prices.target_filter import TargetFilter
 
 ROUNDS = 10
 
@@ -45,7 +46,10 @@ def main() -> None:
         print(f"{given.changes:,} changes of {given.offers:,} offers{'median ms':>14}{'worst ms':>10}")
         measure("floor: count of targets", lambda: history.query("SELECT count(*) FROM price_targets"))
         measure("read, all shops, 30 days", lambda: read_report(history, now=now))
-        measure("read, one shop, 30 days", lambda: read_report(history, now=now, shop="shop1.example"))
+        measure(
+            "read, one shop, 30 days",
+            lambda: read_report(history, now=now, chosen=TargetFilter(shop="shop1.example")),
+        )
         report = read_report(history, now=now)
         measure("render", lambda: render_report(report))
         print(f"{len(render_report(report)) / 1000:.0f} kB of HTML")

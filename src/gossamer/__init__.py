@@ -28,7 +28,17 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from gossamer import blocks, errors, identity, items, parsing, pipeline, politeness, url  # noqa: F401 - names for type checkers
-    from gossamer.api import add, add_async, crawl, fetch, fetch_async, run, run_async
+    from gossamer.api import (
+        add,
+        add_async,
+        crawl,
+        fetch,
+        fetch_async,
+        run,
+        run_async,
+        submit,
+        submit_async,
+    )
     from gossamer.app.url_adding import Added
     from gossamer.client.adding import AddUrlOptions
     from gossamer.client.iteration import Crawl
@@ -76,6 +86,8 @@ _HOMES = {
     "fetch_async": "gossamer.api",
     "run": "gossamer.api",
     "run_async": "gossamer.api",
+    "submit": "gossamer.api",
+    "submit_async": "gossamer.api",
 }
 _PACKAGES = ("blocks", "errors", "identity", "items", "parsing", "pipeline", "politeness", "url")
 
@@ -111,6 +123,8 @@ __all__ = [
     "fetch_async",
     "run",
     "run_async",
+    "submit",
+    "submit_async",
     "url",
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,6 +17,7 @@ from gossamer.client.iteration import Crawl, folder_of
 from gossamer.client.options import CrawlOptions, PageOptions, check_names, job_of, paths
 from gossamer.client.progress import ProgressLine
 from gossamer.client.records import CrawledPage
+from gossamer.client.submission import submit_to_fleet
 from gossamer.client.tables import RunResult, result_of
 from gossamer.client.targets import Target, read_targets
 from gossamer.sites.script_targets import script_targets
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from gossamer.app.url_adding import Added
+    from gossamer.model.summary import Summary
 
 __all__ = [
     "AddUrlOptions",
@@ -42,6 +44,8 @@ __all__ = [
     "job_of",
     "run",
     "run_async",
+    "submit",
+    "submit_async",
 ]
 
 Output = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -84,6 +88,43 @@ async def run_async(*targets: Target, output: Output = (), **options: Unpack[Cra
     >>> await gossamer.run_async("sites/", output="items.parquet")  # doctest: +SKIP
     """
     background = _running(targets, output, dict(options))
+    background.start()
+    return await background.wait_async()
+
+
+def submit(
+    *targets: Target,
+    output: Output = (),
+    wait: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+    **options: Unpack[CrawlOptions],
+) -> Summary:
+    """Submits a crawl to the fleet of `store=` like `gossamer submit`, and returns its summary. `wait`: waits for
+    its end. Ctrl-C then ends the waiting, and the crawl goes on. `say`: called with messages, for example about
+    workers that refuse the crawl. A site is given as a file, or as `module:PACKAGE.MODULE`. Raises
+    GossamerError, also if the crawl came to nothing.
+
+    >>> gossamer.submit("shop.py", store="valkey://store", output="/shared/items/", wait=True)  # doctest: +SKIP
+    """
+    check_names(options, CrawlOptions.__annotations__)
+    background = Background(lambda _stop: submit_to_fleet(targets, output, dict(options), wait=wait, say=say))
+    background.start()
+    return background.wait()
+
+
+async def submit_async(
+    *targets: Target,
+    output: Output = (),
+    wait: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+    **options: Unpack[CrawlOptions],
+) -> Summary:
+    """Does the same as `submit` in a coroutine. `say` is called in another thread.
+
+    >>> await gossamer.submit_async("shop.py", store="valkey://store")  # doctest: +SKIP
+    """
+    check_names(options, CrawlOptions.__annotations__)
+    background = Background(lambda _stop: submit_to_fleet(targets, output, dict(options), wait=wait, say=say))
     background.start()
     return await background.wait_async()
 

@@ -11,6 +11,8 @@ import time
 from decimal import Decimal
 from pathlib import Path
 
+import openpyxl
+import pyarrow.parquet
 import pytest
 
 from gossamer.uses.prices.history import History
@@ -38,7 +40,13 @@ def folder(tmp_path: Path) -> Path:
     with History(str(tmp_path / "prices.db")) as history:
         history.list_targets(
             [
-                PriceTarget(key=key, url=f"https://{key}.example/", shop=f"{key}.example", product="kettle")
+                PriceTarget(
+                    key=key,
+                    url=f"https://{key}.example/",
+                    shop=f"{key}.example",
+                    product="kettle",
+                    tags=("blue", f"of {key}"),
+                )
                 for key in ("a", "b")
             ]
         )
@@ -95,10 +103,57 @@ def test_a_report_is_written(folder: Path) -> None:
     assert "Biggest moves" in (folder / "week.html").read_text(encoding="utf-8")
 
 
+def test_tables_are_written_to_excel_parquet_and_csv(folder: Path) -> None:
+    assert called(folder, "moves", "-o", "m.xlsx").stdout == f"{folder}/m.xlsx: 1 rows\n"
+    sheet = openpyxl.load_workbook(folder / "m.xlsx")["moves"]
+    heads, row = ([cell.value for cell in line] for line in sheet.iter_rows())
+    found = dict(zip(heads, row, strict=True))
+    assert (found["before"], found["after"], found["percent"]) == (40, 30, -25)
+    assert found["time"].startswith("20") if isinstance(found["time"], str) else found["time"].year >= 2020
+    assert called(folder, "market", "-o", "m.parquet").returncode == 0
+    table = pyarrow.parquet.read_table(folder / "m.parquet").to_pylist()
+    assert [(one["target"], one["rank"], one["price"]) for one in table] == [
+        ("a", 1, Decimal(30)),
+        ("b", 2, Decimal(36)),
+    ]
+    assert called(folder, "stale", "-o", "s.csv").returncode == 0
+    assert [one["target"] for one in csv.DictReader((folder / "s.csv").read_text().splitlines())] == [
+        "a",
+        "b",
+    ]
+    assert called(folder, "failing", "-o", "f.jsonl").returncode == 0
+    again = called(folder, "moves", "-o", "m.xlsx", "--json")
+    assert json.loads(again.stdout) == {"file": "m.xlsx", "files": [f"{folder}/m.xlsx"], "rows": 1}
+
+
+def test_a_report_as_a_workbook_has_a_sheet_for_each_table(folder: Path) -> None:
+    assert called(folder, "report", "-o", "week.xlsx").returncode == 0
+    book = openpyxl.load_workbook(folder / "week.xlsx")
+    assert {"moves", "market", "failing", "stale"} <= set(book.sheetnames)
+    assert [row[2].value for row in book["market"].iter_rows(min_row=2)] == ["a", "b"]
+
+
+def test_tables_of_a_tag_or_a_product(folder: Path) -> None:
+    assert len(called(folder, "moves", "--tag", "blue", "--json").stdout.splitlines()) == 1
+    assert called(folder, "moves", "--tag", "of b", "--json").stdout == ""
+    assert json.loads(called(folder, "moves", "--product", "kettle", "--json").stdout)["target"] == "a"
+    assert json.loads(called(folder, "stale", "--tag", "of b", "--json").stdout)["target"] == "b"
+    done = json.loads(called(folder, "report", "--tag", "of b", "--json").stdout)
+    assert (done["moves"], done["products"]) == (0, 1)
+    assert "Prices of tag of b" in (folder / "report.html").read_text(encoding="utf-8")
+    done = json.loads(called(folder, "report", "--product", "kettle", "--json").stdout)
+    assert (done["moves"], done["products"]) == (1, 1)
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ("report", "--shop", "z.example"),
+        ("report", "--tag", "red"),
+        ("moves", "--product", "toaster"),
+        ("moves", "-o", "kafka://h/topic"),
+        ("moves", "-o", "m.warc.gz"),
+        ("moves", "-o", "no/such/folder.xlsx"),
         ("report", "-o", "no/such/folder.html"),
         ("moves", "--days", "nan"),
         ("moves", "--limit", "0"),

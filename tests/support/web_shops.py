@@ -69,6 +69,8 @@ class Shop:
     paths: list[str] = field(default_factory=list)
     extra: dict[str, str] = field(default_factory=dict)
     """Further pages by path."""
+    redirects: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Redirects by path: the status, and where to."""
 
     def address(self, path: str) -> str:
         return self.url + path
@@ -87,6 +89,9 @@ class Shop:
         product = self.products.get(path)
         if path == "/robots.txt":
             return 200, "", b"User-agent: *\nDisallow: /checkout\n"
+        if path in self.redirects:
+            status, to = self.redirects[path]
+            return status, f"Location: {to}\r\n", b""
         if path in self.extra:
             return 200, "", self.extra[path].encode()
         if product is None or product.is_gone:

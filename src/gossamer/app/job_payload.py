@@ -22,6 +22,7 @@ from gossamer.frontier.crawls import Spec
 from gossamer.identity.encryption import Encryption
 from gossamer.sinks.output_spec import FORMATS, WHOLE, file_and_parameters, parse
 from gossamer.sinks.sink_url import AWAY, bare_secret, kind_of, needs_journal, parse_sink_url
+from gossamer.sites.loading import MODULE
 
 VERSION = 1
 SEALED = "sealed"
@@ -56,7 +57,11 @@ def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
         alerts=(),
         alert_rules=None,
     )
-    targets = [str(Path(text)) for text in setup.job.targets if target_kind(text).kind == "site"]
+    targets = [
+        text if text.startswith(MODULE) else str(Path(text))
+        for text in setup.job.targets
+        if target_kind(text).kind == "site"
+    ]
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
     uses, sealed = _uses(made), b""
@@ -102,7 +107,11 @@ def unpack_setup(
     pages = part_of_output(setup.job.pages, segment) if setup.job.pages else None
     attempts = part_of_output(setup.job.attempts, segment) if setup.job.attempts else None
     graph = part_of_output(setup.job.graph, segment) if setup.job.graph else None
-    targets = [str(found) for text in setup.job.targets if (found := local_path(text, mine.sites))]
+    targets = [
+        str(found)
+        for text in setup.job.targets
+        if (found := text if text.startswith(MODULE) else local_path(text, mine.sites))
+    ]
     job = msgspec.structs.replace(
         setup.job,
         settings=settings,

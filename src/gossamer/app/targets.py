@@ -20,6 +20,7 @@ from gossamer.config.redaction import register_in
 from gossamer.errors import UsageError
 from gossamer.model import proxy
 from gossamer.model.request import Request, check_key, split
+from gossamer.sites.loading import MODULE
 from gossamer.sites.script_targets import LIST, SITE, lines_of
 from gossamer.url.routes import seed_with_route
 
@@ -81,7 +82,7 @@ def target_kind(text: str) -> Target:
     register_in(text)
     if text == "-":
         return Target("stdin", text)
-    if text.startswith(SITE):
+    if text.startswith((SITE, MODULE)):
         return Target("site", text)
     if text.startswith(LIST):
         return Target("list", text, lines_of(text))

@@ -288,10 +288,6 @@ def _put(
     least: Sequence[str] = (),
     long: Sequence[str] = (),
 ) -> None:
-    from gossamer.cli.prices_report import put_rows
-    from gossamer.cli.printing import put_table
+    from gossamer.cli.printing import put_rows
 
-    if as_csv or as_json:
-        put_rows(heads, rows, as_csv, as_json)
-    else:
-        put_table(heads, rows, right=right, least=least, long=long)
+    put_rows(heads, rows, as_csv, as_json, right, least, long)

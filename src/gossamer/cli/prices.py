@@ -51,6 +51,14 @@ Store = Annotated[
     str | None,
     Option("--store", metavar="URL", help="A shared store, for the pace of hosts that others visit, too."),
 ]
+Processes = Annotated[
+    str | None,
+    Option("--processes", metavar="N", help="Visit pages in N processes, or auto: one per core (default 1)."),
+]
+Fleet = Annotated[
+    bool,
+    Option("--fleet", help="The workers of the fleet visit the pages. Needs --store, and PostgreSQL."),
+]
 Selectors = Annotated[
     str | None,
     Option(
@@ -232,6 +240,8 @@ def run(
     spread: Spread = None,
     partly: Partly = False,
     store: Store = None,
+    processes: Processes = None,
+    fleet: Fleet = False,
     ladder: Ladder = None,
     proxies: Proxies = None,
     setting: Setting = None,
@@ -260,10 +270,18 @@ def run(
             remark(reason)
         remark("give --partly to run as much as fits, longer --within, or a shorter --delay")
         return UNFIT
-    given = {"data": data, "store": store, "ladder": ladder, "proxies": proxies, "setting": setting}
+    given = {
+        "data": data,
+        "store": store,
+        "processes": processes,
+        "ladder": ladder,
+        "proxies": proxies,
+        "setting": setting,
+    }
     crawl = {name: value for name, value in given.items() if value is not None} | {"progress": not quiet}
     options = RunOptions(
         history=history or "prices.db",
+        fleet=fleet,
         selectors=selectors or (SELECTORS if Path(SELECTORS).is_file() else None),
         delay=delay or "2-8",
         within=window,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Json, Option, Quiet
-from gossamer.cli.prices_report import Limit, put_rows
+from gossamer.cli.prices_report import Limit, put_table_rows
 from gossamer.cli.prices_rules import HistoryUrl, opened
 from gossamer.errors import UsageError
 
@@ -144,6 +144,8 @@ def _price(price: object, currency: str) -> str:
 
 
 def _print_pairs(pairs: Sequence[OpenPair], as_csv: bool, as_json: bool) -> None:
+    from gossamer.client.table_files import TableRows
+
     heads = (
         *("score", "one", "other", "decision", "reason", "conflict", "shop", "other shop"),
         *("name", "other name", "price", "other price"),
@@ -156,7 +158,15 @@ def _print_pairs(pairs: Sequence[OpenPair], as_csv: bool, as_json: bool) -> None
         )
         for pair in pairs
     ]
-    put_rows(heads, rows, as_csv, as_json, right=("score",), least=("decision", "one", "other"))
+    put_table_rows(
+        "pairs",
+        TableRows(heads, rows),
+        None,
+        as_csv,
+        as_json,
+        right=("score",),
+        least=("decision", "one", "other"),
+    )
 
 
 def _accept(history: History, path: str) -> int:

@@ -2,50 +2,64 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 import time
 from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Argument, Json, Option
 from gossamer.cli.prices_rules import HistoryUrl, opened
 from gossamer.errors import UsageError
 
+if TYPE_CHECKING:
+    from gossamer.client.table_files import TableRows
+    from gossamer.uses.prices.history import History
+    from gossamer.uses.prices.target_filter import TargetFilter
+
 Days = Annotated[int, Option("--days", metavar="N", help="Only the last N days (default 30).")]
 Shop = Annotated[str | None, Option("--shop", metavar="SHOP", help="Only this shop.")]
 Limit = Annotated[int, Option("--limit", metavar="N", help="At most N rows (default 50).")]
 AsCsv = Annotated[bool, Option("--csv", help="Print CSV.")]
+Tag = Annotated[str | None, Option("--tag", metavar="TAG", help="Only targets with this tag.")]
+Product = Annotated[
+    str | None, Option("--product", metavar="PRODUCT", help="Only this product: its id, or a target's key.")
+]
+TableFile = Annotated[
+    str | None,
+    Option(
+        "-o", "--output", metavar="FILE", help="Write the table to .xlsx, .parquet, .csv, .jsonl, .sqlite."
+    ),
+]
 DAY_S = 86_400.0
 
 
 def moves(
     days: Days = 30,
     shop: Shop = None,
+    tag: Tag = None,
+    product: Product = None,
     limit: Limit = 50,
     history: HistoryUrl = None,
+    output: TableFile = None,
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
     """List the biggest changes of price, biggest first. A rise by half is as big as the fall that undoes it."""
+    from gossamer.uses.prices.report_tables import moves_table
     from gossamer.uses.prices.series import biggest_moves
 
     now = time.time()
     _check(days, limit)
     with opened(history) as base:
-        found = biggest_moves(
-            base.database, after=now - days * DAY_S, before=now, limit=limit, shop=shop or ""
-        )
-    rows = [
-        (
-            *(one.name or one.target, one.target, one.variant, one.shop, _when(one.time)),
-            *(_text(one.before), _text(one.after), one.currency or "", f"{one.percent:+.1f}"),
-        )
-        for one in found
-    ]
-    heads = ("name", "target", "variant", "shop", "time", "before", "after", "currency", "percent")
-    put_rows(heads, rows, as_csv, as_json, right=("before", "after", "percent"), least=("variant", "target"))
+        chosen = _chosen(base, shop, tag, product)
+        found = biggest_moves(base.database, after=now - days * DAY_S, before=now, limit=limit, chosen=chosen)
+    put_table_rows(
+        *("moves", moves_table(found), output, as_csv, as_json),
+        right=("before", "after", "percent"),
+        least=("variant", "target"),
+    )
     return 0
 
 
@@ -55,6 +69,7 @@ def market(
     ] = None,
     limit: Limit = 50,
     history: HistoryUrl = None,
+    output: TableFile = None,
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
@@ -63,86 +78,116 @@ def market(
     Index: the price in percent of the median of the offers that can be bought.
     """
     from gossamer.uses.prices.report import list_products
+    from gossamer.uses.prices.report_tables import market_table
     from gossamer.uses.prices.series import read_market
 
     _check(1, limit)
-    rows = []
     with opened(history) as base:
-        for name in [product] if product is not None else list_products(base, limit=limit):
-            offers = read_market(base.database, name)
-            if not offers and product is not None:
-                raise UsageError(
-                    f"{product}: no offer of this product is known; its id stands in the column product of the list"
-                )
-            rows += [
-                (
-                    *(name, one.shop, one.target, "" if one.rank is None else str(one.rank)),
-                    *(_text(one.price), one.currency or "", _text(one.price_index), one.availability or ""),
-                )
-                for one in offers
-            ]
-    heads = ("product", "shop", "target", "rank", "price", "currency", "index", "availability")
-    put_rows(heads, rows, as_csv, as_json, right=("rank", "price", "index"), least=("target",))
+        names = [product] if product is not None else list_products(base, limit=limit)
+        markets = {name: read_market(base.database, name) for name in names}
+    if product is not None and not markets[product]:
+        raise UsageError(
+            f"{product}: no offer of this product is known; its id stands in the column product of the list"
+        )
+    put_table_rows(
+        *("market", market_table(markets), output, as_csv, as_json),
+        right=("rank", "price", "index"),
+        least=("target",),
+    )
     return 0
 
 
 def stale(
     days: Annotated[int, Option("--days", metavar="N", help="Not found for N days (default 2).")] = 2,
     shop: Shop = None,
+    tag: Tag = None,
+    product: Product = None,
     history: HistoryUrl = None,
+    output: TableFile = None,
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
     """List the targets that no visit has found for days, oldest first."""
+    from gossamer.uses.prices.report_tables import stale_table
     from gossamer.uses.prices.series import stale_offers
 
     _check(days, 1)
     with opened(history) as base:
-        found = stale_offers(base.database, before=time.time() - days * DAY_S, limit=1_000_000)
-    rows = [
-        (one.target, one.variant, one.shop, _when(one.last_seen), _when(one.last_checked))
-        for one in found
-        if not shop or one.shop == shop
-    ]
-    put_rows(
-        ("target", "variant", "shop", "last found", "last visit"), rows, as_csv, as_json, least=("variant",)
-    )
+        found = stale_offers(
+            base.database,
+            before=time.time() - days * DAY_S,
+            limit=1_000_000,
+            chosen=_chosen(base, shop, tag, product),
+        )
+    put_table_rows("stale", stale_table(found), output, as_csv, as_json, least=("variant",))
     return 0
 
 
 def report(
     output: Annotated[
-        str, Option("-o", "--output", metavar="FILE", help="The HTML file (default report.html).")
+        str,
+        Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The HTML file (default report.html), or the tables as .xlsx, .parquet, .csv, ...",
+        ),
     ] = "report.html",
     days: Days = 30,
     shop: Shop = None,
+    tag: Tag = None,
+    product: Product = None,
     history: HistoryUrl = None,
     as_json: Json = False,
 ) -> int:
     """Write a report as one HTML file: biggest moves with charts, the market, failing and stale targets.
 
-    The file needs no other file, no script and no network, so it can be sent by mail.
+    The file needs no other file, no script and no network, so it can be sent by mail. With another ending, the
+    tables are written without charts: Excel has a sheet for each, CSV and Parquet a file for each.
     """
     from gossamer.uses.prices.report import read_report
-    from gossamer.uses.prices.report_html import render_report
 
     _check(days, 1)
     with opened(history) as base:
-        if shop and shop not in {one.shop for one in base.shops()}:
-            raise UsageError(f"--shop {shop}: no such shop; gossamer prices shops lists them")
-        found = read_report(base, now=time.time(), days=days, shop=shop or "")
-    try:
-        Path(output).write_text(render_report(found), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"-o {output}: {error.strerror}") from error
+        found = read_report(base, now=time.time(), days=days, chosen=_chosen(base, shop, tag, product))
+    files = [output]
+    if Path(output).suffix.lower() in (".html", ".htm"):
+        from gossamer.uses.prices.report_html import render_report
+
+        try:
+            Path(output).write_text(render_report(found), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"-o {output}: {error.strerror}") from error
+    else:
+        from gossamer.client.table_files import write_tables
+        from gossamer.uses.prices.report_tables import report_tables
+
+        files = write_tables(output, report_tables(found))
     moves, products, charts = len(found.moves), len(found.markets), len(found.charts)
     if as_json:
         from gossamer.cli.printing import put_json
 
-        put_json({"file": output, "moves": moves, "products": products, "charts": charts})
+        put_json({"file": output, "files": files, "moves": moves, "products": products, "charts": charts})
     else:
-        print(f"{output}: {moves:,} moves, {products:,} products, {charts:,} charts")
+        print(f"{', '.join(files)}: {moves:,} moves, {products:,} products, {charts:,} charts")
     return 0
+
+
+def _chosen(base: History, shop: str | None, tag: str | None, product: str | None) -> TargetFilter:
+    """Returns the filter of --shop, --tag and --product. Raises UsageError for what no target has."""
+    from gossamer.uses.prices.target_filter import ALL, TargetFilter
+
+    chosen = TargetFilter(shop or "", tag or "", product or "")
+    if chosen == ALL:
+        return chosen
+    if shop and shop not in {one.shop for one in base.shops()}:
+        raise UsageError(f"--shop {shop}: no such shop; gossamer prices shops lists them")
+    if not chosen.any_target(base.database):
+        given = " ".join(
+            f"--{name} {value}" for name, value in zip(chosen._fields, chosen, strict=True) if value
+        )
+        raise UsageError(f"{given}: no target of the last list has this")
+    return chosen
 
 
 def _check(days: int, limit: int) -> None:
@@ -152,33 +197,36 @@ def _check(days: int, limit: int) -> None:
         raise UsageError("--limit: at least 1")
 
 
-def put_rows(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
+def put_table_rows(
+    name: str,
+    table: TableRows,
+    output: str | None,
     as_csv: bool,
     as_json: bool,
     right: Sequence[str] = (),
     least: Sequence[str] = (),
 ) -> None:
-    """Prints rows as a table, as CSV, or as one JSON object per row."""
-    from gossamer.cli.printing import put_json, put_table
+    """Writes a table to a file, or prints it as a table, as CSV, or as one JSON object per row."""
+    from gossamer.cli.printing import put_json, put_rows
 
-    if as_csv:
-        from gossamer.sinks.csv import guarded_field
+    if output is not None:
+        from gossamer.client.table_files import write_tables
 
-        out = csv.writer(sys.stdout, lineterminator="\n")
-        out.writerow(heads)
-        out.writerows([guarded_field(one) for one in row] for row in rows)  # names come from pages
-    elif as_json:
-        for row in rows:
-            put_json(dict(zip(heads, row, strict=True)))
-    else:
-        put_table(heads, rows, right=right, least=least)
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else f"{value:f}"
+        files = write_tables(output, {name: table})
+        if as_json:
+            put_json({"file": output, "files": files, "rows": len(table.rows)})
+        else:
+            print(f"{', '.join(files)}: {len(table.rows):,} rows")
+        return
+    rows = [[_text(head, value) for head, value in zip(table.names, row, strict=True)] for row in table.rows]
+    put_rows(table.names, rows, as_csv, as_json, right, least)
 
 
-def _when(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else ""
+def _text(head: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, Decimal):
+        return f"{value:+f}" if head == "percent" else f"{value:f}"
+    return str(value)

@@ -131,6 +131,9 @@ def failing(
         int, Option("--runs", metavar="N", help="Failed in at least N runs in a row (default 1).")
     ] = 1,
     history: HistoryUrl = None,
+    output: Annotated[
+        str | None, Option("-o", "--output", metavar="FILE", help="Write the table to .xlsx, .parquet, ...")
+    ] = None,
     as_csv: Annotated[
         bool, Option("--csv", help="A list of targets, with the new addresses of moved pages in `url`.")
     ] = False,
@@ -142,14 +145,24 @@ def failing(
     """
     from gossamer.cli.printing import put_json, put_table
     from gossamer.uses.prices.failing import failing_csv, list_failing
+    from gossamer.uses.prices.target_filter import TargetFilter
 
     if state is not None and state not in STATES:
         raise UsageError(f"--state {state}: choose {', '.join(STATES)}")
     with opened(history) as base:
         found = list_failing(
-            base.database, state=state or "", shop=shop or "", least_runs=runs, limit=1_000_000
+            base.database,
+            state=state or "",
+            chosen=TargetFilter(shop=shop or ""),
+            least_runs=runs,
+            limit=1_000_000,
         )
-    if as_csv:
+    if output is not None:
+        from gossamer.cli.prices_report import put_table_rows
+        from gossamer.uses.prices.report_tables import failing_table
+
+        put_table_rows("failing", failing_table(found), output, as_csv, as_json)
+    elif as_csv:
         sys.stdout.write(failing_csv(found, _when))
     elif as_json:
         for one, url in found:

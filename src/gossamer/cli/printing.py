@@ -161,6 +161,31 @@ def put_table(
         remark(f"this terminal is too narrow for: {', '.join(filter(None, left_out))}; --json shows them")
 
 
+def put_rows(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    as_csv: bool,
+    as_json: bool,
+    right: Sequence[str] = (),
+    least: Sequence[str] = (),
+    long: Sequence[str] = (),
+) -> None:
+    """Prints rows as a table, as CSV, or as one JSON object per row."""
+    if as_csv:
+        import csv
+
+        from gossamer.sinks.csv import guarded_field
+
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        out.writerow(heads)
+        out.writerows([guarded_field(one) if isinstance(one, str) else one for one in row] for row in rows)
+    elif as_json:
+        for row in rows:
+            put_json(dict(zip(heads, row, strict=True)))
+    else:
+        put_table(heads, [[str(cell) for cell in row] for row in rows], right=right, least=least, long=long)
+
+
 def is_plain_stderr() -> bool:
     """Returns whether lines on stderr cannot be redrawn, because it is not a terminal or is a dumb
     terminal."""

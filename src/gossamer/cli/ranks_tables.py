@@ -3,14 +3,12 @@ rank history shows."""
 
 from __future__ import annotations
 
-import csv
-import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Argument, Json, Option
+from gossamer.cli.printing import put_rows
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -270,31 +268,6 @@ def failing(history: HistoryUrl = None, as_csv: AsCsv = False, as_json: Json = F
     heads = ("keyword", "search", "state", "why", "checks", "since", "last position")
     put_rows(heads, rows, as_csv, as_json, right=("checks",), long=("why",))
     return 0
-
-
-def put_rows(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    as_csv: bool,
-    as_json: bool,
-    right: Sequence[str] = (),
-    least: Sequence[str] = (),
-    long: Sequence[str] = (),
-) -> None:
-    """Prints rows as a table, as CSV, or as one JSON object per row."""
-    from gossamer.cli.printing import put_json, put_table
-
-    if as_csv:
-        from gossamer.sinks.csv import guarded_field
-
-        out = csv.writer(sys.stdout, lineterminator="\n")
-        out.writerow(heads)
-        out.writerows([guarded_field(one) if isinstance(one, str) else one for one in row] for row in rows)
-    elif as_json:
-        for row in rows:
-            put_json(dict(zip(heads, row, strict=True)))
-    else:
-        put_table(heads, [[str(cell) for cell in row] for row in rows], right=right, least=least, long=long)
 
 
 def when(seconds: float) -> str:

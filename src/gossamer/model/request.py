@@ -77,6 +77,9 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     key: str | None = None
     """A key that identifies the request on its host instead of its method, URL and body. Of several requests
     with the same key, only one is made."""
+    temporary: bool | None = None
+    """True if one of the redirects that led here was temporary (302, 303 or 307). Known only for a request with a
+    `key`."""
 
 
 EXTRA = (
@@ -95,6 +98,7 @@ EXTRA = (
     "known",
     "rule",
     "key",
+    "temporary",
 )
 _EXTRA = frozenset(EXTRA)
 

@@ -213,6 +213,12 @@ class PageView:
         return self.request_.depth
 
     @property
+    def is_redirected_for_now(self) -> bool:
+        """Whether one of the redirects that led to this page was temporary (302, 303 or 307). Known only for a
+        request with a `key`."""
+        return bool(self.request_.temporary)
+
+    @property
     def carry(self) -> Any:
         """The `carry` value of the request for this page (`follow(..., carry=...)`)."""
         return self.request_.carry

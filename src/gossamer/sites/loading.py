@@ -45,6 +45,9 @@ def load_all(
         if target.startswith(SITE):
             sites.append(site_of(target))
             continue
+        if target.startswith(MODULE):
+            sites += load(module_path(target))
+            continue
         # os.path returns False for an empty target and for a target that is too long for a file name
         path = Path(target)
         if "://" not in target and (
@@ -67,6 +70,22 @@ def load_all(
         }
     _arguments(sites, given)
     return sites
+
+
+MODULE = "module:"
+"""A target `module:PACKAGE.MODULE` is the site file of an installed package. Each worker loads its own copy."""
+
+
+def module_path(target: str) -> Path:
+    """Returns the path of the file that a target `module:PACKAGE.MODULE` names. Raises ConfigError."""
+    name = target.removeprefix(MODULE)
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        spec = None
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        raise ConfigError(f"{target}: there is no module {name} for {sys.executable}: install its package")
+    return Path(spec.origin)
 
 
 _SOURCES: dict[Path, bytes] = {}

@@ -63,7 +63,7 @@ def note_known(visit: Visit, result: Page | Failure | None, by: str) -> None:
     elif before is None and visit.is_page and visit.counts.get("succeeded"):
         visit.counts["new"] = 1
     needs = {name: value for name in EXTRA if (value := getattr(request, name)) not in (None, (), "GET")}
-    needs = {name: value for name, value in needs.items() if name not in ("hops", "known")}
+    needs = {name: value for name, value in needs.items() if name not in ("hops", "known", "temporary")}
     if request.priority:
         needs["priority"] = request.priority
     for row in visit.rows if needs else ():

@@ -15,6 +15,8 @@ from gossamer.url.routes import with_route
 
 MAX_REDIRECTS = 10
 REDIRECTS = (301, 302, 303, 307, 308)
+TEMPORARY_REDIRECTS = (302, 303, 307)
+"""Redirects after which the first URL stays the right one (RFC 9110 section 15.4)."""
 
 
 def decide(

@@ -31,7 +31,7 @@ from gossamer.politeness.breaker import FAULTS, HostTrouble, health, is_given_up
 from gossamer.worker import conditional_get, records
 from gossamer.worker.asset_download import AssetDownloads
 from gossamer.worker.crawl_scope import CrawlScope
-from gossamer.worker.decide import retry_delay, seed_count_change
+from gossamer.worker.decide import TEMPORARY_REDIRECTS, retry_delay, seed_count_change
 from gossamer.worker.fetching import Fetching
 from gossamer.worker.link_intake import ReadResult, TakenLinks
 from gossamer.worker.min_depth import MinDepthVisits, read_again
@@ -310,7 +310,10 @@ class Visitor:
         hops = (*request.hops, request.url)
         if request.depth == 0:
             await self.scope.redirected(request.url, verdict.target)
-        child = msgspec.structs.replace(request, url=verdict.target, hops=hops)
+        temporary = request.temporary
+        if request.key is not None and result.status in TEMPORARY_REDIRECTS:
+            temporary = True  # not for all requests: earlier versions cannot read a request that has it
+        child = msgspec.structs.replace(request, url=verdict.target, hops=hops, temporary=temporary)
         if split(verdict.target)[:2] != split(request.url)[:2]:
             child = msgspec.structs.replace(
                 child, headers=None

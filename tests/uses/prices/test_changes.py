@@ -13,8 +13,10 @@ from gossamer.uses.prices.changes import (
     amount_text,
     compare,
     is_ready,
+    release,
     rounded,
     suspicion,
+    visits_needed,
 )
 from uses.prices.visits import seen
 
@@ -60,18 +62,27 @@ def test_a_value_needs_visits_that_agree() -> None:
     one = offer()
     assert compare(one, seen(time=10, price="89.90")).new_amount == "EUR 89.90"
     held = one.held["price"]
-    assert not is_ready("price", held)
-    assert compare(one, seen(time=11, price="89.90")).agreed == 1
+    assert not is_ready(one, "price")
+    assert compare(one, seen(time=11, price="89.90")).agreed == ("price",)
     assert (held.seen, held.needed, held.since) == (2, AGREEING_VISITS, 10)
-    assert is_ready("price", held)
-    assert not is_ready("price", held, doubtful=True)
+    assert is_ready(one, "price")
+    assert not is_ready(one, "price", 4)
     assert one.price == Decimal("99.90")
+
+
+def test_a_short_past_needs_more_visits_in_a_doubtful_shop() -> None:
+    for days, needed in ((0, 19), (1, 18), (3, 16), (5, 14), (30, 14)):
+        one = offer()
+        compare(one, seen(time=2.0 + days * 86_400, price="89.90"))
+        assert visits_needed(one, "price", 14) == needed
+        assert visits_needed(one, "price", 4) == 4
+        assert visits_needed(one, "price") == AGREEING_VISITS
 
 
 def test_a_contradicted_value_needs_many_visits_for_a_week() -> None:
     one = offer()
     compare(one, seen(time=10, price="89.90"))
-    assert compare(one, seen(time=11)).contradicted == 1
+    assert compare(one, seen(time=11)).contradicted == ("price",)
     assert one.held == {}
     compare(one, seen(time=12, price="89.90"))
     assert (one.held["price"].reason, one.held["price"].needed) == ("alternates", ALTERNATING_VISITS)
@@ -85,6 +96,43 @@ def test_a_glitch_does_not_disturb_what_is_held() -> None:
     for time, price in ((10, "89.90"), (11, "0"), (12, "89.90")):
         compare(one, seen(time=time, price=price))
     assert (one.held["price"].value, one.held["price"].seen) == ("EUR 89.90", 2)
+
+
+def test_a_glitch_near_the_old_price_does_not_drop_what_is_held() -> None:
+    one = offer("334.85")
+    for time, price in ((10, "435.30"), (11, "435.30"), (12, "43.53"), (13, "435.30")):
+        compare(one, seen(time=time, price=price))
+    assert (one.held["price"].value, one.held["price"].seen) == ("EUR 435.30", 3)
+
+
+def test_a_suspect_price_that_stays_replaces_what_is_held() -> None:
+    one = offer()
+    for time, price in ((10, "89.90"), (11, "0"), (12, "0"), (13, "0")):
+        compare(one, seen(time=time, price=price))
+    assert (one.held["price"].value, one.held["price"].seen) == ("EUR 0", 2)
+
+
+def test_a_glitch_does_not_make_a_wrong_first_price_right() -> None:
+    one = offer("9.99")
+    one.first_seen = one.last_seen = 1.0
+    for time, price in ((10, "99.90"), (11, "9999"), (12, "99.90")):
+        compare(one, seen(time=time, price=price))
+        one.last_seen = time
+    assert (one.held["price"].value, one.held["price"].reason) == ("EUR 99.90", "baseline")
+    assert release(one, ["price"]) == []
+    assert one.price == Decimal("99.90")
+
+
+def test_one_more_visit_does_not_make_a_wrong_first_price_right() -> None:
+    one = offer("9.99")
+    one.first_seen = one.last_seen = 1.0
+    for time, price in ((10, "99.90"), (11, "99.90"), (12, "99.90"), (13, "9.99"), (14, "99.90")):
+        compare(one, seen(time=time, price=price))
+        one.last_seen = time
+    assert (one.held["price"].seen, one.held["price"].reason) == (4, "baseline")
+    for time in (15, 16):
+        compare(one, seen(time=time, price="9.99"))
+    assert one.held == {}
 
 
 def test_fields_are_held_for_themselves() -> None:

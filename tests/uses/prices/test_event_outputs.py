@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gossamer.errors import GossamerError, UsageError
+from gossamer.errors import GossamerError, SinkAway, UsageError
 from gossamer.uses.prices.event_outputs import events_to
 from gossamer.uses.prices.history import History
+from sinks.databases.database_servers import running
+from support.fleet_workers import until
 from support.web_receiver import receiving
 from uses.prices.visits import run, seen, target
 
@@ -77,3 +80,28 @@ def test_what_a_receiver_refuses_is_sent_again_under_the_same_id(
 def test_an_output_of_whole_files_is_refused(history: History, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="appended"):
         events_to(history, [str(tmp_path / "events.xlsx")], str(tmp_path))
+
+
+def test_kafka_gets_each_event_once_with_its_id_as_the_key(
+    history: History, clock: Any, tmp_path: Path
+) -> None:
+    with running("kafka") as place:
+        outputs = [f"{place.server.url}/prices?key=id&journal={tmp_path}/journal"]
+        begin(history, clock)
+
+        def first_events() -> int:
+            with contextlib.suppress(SinkAway):  # the broker has just started
+                return events_to(history, outputs, str(tmp_path))
+            return 0
+
+        assert until("the broker takes rows", first_events) == 3
+        change(history, clock, "89.90")
+        assert events_to(history, outputs, str(tmp_path)) == 1
+        assert events_to(history, outputs, str(tmp_path)) == 0
+        found = [(key, json.loads(value), headers) for key, value, headers in place.server.messages("prices")]
+    rows = [row for _, row, _ in found]
+    assert sorted(row["kind"] for row in rows) == ["first"] * 3 + ["price"]
+    (changed,) = [row for row in rows if row["kind"] == "price"]
+    assert (changed["before"], changed["after"], changed["target"]) == ("99.90", "89.90", "b")
+    assert {headers["kind"] for _, _, headers in found} == {"price_event"}
+    assert len({key for key, _, _ in found}) == 4

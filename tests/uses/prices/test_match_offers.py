@@ -14,6 +14,7 @@ from gossamer.uses.prices.match_offers import decide, list_open, match_offers, r
 from gossamer.uses.prices.model import PriceTarget
 from gossamer.uses.prices.product_groups import Groups
 from gossamer.uses.prices.report import list_products
+from gossamer.uses.prices.target_filter import TargetFilter
 
 PENS, KETTLE = "4006381333931", "036000291452"
 CAMERA = "Sony Cyber-shot DSC-W170 digital camera silver"
@@ -218,8 +219,8 @@ def test_the_market_joins_matched_targets(history: History) -> None:
     assert [one.target for one in series.read_market(history.database, "a2")] == ["a2"]
     assert series.read_market(history.database, "nothing") == []
     assert list_products(history) == ["pens"]
-    assert list_products(history, shop="d.example") == ["pens"]
-    assert list_products(history, shop="e.example") == []
+    assert list_products(history, chosen=TargetFilter(shop="d.example")) == ["pens"]
+    assert list_products(history, chosen=TargetFilter(shop="e.example")) == []
 
 
 def test_a_matched_product_without_an_id_has_the_name_of_a_target(history: History) -> None:

@@ -12,6 +12,7 @@ from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
 from gossamer.uses.prices.report import list_products, read_report
 from gossamer.uses.prices.report_html import draw_chart, money, render_report
+from gossamer.uses.prices.target_filter import TargetFilter
 
 DAY = 86_400.0
 START = 20_000 * DAY
@@ -101,10 +102,10 @@ def test_the_file_is_well_formed_and_loads_nothing(filled: History) -> None:
 
 def test_a_shop_and_a_period_limit_the_report(filled: History) -> None:
     now = START + 10 * DAY
-    assert read_report(filled, now=now, shop="b.example").moves == []
+    assert read_report(filled, now=now, chosen=TargetFilter(shop="b.example")).moves == []
     assert read_report(filled, now=now, days=3).moves == []
-    assert list_products(filled, shop="b.example") == ["kettle"]
-    assert list_products(filled, shop="c.example") == []
+    assert list_products(filled, chosen=TargetFilter(shop="b.example")) == ["kettle"]
+    assert list_products(filled, chosen=TargetFilter(shop="c.example")) == []
 
 
 def test_a_target_that_no_visit_finds_is_stale(filled: History) -> None:

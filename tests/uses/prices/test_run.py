@@ -21,10 +21,10 @@ from support.web_shops import Shop, make_shop, serving, write_list
 pytestmark = pytest.mark.timeout(180)
 
 
-def wrong(folder: Path, shops: list[Shop]) -> list[tuple[Any, ...]]:
-    """The offers of the history that differ from the shops' own data."""
+def wrong(url: Path | str, shops: list[Shop]) -> list[tuple[Any, ...]]:
+    """The offers of a history (or of `prices.db` in a folder) that differ from the shops' own data."""
     found = []
-    with History(str(folder / "prices.db")) as history:
+    with History(url if isinstance(url, str) else str(url / "prices.db")) as history:
         offers = {one.target: one for one in history.offers() if not one.variant}
     for shop in shops:
         for product in shop.products.values():
@@ -94,6 +94,39 @@ def test_page_that_is_gone_and_shop_in_maintenance(tmp_path: Path) -> None:
         shops[2].is_down = False
         again = run(tmp_path)
         assert [one for one in changes(again) if one[0] in ("price", "availability", "gone")] == []
+
+
+def test_only_permanent_redirects_are_moves(tmp_path: Path) -> None:
+    shops = [make_shop(0, 12)]
+    shop = shops[0]
+    products = shop.products
+    with serving(shops):
+        write_list(str(tmp_path / "t.csv"), shops)
+        run(tmp_path)
+        products["/de/p/4"] = products["/p/4"]
+        products["/new/1"], products["/new/2"] = products["/p/10"], products["/p/11"]
+        shop.redirects = {
+            "/p/1": (301, "/new/1"),
+            "/p/2": (302, "/new/2"),
+            "/p/3": (307, "/p/2"),  # then to /new/2
+            "/p/4": (302, "/de/p/4"),
+        }
+        done = run(tmp_path)
+        moved = [one for one in changes(done) if one[0] != "regular-price"]
+        assert [one[:2] for one in moved] == [("moved", products["/p/1"].sku)]
+        code, out, err = gossamer(tmp_path, "prices", "failing", "--json")
+        assert code == 0, err
+    rows = [json.loads(line) for line in out.splitlines()]
+    found = {row["target"]: row["state"] for row in (rows[0] if isinstance(rows[0], list) else rows)}
+    assert found == {
+        products["/p/1"].sku: "moved",
+        products["/p/2"].sku: "failed",
+        products["/p/3"].sku: "failed",
+    }
+    with History(str(tmp_path / "prices.db")) as history:
+        offer = history.last(products["/p/4"].sku)
+        assert offer is not None
+        assert (offer.state, offer.price) == ("priced", products["/p/4"].price)
 
 
 def checked(path: Path) -> int:

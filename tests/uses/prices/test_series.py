@@ -9,6 +9,7 @@ from gossamer.uses.prices import offer_rows, series
 from gossamer.uses.prices.changes import Offer
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.series import Point
+from gossamer.uses.prices.target_filter import TargetFilter
 from uses.prices.visits import DAY_S, target
 
 
@@ -90,7 +91,10 @@ def test_biggest_moves_count_ratios_in_both_directions(history: History) -> None
     assert (found[0].name, found[0].percent) == ("A", Decimal(-40))
     assert series.biggest_moves(history.database, after=0, before=1e7, limit=1)[0].target == "c"
     assert [
-        one.target for one in series.biggest_moves(history.database, after=0, before=1e7, shop="shop-b")
+        one.target
+        for one in series.biggest_moves(
+            history.database, after=0, before=1e7, chosen=TargetFilter(shop="shop-b")
+        )
     ] == [
         "b",
         "b",

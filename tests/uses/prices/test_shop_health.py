@@ -8,14 +8,18 @@ import pytest
 
 from gossamer.uses.prices.model import OfferState
 from gossamer.uses.prices.shop_health import (
+    FieldVisits,
+    SecondVisits,
     ShopHealth,
     begin,
+    count_second_visit,
+    doubtful_visits,
     end,
-    is_doubtful,
     is_lost,
     judge,
     may_release,
     sample_agrees,
+    second_visits,
 )
 from uses.prices.visits import failed, seen
 
@@ -48,12 +52,48 @@ def test_a_sold_out_page_is_not_lost() -> None:
     assert is_lost([seen()], 3)
 
 
-def test_a_new_shop_is_doubtful_until_it_kept_its_word() -> None:
-    assert is_doubtful(ShopHealth())
-    assert is_doubtful(ShopHealth(agreed=10))
-    assert not is_doubtful(ShopHealth(agreed=20))
-    assert is_doubtful(ShopHealth(agreed=100, contradicted=10))
-    assert not is_doubtful(ShopHealth(past_agreed=30.0))
+def shop(agreed: int = 0, contradicted: int = 0, past: float = 0.0) -> ShopHealth:
+    return ShopHealth(fields={"price": FieldVisits(agreed, contradicted, past_agreed=past)})
+
+
+NOTHING, GOOD, BAD = SecondVisits(), SecondVisits(300.0, 2.0), SecondVisits(300.0, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("health", "everywhere", "visits"),
+    [
+        (shop(), NOTHING, 6),
+        (shop(agreed=10), NOTHING, 6),
+        (shop(), GOOD, 4),
+        (shop(agreed=10), GOOD, 4),
+        (shop(), BAD, 14),
+        (shop(agreed=20), BAD, 0),
+        (shop(past=30.0), BAD, 0),
+        (shop(agreed=3, contradicted=1), GOOD, 14),
+        (shop(agreed=100, contradicted=10), GOOD, 14),
+        (shop(agreed=100, contradicted=1), NOTHING, 0),
+        (ShopHealth(agreed=100), NOTHING, 0),  # of an earlier version
+        (ShopHealth(past_agreed=10.0, past_contradicted=9.0), GOOD, 14),
+    ],
+)
+def test_a_new_shop_is_as_doubtful_as_all_shops(
+    health: ShopHealth, everywhere: SecondVisits, visits: int
+) -> None:
+    assert doubtful_visits(health, {"price": everywhere}, "price") == visits
+    assert doubtful_visits(health, {"price": everywhere}, "page") == 0
+
+
+def test_second_visits_are_counted_by_kind_of_field() -> None:
+    one, other = ShopHealth(run=1), ShopHealth(run=1)
+    count_second_visit(one, ["price", "regular_price", "page"], [])
+    count_second_visit(other, ["availability"], ["seller"])
+    assert second_visits([one, other]) == {
+        "price": (2.0, 0.0),
+        "availability": (1.0, 0.0),
+        "seller": (0.0, 1.0),
+    }
+    assert (one.agreed, other.contradicted) == (3, 1)
+    assert second_visits([begin(one, 2)])["price"] == (2 * 0.97, 0.0)
 
 
 def test_changes_are_released_early_only_after_many_pages() -> None:

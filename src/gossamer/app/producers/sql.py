@@ -47,7 +47,7 @@ class SqlUrls:
         self.url = _REFERENCE.sub(_secret, database)
         self._base: Any = None
 
-    async def open(self, collector: Collector) -> None:
+    async def open(self, collector: Collector | None = None) -> None:
         """Connects, and lets the database check the query."""
         if self.url.startswith("sqlite:"):
             await self._open_file()
@@ -60,8 +60,11 @@ class SqlUrls:
         """Yields all rows, or the rows after the position. Rows with the same `after` value may be in two
         batches, so only the last batch moves the position to the last value."""
         done = last = _value(position["after"]) if position and self._after else 0
-        rows = self._of_file(last) if self.url.startswith("sqlite:") else self._of_server(last)
-        async for names, some in rows:
+        is_checked = False
+        async for names, some in self.rows(last):
+            if not is_checked:
+                self._columns(names)
+                is_checked = True
             if self._after and "after" not in names:
                 raise ConfigError(
                     "a query with :after must return a column `after`, for example SELECT id AS "
@@ -74,6 +77,13 @@ class SqlUrls:
             yield UrlBatch(requests, rejected, {"after": _kept(done)} if self._after else None)
         if self._after:
             yield UrlBatch([], [], {"after": _kept(last)})
+
+    async def rows(self, after: Any = 0) -> AsyncIterator[tuple[list[str], list[Any]]]:
+        """Yields the names of the columns with the next rows, whatever the columns are. The names come at least
+        once. `after`: the value of `:after`."""
+        found = self._of_file(after) if self.url.startswith("sqlite:") else self._of_server(after)
+        async for names, some in found:
+            yield names, some
 
     async def added(self, batch: UrlBatch) -> None:
         """Does nothing."""
@@ -119,9 +129,10 @@ class SqlUrls:
     async def _of_file(self, after: Any) -> AsyncIterator[tuple[list[str], list[Any]]]:
         try:
             cursor = await asyncio.to_thread(self._base.execute, self.query, self._given(after))
-            self._columns([column[0] for column in cursor.description or ()])
+            names = [column[0] for column in cursor.description or ()]
+            yield names, []
             while rows := await asyncio.to_thread(cursor.fetchmany, BATCH_URLS):
-                yield [column[0] for column in cursor.description], rows
+                yield names, rows
         except sqlite3.Error as error:
             raise _off(self.url, self.query, error) from error
 
@@ -147,7 +158,7 @@ class SqlUrls:
             async with self._base.cursor(name="gossamer") as cursor:
                 await cursor.execute(text, given)
                 names = [column.name for column in cursor.description or ()]
-                self._columns(names)
+                yield names, []
                 while rows := await cursor.fetchmany(BATCH_URLS):
                     yield names, rows
         except psycopg.OperationalError as error:

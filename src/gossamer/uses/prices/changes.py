@@ -17,16 +17,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer.uses.prices.model import Event, EventKind, Observation, OfferState
+from gossamer.uses.prices.shop_health import DOUBTFUL_VISITS
 
 AGREEING_VISITS = 2
 """The visits that must show a new value before it is a change."""
-DOUBTFUL_VISITS = 12
-"""The same for a shop in which many second visits showed the old value again, for example during an A/B
-test."""
+YOUNG_DAYS = 5
+"""In a doubtful shop, an offer whose values are known for fewer days needs one more visit for each day that it
+lacks. An offer that alternates at random shows it within these days, so a longer past is evidence."""
 ALTERNATING_VISITS = 20
 """The same for a value that a later visit of the same offer contradicted within the last days."""
 GONE_CHECKS = 3
 """The checks in a row that must lack a variant before it is gone."""
+DAY_S = 86_400.0
 MEMORY_S = 7 * 86_400.0
 """Seconds for which a contradicted value is remembered."""
 MAX_REMEMBERED = 20
@@ -52,6 +54,8 @@ class HeldChange(msgspec.Struct, omit_defaults=True):
     last: float
     seen: int = 1
     needed: int = AGREEING_VISITS
+    rival: str = ""
+    """A suspect value that the last visit showed instead."""
     found: dict[str, Any] = {}
     """The columns that are stored with this value, as text or numbers."""
 
@@ -105,10 +109,10 @@ class Offer(msgspec.Struct, kw_only=True):
 class Compared(NamedTuple):
     """What one visit means for an offer."""
 
-    agreed: int = 0
-    """Held values that this visit, the second one, showed again."""
-    contradicted: int = 0
-    """Held values that this visit did not show. Suspect ones do not count."""
+    agreed: tuple[str, ...] = ()
+    """The fields whose held value this visit, the second one, showed again."""
+    contradicted: tuple[str, ...] = ()
+    """The fields whose held value this visit did not show. Suspect values do not count."""
     new_amount: str = ""
     """The price that is newly held."""
 
@@ -202,27 +206,45 @@ def suspicion(offer: Offer, seen: Observation, expected: str = "") -> str:
 def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
     """Compares an observation with an offer, and updates `held` and `memory` of the offer. The known values
     do not change. `expected`: the currency that the target must have."""
-    agreed = contradicted = 0
+    agreed: list[str] = []
+    contradicted: list[str] = []
     new_amount = ""
     for field, value in seen_fields(offer, seen).items():
         held, known = offer.held.get(field), known_field(offer, field)
         if value == known:
-            if held:
-                contradicted += _contradict(offer, field, seen.time)
+            if held and held.reason == "baseline" and held.seen > AGREEING_VISITS and held.rival != value:
+                held.rival = value  # the first price was seen once, and the held one more often
+                continue
+            if held and _contradict(offer, field, seen.time):
+                contradicted.append(field)
             continue
         if _adopted(offer, field, value, known, seen):
             continue
         if held and held.value == value:
-            agreed += held.seen == 1 and held.reason == "changed"
-            held.seen, held.last = held.seen + 1, seen.time
+            if held.seen == 1 and held.reason == "changed":
+                agreed.append(field)
+            held.seen, held.last, held.rival = held.seen + 1, seen.time, ""
             continue
         new = _hold(offer, field, value, seen, expected)
-        if held and new.reason in SUSPECT and held.reason not in SUSPECT:
-            continue  # a glitch during second visits
+        if held and field == "price" and _may_be_glitch(held, new):
+            held.rival = value
+            continue
+        if held and held.reason == "baseline" and new.reason in SUSPECT:
+            new.reason = "baseline"  # the first price is still doubted, whatever a glitch showed
         offer.held[field] = new
         if field == "price":
             new_amount = value
-    return Compared(agreed, contradicted, new_amount)
+    return Compared(tuple(agreed), tuple(contradicted), new_amount)
+
+
+def _may_be_glitch(held: HeldChange, new: HeldChange) -> bool:
+    """Whether a price is ignored because it is suspect, or far from the held one, and shown for the first
+    time. If the next visit shows it again, it replaces the held price."""
+    if new.value == held.rival:
+        return False
+    (_, _, one), (_, _, other) = held.value.rpartition(" "), new.value.rpartition(" ")
+    was, now = Decimal(one), Decimal(other)
+    return new.reason in SUSPECT or not (was / SUSPECT_RATIO < now < was * SUSPECT_RATIO)
 
 
 def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Observation) -> bool:
@@ -239,16 +261,16 @@ def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Obse
     return True
 
 
-def _contradict(offer: Offer, field: str, time: float) -> int:
-    """Drops a held value and remembers it. Returns 1 if it counts as a contradiction."""
+def _contradict(offer: Offer, field: str, time: float) -> bool:
+    """Drops a held value and remembers it. Returns whether it counts as a contradiction."""
     held = offer.held.pop(field)
     if field in ("page", "variant") or held.reason in SUSPECT:
-        return 0
+        return False
     remembered = {value: at for value, at in offer.memory.get(field, {}).items() if time - at < MEMORY_S}
     remembered[held.value] = time
     newest = sorted(remembered.items(), key=lambda one: one[1])[-MAX_REMEMBERED:]
     offer.memory[field] = dict(newest)
-    return 1
+    return True
 
 
 def _hold(offer: Offer, field: str, value: str, seen: Observation, expected: str) -> HeldChange:
@@ -281,10 +303,19 @@ def miss(offer: Offer, seen: Observation) -> None:
         offer.held["variant"] = HeldChange("gone", "missing", seen.time, seen.time, needed=GONE_CHECKS)
 
 
-def is_ready(field: str, held: HeldChange, doubtful: bool = False) -> bool:
-    """Whether enough visits have shown a held value."""
-    needed = DOUBTFUL_VISITS if doubtful and field not in ("page", "variant") else 0
-    return held.seen >= max(held.needed, needed)
+def visits_needed(offer: Offer, field: str, doubtful_visits: int = 0) -> int:
+    """Returns the number of visits that must show a held value. `doubtful_visits`: the minimum for a shop that
+    is not trusted (`shop_health.doubtful_visits`), otherwise 0."""
+    held = offer.held[field]
+    young = 0
+    if doubtful_visits == DOUBTFUL_VISITS:
+        young = max(0, YOUNG_DAYS - int((held.since - offer.since) // DAY_S))
+    return max(held.needed, doubtful_visits + young)
+
+
+def is_ready(offer: Offer, field: str, doubtful_visits: int = 0) -> bool:
+    """Whether enough visits have shown a held value. `doubtful_visits`: as for `visits_needed`."""
+    return offer.held[field].seen >= visits_needed(offer, field, doubtful_visits)
 
 
 def first_sight(offer: Offer, seen: Observation, expected: str = "") -> Event | None:

@@ -135,9 +135,12 @@ class Database:
             ).fetchall()
         return found
 
-    def rows_in(self, sql: str, names: Iterable[str], size: int = 500) -> list[tuple[Any, ...]]:
+    def rows_in(
+        self, sql: str, names: Iterable[str] | Iterable[int], size: int = 500
+    ) -> list[tuple[Any, ...]]:
         """Runs a query that has `IN (?)` for many names, some at a time."""
-        wanted, found = list(dict.fromkeys(names)), []
+        found: list[tuple[Any, ...]] = []
+        wanted: list[str | int] = list(dict.fromkeys(names))
         for start in range(0, len(wanted), size):
             part = wanted[start : start + size]
             part += part[-1:] * (size - len(part))  # the same statement each time: it is compiled once

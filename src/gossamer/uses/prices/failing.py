@@ -12,6 +12,7 @@ import msgspec
 
 from gossamer.uses.prices.database import Database
 from gossamer.uses.prices.model import Observation, OfferState
+from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 MAX_TRIED = 10
 UNCLEAR_RUNS = 3
@@ -108,17 +109,22 @@ def write_failing(database: Database, failing: Iterable[Failing], mended: Iterab
 
 
 def list_failing(
-    database: Database, *, state: str = "", shop: str = "", least_runs: int = 1, limit: int = 1000
+    database: Database,
+    *,
+    state: str = "",
+    chosen: TargetFilter = ALL,
+    least_runs: int = 1,
+    limit: int = 1000,
 ) -> list[tuple[Failing, str]]:
-    """Returns the listed targets that fail, each with its URL, longest first."""
-    where, values = ["f.runs >= ?", "t.listed = 1"], [least_runs]
-    for column, value in (("f.state", state), ("f.shop", shop)):
-        if value:
-            where.append(f"{column} = ?")
-            values.append(value)  # type: ignore[arg-type]
+    """Returns the listed targets that fail, each with its URL, longest first. `chosen`: only these targets."""
+    more, given = chosen.condition(database)
+    where, values = f"f.runs >= ? AND t.listed = 1{more}", [least_runs, *given]
+    if state:
+        where += " AND f.state = ?"
+        values.append(state)
     rows = database.rows(
         f"SELECT {_OF_FAILING}, t.url FROM price_failing f "
-        f"JOIN price_targets t ON t.key = f.target WHERE {' AND '.join(where)} "
+        f"JOIN price_targets t ON t.key = f.target WHERE {where} "
         "ORDER BY f.runs DESC, f.since, f.target LIMIT ?",
         [*values, limit],
     )

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -37,8 +37,9 @@ from gossamer.uses.prices.recorder import (
     release_ready,
     write_shops,
 )
+from gossamer.uses.prices.shop_health import SecondVisits
 
-CONFIRMING_ROUNDS = 20
+CONFIRMING_ROUNDS = 24
 """The most rounds of second visits in a run. Most changes need one."""
 _TARGET = ("key", "url", "shop", "product", "variant", "name", "tags", "currency", "minimum", "rules")
 _LISTED = ", ".join(_TARGET)
@@ -147,24 +148,23 @@ class History:
         way that may pass. Of a change of a whole shop, only a sample is visited again. Broken shops are left
         out."""
         shops = read_shops(self.database)
+        everywhere = shop_health.second_visits(one.health for one in shops.values())
         found: list[Held] = []
         sampled: dict[str, int] = defaultdict(int)
         for offer in offer_rows.read_offers(self.database, "WHERE held IS NOT NULL ORDER BY id"):
             health = shops[offer.shop].health
             if shop_health.judge(health).state != "ok":
                 continue
-            doubtful, agrees = shop_health.is_doubtful(health), shop_health.sample_agrees(health)
+            agrees = shop_health.sample_agrees(health)
             for field, held in offer.held.items():
-                if held.reason == "missing" or changes.is_ready(field, held, doubtful):
+                doubtful = shop_health.doubtful_visits(health, everywhere, field)
+                if held.reason == "missing" or changes.is_ready(offer, field, doubtful):
                     continue
                 if held.reason == "changed" and not doubtful:
                     sampled[offer.shop] += 1
                     if agrees or sampled[offer.shop] > shop_health.SAMPLE_PAGES:
                         continue
-                needed = max(
-                    held.needed,
-                    changes.DOUBTFUL_VISITS if doubtful and field not in ("page", "variant") else 0,
-                )
+                needed = changes.visits_needed(offer, field, doubtful)
                 found.append(
                     Held(
                         *(offer.target, offer.variant, offer.shop, offer.url, field),
@@ -190,14 +190,18 @@ class History:
             offers: dict[str, list[Offer]] = defaultdict(list)
             for offer in offer_rows.read_offers(self.database, "WHERE held IS NOT NULL ORDER BY id"):
                 offers[offer.shop].append(offer)
-            shops = [shop for shop in read_shops(self.database).values() if shop.health.run == run]
-            for shop in shops:
-                events += self._end_shop(shop, offers[shop.shop], started)
+            known = read_shops(self.database).values()
+            everywhere = shop_health.second_visits(one.health for one in known)
+            for shop in known:
+                if shop.health.run == run:
+                    events += self._end_shop(shop, offers[shop.shop], started, everywhere)
             offer_rows.write_events(self.database, events, run)
             self._set_run(run, started, False)
         return events
 
-    def _end_shop(self, shop: ShopState, offers: list[Offer], started: float) -> list[Event]:
+    def _end_shop(
+        self, shop: ShopState, offers: list[Offer], started: float, everywhere: Mapping[str, SecondVisits]
+    ) -> list[Event]:
         health, events = shop.health, []
         verdict = shop_health.judge(health)
         if health.known < shop_health.MIN_PAGES:
@@ -216,7 +220,7 @@ class History:
             )
             shop = shop._replace(state=verdict.state, since=now)
         if verdict.state == "ok":
-            events += release_ready(self.database, offers, health, started)
+            events += release_ready(self.database, offers, health, started, everywhere)
         else:
             for offer in offers:
                 offer.held = {field: held for field, held in offer.held.items() if held.since < started}

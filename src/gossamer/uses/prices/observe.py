@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,42 +20,98 @@ from gossamer.parsing.products import (
     PriceDecision,
     PriceRole,
     ProductPage,
+    UnitPrice,
     amount_of,
     availability_of,
     iso_of,
 )
 from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
-from gossamer.uses.prices.selector_table import SelectorTable
 
 if TYPE_CHECKING:
     from gossamer import PageView
 
 MAX_CANDIDATES = 20
 _PAID = (PriceRole.PRICE, PriceRole.RANGE_END)
+_LOCALE = re.compile(r"^/[a-z]{2}(?:[-_][a-z]{2})?(?=/)")
+_MAIN_FIELDS = ("name", "price", "currency", "sku", "gtin", "brand", "availability")
 
 
-class PageReading(msgspec.Struct):
+class MainFields(TypedDict):
+    """The fields of the generic extractor's record that an observation uses."""
+
+    name: str | None
+    price: Decimal | None
+    currency: str | None
+    sku: str | None
+    gtin: str | None
+    brand: str | None
+    availability: str | None
+
+
+class Selectors(Protocol):
+    """The selectors for a page."""
+
+    def values(self, page: PageView) -> dict[str, tuple[str, str]]:
+        """Returns the fields that the selectors find on a page: (text, selector) by field."""
+
+
+class PageReading(msgspec.Struct, omit_defaults=True):
     """What a page says about its product, before it is compared with a target."""
 
-    product: ProductPage
+    main: MainFields
     chosen: dict[str, tuple[str, str]]
     """The fields of the table of selectors: (text, selector)."""
     candidates: list[PriceCandidate]
     """The prices that the buyer may pay, the most trusted first."""
+    decisions: dict[str, PriceDecision]
+    """The price in each currency (ISO 4217) of several currencies in which the page sells; '': in any currency."""
+    offers: list[PageOffer] = []
+    variants: list[PageOffer] = []
+    name: str | None = None
+    mpn: str | None = None
+    list_price: Decimal | None = None
+    unit_price: UnitPrice | None = None
+    tax_included: bool | None = None
 
-    @property
-    def main(self) -> dict[str, Any]:
-        """The generic extractor's record: `name price currency sku gtin brand availability`."""
-        return self.product.record
+
+class SeenPage(msgspec.Struct, omit_defaults=True):
+    """What one visit of a page saw, before it is compared with the targets of the page. It travels from the
+    process that reads the page to the history."""
+
+    time: float
+    url: str
+    """The URL that was read, after redirects."""
+    confirming: bool = False
+    body_hash: str = ""
+    state: OfferState | None = None
+    """The state of all targets of the page. None: `reading` decides for each target."""
+    detail: str = ""
+    reading: PageReading | None = None
 
 
-def read_page(page: PageView, selectors: SelectorTable) -> PageReading:
+def read_page(page: PageView, selectors: Selectors) -> PageReading:
     """Reads a page with the table of selectors and with the generic extractor."""
     product, chosen = page.product_page, selectors.values(page)
+    main: MainFields = {name: product.record[name] for name in _MAIN_FIELDS}  # type: ignore[assignment]
     prices = [one for one in product.candidates if one.role in _PAID]
-    if (own := _chosen_price(chosen, product.record["currency"])) is not None:
+    if (own := _chosen_price(chosen, main["currency"])) is not None:
         prices = [own, *(one for one in prices if (one.amount, one.currency) != (own.amount, own.currency))]
-    return PageReading(product, chosen, prices[:MAX_CANDIDATES])
+    regular = product.list_price
+    if "regular_price" in chosen:
+        regular = amount_of(chosen["regular_price"][0])
+    return PageReading(
+        main,
+        chosen,
+        prices[:MAX_CANDIDATES],
+        _decisions(product),
+        product.offers,
+        product.variants,
+        product.name,
+        product.mpn,
+        regular,
+        product.unit_price,
+        product.tax_included,
+    )
 
 
 def _chosen_price(chosen: dict[str, tuple[str, str]], currency: str | None) -> PriceCandidate | None:
@@ -66,43 +123,55 @@ def _chosen_price(chosen: dict[str, tuple[str, str]], currency: str | None) -> P
     return PriceCandidate(read.amount, read.iso or currency, text[:200], "selector", selector, 1.0)
 
 
-def _regular(reading: PageReading) -> Decimal | None:
-    """Returns the price before a discount, of the table of selectors or of the page."""
-    if "regular_price" in reading.chosen:
-        return amount_of(reading.chosen["regular_price"][0])
-    return reading.product.list_price
+def _decisions(product: ProductPage) -> dict[str, PriceDecision]:
+    currencies = {one.currency for one in product.offers if one.amount is not None}
+    several = currencies if len(currencies) > 1 else ()
+    return {"": product.decision} | {one: product.decide(one) for one in several if one}
 
 
-def observe_page(
-    page: PageView,
-    targets: Sequence[PriceTarget],
-    requested: str,
-    selectors: SelectorTable,
-    *,
-    confirming: bool = False,
-) -> list[Observation]:
-    """Returns the observations of a page that arrived. `requested`: the URL of its targets, before
-    redirects."""
-    now, body = page.page.fetched_at, hashlib.blake2b(page.body, digest_size=8).hexdigest()
+def see_page(page: PageView, requested: str, selectors: Selectors, *, confirming: bool = False) -> SeenPage:
+    """Returns what a page that arrived shows. `requested`: the URL of its targets, before redirects."""
+    body = hashlib.blake2b(page.body, digest_size=8).hexdigest()
+    seen = SeenPage(page.page.fetched_at, page.url, confirming, body)
     reading = read_page(page, selectors)
-    shared: dict[str, Any] = {"time": now, "confirming": confirming, "body_hash": body, "url": page.url}
     has_product = reading.main["price"] is not None or bool(
-        reading.product.name or reading.product.offers or reading.product.variants or reading.chosen
+        reading.name or reading.offers or reading.variants or reading.chosen
     )
-    if other_page(requested, page.url):
-        state = OfferState.MOVED if has_product else OfferState.GONE
-        detail = f"{requested} redirects to {page.url}"
-        if state == OfferState.GONE:
-            detail += ", which is not a product page"
-        return [Observation(target=one.key, state=state, detail=detail, **shared) for one in targets]
-    if not has_product and reading.main["availability"] is None:
-        detail = f"HTTP {page.status}, without a product: {(page.title or 'no title')[:100]}"
-        return [
-            Observation(target=one.key, state=OfferState.EMPTY, detail=detail, **shared) for one in targets
-        ]
+    for_now = page.is_redirected_for_now
+    if other_page(requested, page.url) and not (for_now and has_product and same_path(requested, page.url)):
+        seen.state, seen.detail = _redirected(requested, page.url, has_product, for_now)
+    elif not has_product and reading.main["availability"] is None:
+        seen.state = OfferState.EMPTY
+        seen.detail = f"HTTP {page.status}, without a product: {(page.title or 'no title')[:100]}"
+    else:
+        seen.reading = reading
+    return seen
+
+
+def _redirected(requested: str, found: str, has_product: bool, for_now: bool) -> tuple[OfferState, str]:
+    """Returns the state of a page that redirects to another page, with the detail."""
+    detail = f"{requested} redirects to {found}"
+    if not has_product:
+        return OfferState.GONE, f"{detail}, which is not a product page"
+    if for_now:
+        return OfferState.FAILED, f"{detail} for now (a temporary redirect): nothing is read there"
+    return OfferState.MOVED, detail
+
+
+def observations_of(seen: SeenPage, targets: Sequence[PriceTarget]) -> list[Observation]:
+    """Returns the observations of the targets of a page."""
+    shared: dict[str, Any] = {
+        "time": seen.time,
+        "confirming": seen.confirming,
+        "body_hash": seen.body_hash,
+        "url": seen.url,
+    }
+    if seen.reading is None:
+        state = seen.state or OfferState.FAILED
+        return [Observation(target=one.key, state=state, detail=seen.detail, **shared) for one in targets]
     found: list[Observation] = []
     for target in targets:
-        found += _observations(target, reading, shared)
+        found += _observations(target, seen.reading, shared)
     return found
 
 
@@ -116,9 +185,20 @@ def other_page(requested: str, found: str) -> bool:
     )
 
 
+def same_path(requested: str, found: str) -> bool:
+    """Returns whether two URLs have the same path except for a language or country in front, so that a temporary
+    redirect between them leads to the same product.
+
+    >>> same_path("https://shop.example/p/1", "https://www.shop.example/en-gb/p/1/")
+    True
+    """
+    one, other = (_LOCALE.sub("", urlsplit(url).path.rstrip("/").lower()) for url in (requested, found))
+    return one == other
+
+
 def _observations(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) -> list[Observation]:
     if target.variant:
-        offer = find_variant(reading.product.variants, target.variant)
+        offer = find_variant(reading.variants, target.variant)
         if offer is None:
             detail = f"the page has no variant {target.variant}"
             return [Observation(target=target.key, state=OfferState.NO_PRICE, detail=detail, **shared)]
@@ -126,7 +206,7 @@ def _observations(target: PriceTarget, reading: PageReading, shared: dict[str, A
         return [msgspec.structs.replace(one, variant="")]
     found = [_of_main(target, reading, shared)]
     keys = {found[0].variant}
-    for offer in reading.product.variants:
+    for offer in reading.variants:
         if (key := offer.key()) and key not in keys:
             keys.add(key)
             found.append(_of_variant(target, offer, reading, shared))
@@ -147,11 +227,11 @@ def find_variant(variants: Iterable[PageOffer], wanted: str) -> PageOffer | None
 
 
 def _of_main(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) -> Observation:
-    main, product, chosen = reading.main, reading.product, reading.chosen
+    main, chosen = reading.main, reading.chosen
     decision = _decided(target, reading)
     best = decision.price
-    offer = next((one for one in product.offers if best is not None and one.amount == best.amount), None)
-    offer = offer or (product.offers[0] if product.offers else PageOffer(""))
+    offer = next((one for one in reading.offers if best is not None and one.amount == best.amount), None)
+    offer = offer or (reading.offers[0] if reading.offers else PageOffer(""))
     currency = iso_of(chosen["currency"][0]) if "currency" in chosen else None
     currency = currency or (best.currency if best else None) or offer.currency or main["currency"]
     availability = availability_of(chosen["availability"][0]) if "availability" in chosen else None
@@ -160,9 +240,9 @@ def _of_main(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) 
     if best is None:
         state = OfferState.UNDECIDED if decision.is_undecided else OfferState.NO_PRICE
         detail = decision.reason
-    former = _regular(reading) if best else None
+    former = reading.list_price
     regular = former if best and former and former > best.amount else None
-    unit = product.unit_price if best and best.amount == main["price"] else None
+    unit = reading.unit_price if best and best.amount == main["price"] else None
     return Observation(
         target=target.key,
         state=state,
@@ -175,11 +255,11 @@ def _of_main(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) 
         shipping=amount_of(chosen["shipping"][0]) if "shipping" in chosen else offer.shipping,
         unit_price=unit.amount if unit else None,
         unit=unit.unit if unit else None,
-        tax_included=product.tax_included if offer.tax_included is None else offer.tax_included,
+        tax_included=reading.tax_included if offer.tax_included is None else offer.tax_included,
         name=_field(reading, "name"),
         sku=_field(reading, "sku"),
         gtin=_field(reading, "gtin"),
-        mpn=chosen["mpn"][0] if "mpn" in chosen else product.mpn,
+        mpn=chosen["mpn"][0] if "mpn" in chosen else reading.mpn,
         brand=_field(reading, "brand"),
         source=best.source if best else "",
         confidence=best.confidence if best else 0.0,
@@ -192,7 +272,7 @@ def _of_main(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) 
 def _field(reading: PageReading, name: str) -> str | None:
     if name in reading.chosen:
         return reading.chosen[name][0]
-    value: str | None = reading.main[name]
+    value: str | None = reading.main[name]  # type: ignore[literal-required]
     return value
 
 
@@ -201,7 +281,7 @@ def _decided(target: PriceTarget, reading: PageReading) -> PriceDecision:
     generic extractor."""
     if (first := next(iter(reading.candidates), None)) is not None and first.source == "selector":
         return PriceDecision(first)
-    return reading.product.decide(target.currency)
+    return reading.decisions.get(target.currency) or reading.decisions[""]
 
 
 def _of_variant(
@@ -232,10 +312,8 @@ def _of_variant(
     )
 
 
-def observe_failure(
-    failure: Any, targets: Sequence[PriceTarget], *, confirming: bool = False
-) -> list[Observation]:
-    """Returns the observations of a URL that failed for good. `failure`: the argument of `@site.failed`."""
+def see_failure(failure: Any, *, confirming: bool = False) -> SeenPage:
+    """Returns what is known of a URL that failed for good. `failure`: the argument of `@site.failed`."""
     status, reason = failure.status, failure.reason
     if status in (404, 410):
         state = OfferState.GONE
@@ -247,9 +325,4 @@ def observe_failure(
     said.append("" if failure.detail == reason else failure.detail)
     detail = " ".join(filter(None, said))[:300]
     at = failure.page.page.fetched_at if failure.page is not None else time.time()
-    return [
-        Observation(
-            target=one.key, state=state, time=at, url=failure.url, detail=detail, confirming=confirming
-        )
-        for one in targets
-    ]
+    return SeenPage(at, failure.url, confirming, state=state, detail=detail)

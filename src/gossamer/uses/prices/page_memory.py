@@ -56,6 +56,13 @@ class KnownProductPage(NamedTuple):
         return [msgspec.structs.replace(one, time=time) for one in _decode(self.seen)] if self.seen else []
 
 
+class PageTimes(NamedTuple):
+    """When a page was last checked, and when it was last sent whole. Seconds since the epoch."""
+
+    checked: float
+    full_read: float
+
+
 class PageMemory:
     """The table of pages, in the database of a history."""
 
@@ -70,9 +77,10 @@ class PageMemory:
         rows = self._database.rows_in(f"{columns} WHERE url IN (?)", urls)
         return {row[0]: KnownProductPage(*row) for row in rows}
 
-    def times(self) -> dict[str, float]:
+    def times(self) -> dict[str, PageTimes]:
         """Returns when each page was last checked."""
-        return dict(self._database.rows("SELECT url, checked FROM price_pages"))
+        rows = self._database.rows("SELECT url, checked, full_read FROM price_pages")
+        return {url: PageTimes(checked, full_read) for url, checked, full_read in rows}
 
     def write(self, pages: Sequence[KnownProductPage]) -> None:
         """Stores pages."""

@@ -4,7 +4,7 @@ were matched (`price_matches`). A group is named by its first product id, otherw
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from gossamer.uses.prices.database import Database
 
@@ -75,11 +75,13 @@ def _siblings(database: Database, keys: Iterable[str]) -> list[str]:
     return sorted(found)
 
 
-def list_groups(database: Database, *, shop: str = "", limit: int) -> list[str]:
+def list_groups(
+    database: Database, *, shop: str = "", keys: Container[str] | None = None, limit: int
+) -> list[str]:
     """Returns the names of the groups of several listed targets, largest first. `shop`: only groups with a target of
-    this shop."""
+    this shop. `keys`: only groups with one of these targets."""
     pairs = database.rows("SELECT one, other FROM price_matches WHERE decision = 'same'")
-    if not pairs:
+    if not pairs and keys is None:
         only = "AND product IN (SELECT product FROM price_targets WHERE shop = ?) " if shop else ""
         rows = database.rows(
             f"SELECT product FROM price_targets WHERE product <> '' {only}GROUP BY product HAVING count(*) > 1 "
@@ -95,7 +97,9 @@ def list_groups(database: Database, *, shop: str = "", limit: int) -> list[str]:
     several = [
         (-len(group), min((product for _, product, _ in group if product), default=min(group)[0]))
         for group in members.values()
-        if len(group) > 1 and (not shop or any(at == shop for _, _, at in group))
+        if len(group) > 1
+        and (not shop or any(at == shop for _, _, at in group))
+        and (keys is None or any(key in keys for key, _, _ in group))
     ]
     return [name for _, name in sorted(several)[:limit]]
 

@@ -7,7 +7,7 @@ A visit that is not newer than the last one of its target is ignored, so the sam
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ from gossamer.uses.prices.changes import Offer
 from gossamer.uses.prices.database import Database, amount
 from gossamer.uses.prices.failing import Failing
 from gossamer.uses.prices.model import Event, Observation, OfferState
-from gossamer.uses.prices.shop_health import ShopHealth
+from gossamer.uses.prices.shop_health import SecondVisits, ShopHealth
 
 MEDIAN_POINTS = 100
 """The confirmed prices of an offer from which its median is taken: the last ones."""
@@ -204,8 +204,7 @@ class Batch:
                 self._points.append(offer_rows.point_of(offer, Offer(target=target)))
         else:
             result = changes.compare(offer, seen, watched.currency)
-            health.agreed += result.agreed
-            health.contradicted += result.contradicted
+            shop_health.count_second_visit(health, result.agreed, result.contradicted)
             if result.new_amount:
                 shop_health.count_amount(health, result.new_amount)
         changes.take_details(offer, seen)
@@ -222,11 +221,13 @@ class Batch:
             for shop, state in self._shops.items()
             if state.state == "ok" and shop_health.may_release(state.health, pages[shop])
         }
-        for offer in self._touched.values():
-            if not offer.held or offer.shop not in well:
-                continue
-            doubtful = shop_health.is_doubtful(self._shops[offer.shop].health)
-            ready = ready_fields(offer, doubtful)
+        held = [offer for offer in self._touched.values() if offer.held and offer.shop in well]
+        if not held:
+            return
+        states = read_shops(self._database) | self._shops
+        everywhere = shop_health.second_visits(one.health for one in states.values())
+        for offer in held:
+            ready = ready_fields(offer, self._shops[offer.shop].health, everywhere)
             if ready:
                 events, point = release_held(self._database, offer, ready)
                 self._events += events
@@ -250,26 +251,32 @@ class Batch:
         write_shops(database, self._shops.values())
 
 
-def ready_fields(offer: Offer, doubtful: bool) -> list[str]:
-    """Returns the held fields of an offer that enough visits have shown, in the order of release."""
+def ready_fields(offer: Offer, health: ShopHealth, everywhere: Mapping[str, SecondVisits]) -> list[str]:
+    """Returns the held fields of an offer that enough visits have shown, in the order of release. `health`: of
+    its shop. `everywhere`: the second visits of all shops."""
     return [
         field
         for field in changes.FIELDS
-        if field in offer.held and changes.is_ready(field, offer.held[field], doubtful)
+        if field in offer.held
+        and changes.is_ready(offer, field, shop_health.doubtful_visits(health, everywhere, field))
     ]
 
 
 def release_ready(
-    database: Database, offers: Sequence[Offer], health: ShopHealth, started: float
+    database: Database,
+    offers: Sequence[Offer],
+    health: ShopHealth,
+    started: float,
+    everywhere: Mapping[str, SecondVisits],
 ) -> list[Event]:
     """Releases what is confirmed among the offers of a shop that is well, at the end of a run. `started`: when
-    the run began. Returns the events."""
+    the run began. `everywhere`: the second visits of all shops. Returns the events."""
     events: list[Event] = []
     points: list[list[object]] = []
     released: list[Offer] = []
-    doubtful, trusted = shop_health.is_doubtful(health), shop_health.sample_agrees(health)
+    trusted = shop_health.sample_agrees(health)
     for offer in offers:
-        ready = ready_fields(offer, doubtful)
+        ready = ready_fields(offer, health, everywhere)
         if trusted:
             new = [f for f, one in offer.held.items() if one.reason == "changed" and one.since >= started]
             ready = [field for field in changes.FIELDS if field in {*ready, *new}]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gossamer.uses.prices.failing import Failing, list_failing
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.offer_rows import DAY_S
-from gossamer.uses.prices.product_groups import list_groups
+from gossamer.uses.prices.product_groups import list_groups, read_group
 from gossamer.uses.prices.series import (
     MarketOffer,
     Move,
@@ -23,6 +23,7 @@ from gossamer.uses.prices.series import (
     stale_offers,
     statistics_of,
 )
+from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 STALE_DAYS = 2.0
 MAX_ROWS = 30
@@ -57,37 +58,50 @@ class PriceReport(NamedTuple):
     stale: list[StaleOffer]
 
 
-def read_report(history: History, *, now: float, days: float = 30, shop: str = "") -> PriceReport:
-    """Reads a report on the last days. `shop`: only this shop's moves, failing and stale targets, and only
-    products that it offers."""
+def read_report(history: History, *, now: float, days: float = 30, chosen: TargetFilter = ALL) -> PriceReport:
+    """Reads a report on the last days. `chosen`: only the moves, failing and stale targets of these targets, and
+    only products that they offer."""
     database, after = history.database, now - days * DAY_S
-    moves = biggest_moves(database, after=after, before=now, limit=MAX_ROWS, shop=shop)
-    own, values = (" AND shop = ?", [shop]) if shop else ("", [])
-    ((targets, unlisted),) = history.query(
-        f"SELECT (SELECT count(*) FROM price_targets WHERE 1 = 1{own}), "
-        f"(SELECT count(*) FROM price_targets WHERE listed = 0{own})",
-        [*values, *values],
-    )
-    markets = {name: read_market(database, name) for name in list_products(history, shop=shop)}
-    stale = stale_offers(database, before=now - STALE_DAYS * DAY_S)
+    moves = biggest_moves(database, after=after, before=now, limit=MAX_ROWS, chosen=chosen)
+    names = list_products(history, chosen=chosen)
+    markets = {name: read_market(database, name) for name in names}
+    of = ", ".join(filter(None, (chosen.shop, chosen.tag and f"tag {chosen.tag}", chosen.product)))
     return PriceReport(
-        title=f"Prices of {shop}" if shop else "Prices",
+        title=f"Prices of {of}" if of else "Prices",
         after=after,
         now=now,
-        targets=targets - unlisted,
-        fresh=fresh_share(database, now=now),
+        targets=_count_targets(history, chosen),
+        fresh=fresh_share(database, now=now, chosen=chosen),
         moves=moves,
         charts=_read_charts(history, moves, after, now),
         markets={name: offers for name, offers in markets.items() if offers},
-        failing=list_failing(database, shop=shop, limit=MAX_ROWS),
-        stale=[one for one in stale if not shop or one.shop == shop][:MAX_ROWS],
+        failing=list_failing(database, chosen=chosen, limit=MAX_ROWS),
+        stale=stale_offers(database, before=now - STALE_DAYS * DAY_S, limit=MAX_ROWS, chosen=chosen),
     )
 
 
-def list_products(history: History, *, shop: str = "", limit: int = MAX_ROWS) -> list[str]:
+def _count_targets(history: History, chosen: TargetFilter) -> int:
+    """Returns the number of listed targets. The unlisted ones have an index, because they are few."""
+    if chosen == ALL:
+        ((targets, unlisted),) = history.query(
+            "SELECT (SELECT count(*) FROM price_targets), (SELECT count(*) FROM price_targets WHERE listed = 0)"
+        )
+        return int(targets - unlisted)
+    where, values = chosen.condition(history.database)
+    ((targets,),) = history.query(f"SELECT count(*) FROM price_targets t WHERE t.listed = 1{where}", values)
+    return int(targets)
+
+
+def list_products(history: History, *, chosen: TargetFilter = ALL, limit: int = MAX_ROWS) -> list[str]:
     """Returns the products that have several targets, most targets first: their ids, or the key of a target for a
-    matched product without an id. `shop`: only products that this shop offers."""
-    return list_groups(history.database, shop=shop, limit=limit)
+    matched product without an id. `chosen`: only products that these targets offer."""
+    if chosen.product:
+        return [chosen.product] if len(read_group(history.database, chosen.product)) > 1 else []
+    if not chosen.tag:
+        return list_groups(history.database, shop=chosen.shop, limit=limit)
+    where, values = chosen.condition(history.database)
+    keys = history.query(f"SELECT t.key FROM price_targets t WHERE t.listed = 1{where}", values)
+    return list_groups(history.database, keys={key for (key,) in keys}, limit=limit)
 
 
 def _read_charts(history: History, moves: Sequence[Move], after: float, now: float) -> list[PriceChart]:

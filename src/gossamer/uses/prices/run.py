@@ -1,24 +1,30 @@
 """A run: visits all product pages once, then those whose changes need a second visit, and writes what it
-finds into the price history."""
+finds into the price history. The visits are crawls in this process, in several processes, or on a fleet."""
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 import gossamer
-from gossamer.errors import CrawlFailed, NothingFound
+from gossamer.client.secrets import bare_secret, with_secrets
+from gossamer.client.submission import stop_submitted
+from gossamer.errors import ConfigError, CrawlFailed, NothingFound
+from gossamer.uses.prices import price_site
 from gossamer.uses.prices.history import CONFIRMING_ROUNDS, History
-from gossamer.uses.prices.model import Event, PriceTarget
-from gossamer.uses.prices.page_memory import PageMemory
-from gossamer.uses.prices.selector_table import read_selectors
-from gossamer.uses.prices.watch import PriceWatch
+from gossamer.uses.prices.model import Event, Observation, OfferState, PriceTarget
+from gossamer.uses.prices.page_memory import KnownProductPage, PageMemory
+from gossamer.uses.prices.price_sinks import WatchedPages, list_version, sink_urls, watched_pages
+from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
 
 CRAWL = "prices"
+"""The beginning of the name of a run's crawls. A hash of the history follows, because lists with histories of
+their own may share a store."""
+UNVISITED = "not requested: robots.txt or another rule forbids it"
 DAY_S = 86400.0
 MAX_RESUME_S = 18 * 3600.0
 """An interrupted run is resumed within this time. Later, a new run begins, which checks all pages."""
@@ -28,7 +34,9 @@ class RunOptions(msgspec.Struct, kw_only=True):
     """The options of a run. Times are in seconds."""
 
     history: str = "prices.db"
-    """The price history: a path or `postgresql://...`."""
+    """The price history: a path or `postgresql://...`, which may contain `${env:NAME}`."""
+    fleet: bool = False
+    """The workers of the fleet visit the pages. The history must be in PostgreSQL."""
     selectors: str | None = None
     delay: str = "2-8"
     within: float | None = None
@@ -50,7 +58,7 @@ class PriceRunSummary(msgspec.Struct, kw_only=True):
     checked: int
     """Pages that this run visited. A resumed run counts those of all its parts."""
     unchanged: int
-    """Of these, the pages that the server called unchanged. Only those of this process are counted."""
+    """Of these, the pages that the server called unchanged."""
     changes: int
     held: int
     """Values that wait for another visit, in the next run."""
@@ -70,132 +78,184 @@ def run(
     """Runs or resumes a run. `tell`: called with messages for the user. `on_events`: called with the confirmed
     changes of the run. Raises GossamerError. A KeyboardInterrupt leaves the run open: the next call resumes
     it."""
+    check_history(options)
     selectors = read_selectors(options.selectors)
     began = time.time()
-    with History(options.history) as history:
-        memory = PageMemory(history.database)
+    with History(with_secrets(options.history)) as history:
         history.list_targets(targets)
         number = history.begin_run(resume=True)
         if began - history.run_started() > MAX_RESUME_S:
             history.end_run()
             number = history.begin_run()
-        started = history.run_started()
-        pages = by_page(targets)
-        known = memory.read(pages)
-        left = [url for url in pages if url not in known or known[url].checked < started]
-        if len(left) < len(pages):
-            tell(f"run {number} continues: {len(pages) - len(left):,} of {len(pages):,} pages are checked")
-        watch = PriceWatch(pages, history, memory, selectors)
-        state, end = "finished", None if options.within is None else started + options.within
-        if left:
-            state = _visit(watch, watch.seeds(left, known, began), options, end)
-            if state == "finished":
-                _note_unvisited(watch, memory, left, started)
+        work = PriceRun(history, targets, selectors, options, tell)
+        state = work.visit_all(number)
         if state != "stopped":
-            state = _confirm(history, memory, pages, watch, options, end, state, tell)
+            state = work.confirm(state)
         if state == "stopped":
             raise KeyboardInterrupt
         history.end_run()
         events = history.events(run=number)
         on_events(events)
-        return _summary(history, memory, watch, pages, number, state, began, events)
+        return _summary(history, work, number, state, began, events)
 
 
-def by_page(targets: Iterable[PriceTarget]) -> dict[str, list[PriceTarget]]:
-    """Returns the targets of each URL. Targets whose URLs are the same page share one URL."""
-    urls: dict[str, str] = {}
-    pages: dict[str, list[PriceTarget]] = defaultdict(list)
-    for target in targets:
-        url = urls.setdefault(gossamer.url.canonical(target.url) or target.url, target.url)
-        pages[url].append(target)
-    return dict(pages)
+def check_history(options: RunOptions) -> None:
+    """Raises ConfigError if the workers of a fleet cannot use the history of a run."""
+    if not options.fleet:
+        return
+    if not options.history.startswith(("postgresql://", "postgres://", "${")):
+        raise ConfigError(
+            "the workers of a fleet have no common file: give the price history as --history postgresql://..."
+        )
+    if bare_secret(options.history):
+        raise ConfigError(
+            "--history: a secret does not travel to the workers: write ${env:NAME} or ${file:PATH} for the password"
+        )
 
 
-def _visit(watch: PriceWatch, seeds: list[dict[str, Any]], options: RunOptions, end: float | None) -> str:
-    """Crawls pages. Returns `finished`, `limited` or `stopped`."""
-    given: dict[str, Any] = {"delay": options.delay, "keep": "off", "files": "off"} | options.crawl
-    given["progress"] = given.get("progress", False) and not watch.confirming
-    site_options = {name: given.pop(name) for name in ("ladder",) if name in given}
-    if end is not None:
-        if (rest := end - time.time()) < 1:
-            return "limited"
-        given["time_limit"] = rest
-    if options.spread is not None and not watch.confirming:
-        given["rate"] = max(len(seeds) / options.spread, 0.001)
-    with watch as attempt_rows:
+class PriceRun:
+    """The crawls of one run."""
+
+    def __init__(
+        self,
+        history: History,
+        targets: Sequence[PriceTarget],
+        selectors: SelectorTable,
+        options: RunOptions,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.history, self.memory = history, PageMemory(history.database)
+        self.listed: WatchedPages = watched_pages(targets, selectors.version)
+        self.started = history.run_started()
+        self._selectors, self._options, self._tell = selectors, options, tell
+        self._outputs = sink_urls(options.history, list_version(targets), selectors.version)
+        self._name = f"{CRAWL}-{hashlib.blake2b(options.history.encode(), digest_size=3).hexdigest()}"
+        self._end = None if options.within is None else self.started + options.within
+
+    def visit_all(self, number: int) -> str:
+        """Visits the pages that the run has not checked, the page that was checked longest ago first. Returns
+        `finished`, `limited` or `stopped`."""
+        if self._options.fleet:  # the command may have been killed while its crawl went on
+            self._stop_on_fleet()
+        pages, now = self.listed.targets, time.time()
+        known = self.memory.read(pages)
+        left = [url for url in pages if url not in known or known[url].checked < self.started]
+        if len(left) < len(pages):
+            done = len(pages) - len(left)
+            self._tell(f"run {number} continues: {done:,} of {len(pages):,} pages are checked")
+        if not left:
+            return "finished"
+        left.sort(key=lambda url: known[url].checked if url in known else 0.0)
+        conditions = {
+            url: page.condition(self.listed.version(url), now)
+            for url, page in known.items()
+            if page.checked < self.started
+        }
+        state = self._visit(left, conditions)
+        if state == "finished":
+            self._note_unvisited(left, self.started)
+        return state
+
+    def confirm(self, state: str) -> str:
+        """Visits the pages of held values again, until they are confirmed or rejected."""
+        url_of = {target.key: url for url, found in self.listed.targets.items() for target in found}
+        for number in range(CONFIRMING_ROUNDS):
+            held = self.history.held()
+            urls = list(dict.fromkeys(url_of[one.target] for one in held if one.target in url_of))
+            if not urls or state != "finished":
+                break
+            if not number:
+                self._tell(
+                    f"{len(urls):,} pages show something new: they are visited again until it is certain"
+                )
+            began = time.time()
+            state = self._visit(urls, {}, confirming=True)
+            if state == "finished":
+                self._note_unvisited(urls, began, confirming=True)
+        return state
+
+    def _visit(
+        self, urls: Sequence[str], conditions: Mapping[str, Mapping[str, str]], *, confirming: bool = False
+    ) -> str:
+        """Crawls pages. Returns `finished`, `limited` or `stopped`."""
+        options = self._options
+        given: dict[str, Any] = {"delay": options.delay, "keep": "off", "files": "off"} | options.crawl
+        given |= {"name": self._name, "fresh": True, "scope": "page", "output": self._outputs[0]}
+        given["progress"] = given.get("progress", False) and not confirming
+        if any(conditions.values()):  # only then a server can call a page unchanged
+            given["attempts"] = self._outputs[1]
+        if self._end is not None:
+            if (rest := self._end - time.time()) < 1:
+                return "limited"
+            given["time_limit"] = rest
+        if options.spread is not None and not confirming:
+            given["rate"] = max(len(urls) / options.spread, 0.001)
+        seeds = price_site.seeds(urls, conditions, self._selectors, confirming=confirming)
         try:
-            result = gossamer.run(
-                watch.site(site_options),
-                seeds,
-                name=CRAWL,
-                fresh=True,
-                scope="page",
-                attempts=attempt_rows,
-                **given,
-            )
+            if options.fleet:
+                return self._on_fleet(seeds, given)
+            return gossamer.run(price_site.TARGET, seeds, **given).state
         except (CrawlFailed, NothingFound) as error:  # every page failed, which is recorded
             return getattr(error.summary, "state", "finished")
-    return result.state
 
+    def _on_fleet(self, seeds: Sequence[Mapping[str, Any]], given: dict[str, Any]) -> str:
+        """Lets the fleet crawl pages, and waits for the end. If this process is interrupted, the crawl is
+        stopped, because nobody would confirm what it finds."""
+        given.pop("progress")
+        self._tell(f"the fleet visits {len(seeds):,} pages: gossamer top {given['name']}")
+        try:
+            return gossamer.submit(price_site.TARGET, seeds, wait=True, say=self._tell, **given).state
+        except KeyboardInterrupt:
+            self._stop_on_fleet()
+            raise
 
-def _note_unvisited(watch: PriceWatch, memory: PageMemory, urls: Iterable[str], started: float) -> None:
-    """Records the pages that a finished crawl did not visit."""
-    known = memory.read(urls)
-    unvisited = [url for url in urls if url not in known or known[url].checked < started]
-    if unvisited:
+    def _stop_on_fleet(self) -> None:
+        """Stops the run's crawl on the fleet, if there is one."""
+        crawl = self._options.crawl
+        stop_submitted(self._name, store=crawl.get("store"), setting=crawl.get("setting"))
+
+    def _note_unvisited(self, urls: Iterable[str], since: float, *, confirming: bool = False) -> None:
+        """Records the pages that a finished crawl did not visit, for example because of robots.txt."""
+        known = self.memory.read(urls)
+        unvisited = [url for url in urls if url not in known or known[url].checked < since]
+        if not unvisited:
+            return
         now = time.time()
-        watch.write_unvisited(unvisited, "not requested: robots.txt or another rule forbids it", now)
-        memory.mark_checked((url, now) for url in unvisited)
-
-
-def _confirm(
-    history: History,
-    memory: PageMemory,
-    pages: Mapping[str, Sequence[PriceTarget]],
-    first: PriceWatch,
-    options: RunOptions,
-    end: float | None,
-    state: str,
-    tell: Callable[[str], None],
-) -> str:
-    """Visits the pages of held values again, until they are confirmed or rejected."""
-    url_of = {target.key: url for url, found in pages.items() for target in found}
-    watch = PriceWatch(pages, history, memory, first.selectors, confirming=True)
-    for number in range(CONFIRMING_ROUNDS):
-        urls = list(dict.fromkeys(url_of[one.target] for one in history.held() if one.target in url_of))
-        if not urls or state != "finished":
-            break
-        if not number:
-            tell(f"{len(urls):,} pages show something new: they are visited again until it is certain")
-        began = time.time()
-        state = _visit(watch, watch.seeds(urls, {}, began), options, end)
-        if state == "finished":
-            _note_unvisited(watch, memory, urls, began)
-    return state
+        self.history.record(
+            [
+                Observation(
+                    target=one.key,
+                    state=OfferState.FAILED,
+                    time=now,
+                    url=url,
+                    detail=UNVISITED,
+                    confirming=confirming,
+                )
+                for url in unvisited
+                for one in self.listed.targets[url]
+            ]
+        )
+        self.memory.write([KnownProductPage(url, now, now) for url in unvisited])
 
 
 def _summary(
-    history: History,
-    memory: PageMemory,
-    watch: PriceWatch,
-    pages: Mapping[str, Sequence[PriceTarget]],
-    number: int,
-    state: str,
-    began: float,
-    events: Sequence[Event],
+    history: History, work: PriceRun, number: int, state: str, began: float, events: Sequence[Event]
 ) -> PriceRunSummary:
-    times, now, started = memory.times(), time.time(), history.run_started()
+    pages, started, now = work.listed.targets, history.run_started(), time.time()
+    visits = work.memory.times()
     failing = {target for (target,) in history.query("SELECT target FROM price_failing")}
+    checked = [url for url in pages if url in visits and visits[url].checked >= started]
     return PriceRunSummary(
         run=number,
         state=state,
         targets=sum(map(len, pages.values())),
         pages=len(pages),
-        checked=sum(times.get(url, 0) >= started for url in pages),
-        unchanged=watch.counts["unchanged"],
+        checked=len(checked),
+        unchanged=sum(visits[url].full_read < started for url in checked),
         changes=sum(one.kind != "first" for one in events),
         held=len(history.held()),
         failing=sum(target.key in failing for found in pages.values() for target in found),
-        fresh_share=sum(now - times.get(url, 0) <= DAY_S for url in pages) / max(1, len(pages)),
+        fresh_share=sum(url in visits and now - visits[url].checked <= DAY_S for url in pages)
+        / max(1, len(pages)),
         seconds=now - began,
     )

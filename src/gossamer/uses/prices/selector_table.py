@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -85,12 +85,40 @@ class SelectorTable:
                 found[line.field] = (text, line.selector)
         return found
 
+    def lines_for(self, url: str) -> list[tuple[str, str, str]]:
+        """Returns the lines for a URL, as (field, selector, pattern), for `CarriedSelectors`."""
+        if not self._lines:
+            return []
+        parts = urlsplit(url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        return [
+            (line.field, line.selector, line.pattern.pattern if line.pattern else "")
+            for line in self._of(parts.netloc)
+            if line.path is None or line.path.search(path)
+        ]
+
     def _of(self, host: str) -> Iterator[SelectorLine]:
         """Yields the lines for a host: those of the longest domain first."""
         for name in dict.fromkeys((host, host.partition(":")[0])):
             while name:
                 yield from self._lines.get(name, ())
                 name = name.partition(".")[2]
+
+
+class CarriedSelectors(NamedTuple):
+    """The lines of a table for one page, as its request carries them: (field, selector, pattern)."""
+
+    lines: Sequence[tuple[str, str, str]] = ()
+
+    def values(self, page: PageView) -> dict[str, tuple[str, str]]:
+        """Returns the fields that the lines find on a page: (text, selector) by field."""
+        found: dict[str, tuple[str, str]] = {}
+        for field, selector, pattern in self.lines:
+            if field not in found:
+                line = SelectorLine("", None, field, selector, re.compile(pattern) if pattern else None)
+                if (text := line.value(page)) is not None:
+                    found[field] = (text, selector)
+        return found
 
 
 def read_selectors(path: str | None) -> SelectorTable:

@@ -18,6 +18,7 @@ from gossamer.uses.prices.changes import rounded
 from gossamer.uses.prices.database import Database, amount
 from gossamer.uses.prices.offer_rows import DAY_S, offer_id
 from gossamer.uses.prices.product_groups import read_group
+from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 PERIOD_DAYS = 30
 """The period of the lowest price in the European Union (directive 98/6/EC, article 6a)."""
@@ -99,6 +100,8 @@ class StaleOffer(NamedTuple):
     last_checked: float
 
 
+MAX_FILTERED_OFFERS = 3000
+"""Of so many chosen offers, the changes are read offer by offer, otherwise day by day."""
 UNAVAILABLE = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
 
 
@@ -189,20 +192,20 @@ def _weighted(spans: Sequence[tuple[Decimal, float, float]], share: float) -> De
 
 
 def biggest_moves(
-    database: Database, *, after: float, before: float, limit: int = 50, shop: str = ""
+    database: Database, *, after: float, before: float, limit: int = 50, chosen: TargetFilter = ALL
 ) -> list[Move]:
     """Returns the biggest changes of price in a period, biggest first. A rise by half is as big as the fall
     that undoes it. The index is read day by day, so the time depends on the days and the limit, not on the
-    number of changes."""
+    number of changes. `chosen`: only the changes of these targets."""
     found: list[tuple[float, int, float]] = []
-    where = "AND EXISTS (SELECT 1 FROM price_offers o WHERE o.id = p.offer AND o.shop = ?) " if shop else ""
-    for day in range(int(after // DAY_S), int(before // DAY_S) + 1):
-        floor = sorted(found, reverse=True)[limit - 1][0] if len(found) >= limit else 0.0
-        found += database.rows(
-            "SELECT p.move, p.offer, p.time FROM price_points p WHERE p.day = ? AND p.move > ? AND p.time >= ? "
-            f"AND p.time < ? {where}ORDER BY p.move DESC LIMIT ?",
-            [day, floor, after, before, *([shop] if shop else []), limit],
+    few = _few_offers(database, chosen)
+    if few is not None:
+        period = f"move IS NOT NULL AND time >= {after!r} AND time < {min(before, 1e18)!r}"
+        found = database.rows_in(
+            f"SELECT move, offer, time FROM price_points WHERE offer IN (?) AND {period}", few, size=100
         )
+    else:
+        found = _moves_by_day(database, after, before, limit, chosen)
     moves = []
     for _, offer, time in sorted(found, key=lambda one: (-one[0], one[1], one[2]))[:limit]:
         rows = database.rows(
@@ -215,6 +218,42 @@ def biggest_moves(
             if old is not None and new is not None:
                 moves.append(Move(target, variant, at, name, time, old, new, currency))
     return moves
+
+
+def _few_offers(database: Database, chosen: TargetFilter) -> list[int] | None:
+    """Returns the offers of targets that a tag or a product chooses. None if they are many or all."""
+    if not chosen.is_narrow:
+        return None
+    where, values = chosen.condition(database)
+    rows = database.rows(
+        f"SELECT o.id FROM price_offers o JOIN price_targets t ON t.key = o.target WHERE t.listed = 1{where} LIMIT ?",
+        [*values, MAX_FILTERED_OFFERS + 1],
+    )
+    return [offer for (offer,) in rows] if len(rows) <= MAX_FILTERED_OFFERS else None
+
+
+def _moves_by_day(
+    database: Database, after: float, before: float, limit: int, chosen: TargetFilter
+) -> list[tuple[float, int, float]]:
+    """Returns the changes among which the biggest are: (move, offer, time)."""
+    found: list[tuple[float, int, float]] = []
+    where, values = chosen.condition(database) if chosen.is_narrow else ("", [])
+    if values:
+        where = (
+            "AND EXISTS (SELECT 1 FROM price_offers o JOIN price_targets t ON t.key = o.target "
+            f"WHERE o.id = p.offer{where}) "
+        )
+    elif chosen.shop:
+        where = "AND EXISTS (SELECT 1 FROM price_offers o WHERE o.id = p.offer AND o.shop = ?) "
+        values = [chosen.shop]
+    for day in range(int(after // DAY_S), int(before // DAY_S) + 1):
+        floor = sorted(found, reverse=True)[limit - 1][0] if len(found) >= limit else 0.0
+        found += database.rows(
+            "SELECT p.move, p.offer, p.time FROM price_points p WHERE p.day = ? AND p.move > ? AND p.time >= ? "
+            f"AND p.time < ? {where}ORDER BY p.move DESC LIMIT ?",
+            [day, floor, after, before, *values, limit],
+        )
+    return found
 
 
 def read_market(database: Database, product: str) -> list[MarketOffer]:
@@ -250,20 +289,25 @@ def read_market(database: Database, product: str) -> list[MarketOffer]:
     return sorted(found, key=lambda one: (one.rank is None, one.currency or "", one.rank or 0, one.target))
 
 
-def stale_offers(database: Database, *, before: float, limit: int = 1000) -> list[StaleOffer]:
+def stale_offers(
+    database: Database, *, before: float, limit: int = 1000, chosen: TargetFilter = ALL
+) -> list[StaleOffer]:
     """Returns the offers of listed targets that no visit has found since a time, oldest first."""
+    where, values = chosen.condition(database)
     rows = database.rows(
         "SELECT o.target, o.variant, o.shop, o.last_seen, o.last_checked FROM price_offers o JOIN price_targets t "
-        "ON t.key = o.target WHERE o.last_seen < ? AND t.listed = 1 AND o.gone = 0 ORDER BY o.last_seen LIMIT ?",
-        [before, limit],
+        f"ON t.key = o.target WHERE o.last_seen < ? AND t.listed = 1 AND o.gone = 0{where} ORDER BY o.last_seen LIMIT ?",
+        [before, *values, limit],
     )
     return [StaleOffer(*row) for row in rows]
 
 
-def fresh_share(database: Database, *, now: float, age_s: float = DAY_S) -> float:
+def fresh_share(database: Database, *, now: float, age_s: float = DAY_S, chosen: TargetFilter = ALL) -> float:
     """Returns the share of the listed targets that a visit has found within the last seconds. 1 if none is
     listed."""
     since = now - age_s
+    if chosen != ALL:
+        return _chosen_fresh_share(database, since, chosen)
     ((targets, unlisted, fresh),) = database.rows(
         "SELECT (SELECT count(*) FROM price_targets), (SELECT count(*) FROM price_targets WHERE listed = 0), "
         "(SELECT count(*) FROM (SELECT DISTINCT target FROM price_offers WHERE last_seen >= ?) AS fresh)",
@@ -276,3 +320,13 @@ def fresh_share(database: Database, *, now: float, age_s: float = DAY_S) -> floa
     )
     listed = targets - unlisted
     return float(fresh - fresh_unlisted) / float(listed) if listed else 1.0
+
+
+def _chosen_fresh_share(database: Database, since: float, chosen: TargetFilter) -> float:
+    where, values = chosen.condition(database)
+    ((listed, fresh),) = database.rows(
+        "SELECT count(*), sum(CASE WHEN EXISTS (SELECT 1 FROM price_offers o WHERE o.target = t.key AND "
+        f"o.last_seen >= ?) THEN 1 ELSE 0 END) FROM price_targets t WHERE t.listed = 1{where}",
+        [since, *values],
+    )
+    return float(fresh) / float(listed) if listed else 1.0

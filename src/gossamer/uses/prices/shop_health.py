@@ -8,6 +8,7 @@ because the known values stay as they were.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -27,6 +28,14 @@ SAME_AMOUNT_PAGES = 10
 DOUBT_SHARE = 0.05
 """A shop is doubtful if more than this part of its second visits showed the old values again, or if there
 were too few second visits to know."""
+DOUBTFUL_VISITS = 14
+"""The visits that must show a new value in a doubtful shop, for example during an A/B test: by chance alone, a
+page that shows one of two values at random shows the new one so often in 1 of 8,192 cases."""
+NEW_SHOP_VISITS = 4
+"""The same for a shop without a contradicted second visit of which too little is known, if the second visits of
+all shops together can be trusted."""
+FIRST_SHOP_VISITS = 6
+"""The same if too little is known of all shops."""
 FADING = 0.97
 """The part of the counts of second visits that a run takes over from earlier runs."""
 WEIGHT = 0.2
@@ -35,6 +44,17 @@ SAMPLE_PAGES = 200
 """The most pages of a shop that are visited again for ordinary changes. If they agree, the rest counts."""
 SAMPLE_SHARE = 0.99
 MAX_AMOUNTS = 50
+KINDS = {"price": "price", "regular_price": "price", "availability": "availability", "seller": "seller"}
+"""The kinds of fields whose second visits are counted apart. Other fields are never doubtful."""
+
+
+class FieldVisits(msgspec.Struct, omit_defaults=True):
+    """The second visits of new values of a field. Earlier runs are faded."""
+
+    agreed: int = 0
+    contradicted: int = 0
+    past_agreed: float = 0.0
+    past_contradicted: float = 0.0
 
 
 class ShopHealth(msgspec.Struct, omit_defaults=True):
@@ -61,6 +81,9 @@ class ShopHealth(msgspec.Struct, omit_defaults=True):
     """New values that a later visit did not show."""
     past_agreed: float = 0.0
     past_contradicted: float = 0.0
+    fields: dict[str, FieldVisits] = {}
+    """The same counts by kind of field (`KINDS`), because a shop that alternates its sellers may be right about
+    its stock. Empty in the data of earlier versions."""
     usual: float = 1.0
     """The usual share of pages that keep their values."""
 
@@ -89,6 +112,13 @@ def begin(health: ShopHealth, run: int) -> ShopHealth:
         usual=health.usual,
         past_agreed=FADING * (health.past_agreed + health.agreed),
         past_contradicted=FADING * (health.past_contradicted + health.contradicted),
+        fields={
+            kind: FieldVisits(
+                past_agreed=FADING * (one.past_agreed + one.agreed),
+                past_contradicted=FADING * (one.past_contradicted + one.contradicted),
+            )
+            for kind, one in health.fields.items()
+        },
     )
 
 
@@ -107,12 +137,63 @@ def count_amount(health: ShopHealth, amount: str) -> None:
         health.amounts[amount] = health.amounts.get(amount, 0) + 1
 
 
-def is_doubtful(health: ShopHealth) -> bool:
-    """Whether second visits of the shop often show the old values again, for example because of A/B prices.
-    A shop of which too little is known is doubtful."""
-    contradicted = health.contradicted + health.past_contradicted
-    visits = health.agreed + health.past_agreed + contradicted
-    return contradicted + 1 > DOUBT_SHARE * (visits + 2)
+def count_second_visit(health: ShopHealth, agreed: Iterable[str], contradicted: Iterable[str]) -> None:
+    """Counts the fields whose held values a visit showed again, and those whose held values it did not show."""
+    for field in agreed:
+        health.agreed += 1
+        if kind := KINDS.get(field):
+            health.fields.setdefault(kind, FieldVisits()).agreed += 1
+    for field in contradicted:
+        health.contradicted += 1
+        if kind := KINDS.get(field):
+            health.fields.setdefault(kind, FieldVisits()).contradicted += 1
+
+
+class SecondVisits(NamedTuple):
+    """How many second visits showed a new value again, and how many did not. Counts of past runs are faded."""
+
+    agreed: float = 0.0
+    contradicted: float = 0.0
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether second visits often show the old values again, or whether too few are known."""
+        visits = self.agreed + self.contradicted
+        return self.contradicted + 1 > DOUBT_SHARE * (visits + 2)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether a second visit contradicted, and was not followed by many that agreed."""
+        return self.doubtful and self.contradicted >= 0.5
+
+
+def second_visits(shops: Iterable[ShopHealth]) -> dict[str, SecondVisits]:
+    """Returns the second visits of shops together, by kind of field."""
+    sums = {kind: [0.0, 0.0] for kind in KINDS.values()}
+    for shop in shops:
+        for kind, (agreed, contradicted) in sums.items():
+            found = _visits(shop, kind)
+            sums[kind] = [agreed + found.agreed, contradicted + found.contradicted]
+    return {kind: SecondVisits(*found) for kind, found in sums.items()}
+
+
+def _visits(health: ShopHealth, kind: str) -> SecondVisits:
+    one = health.fields.get(kind) if health.fields else health
+    if one is None:
+        return SecondVisits()
+    return SecondVisits(one.agreed + one.past_agreed, one.contradicted + one.past_contradicted)
+
+
+def doubtful_visits(health: ShopHealth, everywhere: Mapping[str, SecondVisits], field: str) -> int:
+    """Returns the minimum number of visits that must show a new value of a field in a shop: 0 for a trusted one,
+    for which the usual number suffices. A new shop is as doubtful as all shops together. `everywhere`: the second
+    visits of all shops, see `second_visits`."""
+    kind = KINDS.get(field)
+    if kind is None or not (own := _visits(health, kind)).doubtful:
+        return 0
+    if own.is_contradicted or everywhere[kind].is_contradicted:
+        return DOUBTFUL_VISITS
+    return FIRST_SHOP_VISITS if everywhere[kind].doubtful else NEW_SHOP_VISITS
 
 
 def may_release(health: ShopHealth, pages: int) -> bool:

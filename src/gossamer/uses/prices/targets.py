@@ -8,24 +8,20 @@ from __future__ import annotations
 import csv
 import json
 import re
-import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 import gossamer
-from gossamer.client.extras import install_command
-from gossamer.errors import ConfigError, UsageError
-from gossamer.parsing.sitemaps import entries
+from gossamer.client.source_rows import read_rows
+from gossamer.errors import UsageError
 from gossamer.uses.prices.model import PriceTarget
 
-MAX_SITEMAPS = 1000
-"""The most sitemaps that an index may lead to."""
 FIELDS = PriceTarget.__struct_fields__
 OTHER_NAMES = {
     "id": "key",
@@ -41,8 +37,6 @@ OTHER_NAMES = {
     "merchant": "shop",
 }
 """Other names of columns, for lists from other tools."""
-Place = tuple[int, Mapping[str, Any] | str]
-"""A line number with the columns of the line, or with the reason why it cannot be read."""
 
 
 class RejectedLine(msgspec.Struct, frozen=True):
@@ -64,16 +58,17 @@ class TargetList(msgspec.Struct, frozen=True):
 
 
 def read_targets(sources: Iterable[str], options: Mapping[str, Any] | None = None) -> TargetList:
-    """Reads sources: paths, `sitemap:URL`, `sql:DATABASE QUERY`, and URLs. `options`: the options of
-    `gossamer.fetch` for sitemaps. Raises UsageError for a source that cannot be read at all."""
+    """Reads sources: paths, `sitemap:URL`, `sql:DATABASE QUERY`, and URLs (`gossamer.client.source_rows`).
+    `options`: the options of `gossamer.fetch` for sitemaps. Raises GossamerError for a source that cannot be
+    read at all."""
     targets: dict[str, PriceTarget] = {}
     rejected: list[RejectedLine] = []
     repeated: list[str] = []
     for source in sources:
-        for line, found in _lines(source, options or {}):
-            target = found if isinstance(found, str) else _target(found)
+        for row in read_rows(source, partial(_has_url, source), options):
+            line, target = row.line, row.reason if row.columns is None else _target(row.columns)
             if isinstance(target, str):
-                text = "" if isinstance(found, str) else json.dumps(dict(found), default=str)[:500]
+                text = "" if row.columns is None else json.dumps(dict(row.columns), default=str)[:500]
                 rejected.append(RejectedLine(source, line, target, text))
                 continue
             known = targets.get(target.key)
@@ -119,158 +114,11 @@ def write_targets(path: Path, targets: Iterable[PriceTarget]) -> None:
             lines.writerow(["" if values[name] is None else values[name] for name in FIELDS])
 
 
-def _lines(source: str, options: Mapping[str, Any]) -> Iterator[Place]:
-    if source.startswith("sitemap:"):
-        return _of_sitemap(source.partition(":")[2], options)
-    if source.startswith("sql:"):
-        return _of_query(source[4:])
-    if source.startswith(("http://", "https://")):
-        return iter([(1, {"url": source})])
-    path = Path(source)
-    if not path.is_file():
-        raise UsageError(
-            f"{source}: there is no such file; a list of targets is a CSV, JSON lines, Excel or text file, "
-            "sitemap:URL, or 'sql:sqlite:FILE SELECT ...'"
-        )
-    ending = path.suffix.lower()
-    if ending == ".xlsx":
-        return _of_excel(path)
-    if ending in (".jsonl", ".ndjson", ".json"):
-        return _of_json(path)
-    return _of_csv(path) if ending in (".csv", ".tsv") else _of_text(path)
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return path.read_bytes().decode("cp1252", "replace")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _of_csv(path: Path) -> Iterator[Place]:
-    text = _text_of(path)
-    head = text.partition("\n")[0]
-    mark = max("\t;,", key=head.count) if path.suffix.lower() == ".csv" else "\t"
-    lines = csv.reader(text.splitlines(keepends=True), delimiter=mark)
-    names = next(lines, [])
+def _has_url(source: str, names: Sequence[str]) -> None:
+    """Raises UsageError if no column of a source has a URL."""
     if not any(_column(name) == "url" for name in names):
-        if len(names) == 1 and "://" in names[0]:  # a list of URLs without a head
-            yield from _of_text(path)
-            return
-        raise UsageError(f"{path} has no column url; its columns are {', '.join(names)[:200] or 'none'}")
-    while True:
-        number = lines.line_num + 1
-        try:
-            values = next(lines)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield number, str(error)
-            continue
-        if not any(value.strip() for value in values):
-            continue
-        if len(values) > len(names):
-            yield number, f"it has {len(values)} columns, and the head has {len(names)}"
-        else:
-            yield number, dict(zip(names, values, strict=False))
-
-
-def _of_json(path: Path) -> Iterator[Place]:
-    for number, line in enumerate(_text_of(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line, parse_float=Decimal)
-        except ValueError as error:
-            yield number, f"it is not JSON: {error}"
-            continue
-        yield number, found if isinstance(found, dict) else "it is not a JSON object"
-
-
-def _of_text(path: Path) -> Iterator[Place]:
-    for number, line in enumerate(_text_of(path).splitlines(), 1):
-        if line.strip() and not line.startswith("#"):
-            yield number, {"url": line.strip()}
-
-
-def _of_excel(path: Path) -> Iterator[Place]:
-    try:
-        import openpyxl
-    except ImportError:
-        raise ConfigError(f"an Excel list needs another package: {install_command('excel')}") from None
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except Exception as error:
-        raise UsageError(f"{path} is not an Excel file (.xlsx): {error}") from error
-    rows = book.worksheets[0].iter_rows(values_only=True)
-    names = ["" if one is None else str(one) for one in next(rows, ())]
-    if not any(_column(name) == "url" for name in names):
-        raise UsageError(f"{path} has no column url in its first row")
-    for number, values in enumerate(rows, 2):
-        if any(value is not None for value in values):
-            yield number, dict(zip(names, values, strict=False))
-    book.close()
-
-
-def _of_query(text: str) -> Iterator[Place]:
-    database, _, query = text.strip().partition(" ")
-    if not query:
-        raise UsageError(
-            "write a query as 'sql:sqlite:FILE SELECT url ...' or 'sql:postgresql://... SELECT ...'"
-        )
-    if database.startswith("sqlite:"):
-        path = Path(database.removeprefix("sqlite:"))
-        if not path.is_file():
-            raise UsageError(f"{path}: there is no such SQLite file")
-        base: Any = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        failures: type[Exception] = sqlite3.Error
-    elif database.startswith(("postgresql://", "postgres://")):
-        try:
-            import psycopg
-        except ImportError:
-            raise ConfigError(
-                f"a query to PostgreSQL needs another package: {install_command('postgres')}"
-            ) from None
-        try:
-            base, failures = psycopg.connect(database, connect_timeout=10), psycopg.Error
-        except psycopg.Error as error:
-            raise ConfigError(
-                f"the database of the query cannot be reached: {' '.join(str(error).split())[:300]}"
-            ) from None
-        base.read_only = True
-    else:
-        raise UsageError("the database of a query is sqlite:FILE or postgresql://...")
-    try:
-        rows = base.execute(query)
-        names = [column[0] for column in rows.description or ()]
-        if not any(_column(name) == "url" for name in names):
-            raise UsageError(f"the query returns no column url; its columns are {', '.join(names)}")
-        for number, values in enumerate(rows, 1):
-            yield number, dict(zip(names, values, strict=True))
-    except failures as error:
-        raise UsageError(f"the query cannot be run: {' '.join(str(error).split())[:300]}") from error
-    finally:
-        base.close()
-
-
-def _of_sitemap(url: str, options: Mapping[str, Any]) -> Iterator[Place]:
-    """Yields the pages of a sitemap, and of the sitemaps that an index contains."""
-    waiting, seen, number = [url], {url}, 0
-    while waiting:
-        at = waiting.pop()
-        page = gossamer.fetch(at, **options)
-        if page.status != 200:
-            raise UsageError(f"the sitemap {at} has the status {page.status}")
-        pages, sitemaps = entries(page.body, at)
-        for more in map(str, sitemaps):
-            if more not in seen and len(seen) < MAX_SITEMAPS:
-                seen.add(more)
-                waiting.append(more)
-        for entry in pages:
-            number += 1
-            yield number, {"url": str(entry)}
+        shown = ", ".join(names)[:200] or "none"
+        raise UsageError(f"{source[:200]} has no column url; its columns are {shown}")
 
 
 def _column(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from gossamer.errors import UsageError
 from gossamer.parsing.prices import price
 from gossamer.parsing.products import PriceCandidate
 from gossamer.uses.prices.model import Observation, PriceTarget
-from gossamer.uses.prices.observe import PageReading, observe_page, read_page
+from gossamer.uses.prices.observe import observations_of, read_page, see_page
 from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
 from gossamer.uses.prices.targets import shop_of
 
@@ -67,7 +67,6 @@ def try_page(
     table = read_selectors(selectors)
     if selector is not None:
         table = _with_selector(page, selector)
-    reading = read_page(page, table)
     found = [
         TriedCandidate(
             one.amount,
@@ -76,7 +75,7 @@ def try_page(
             raw=one.raw,
             role=one.role,
         )
-        for one in _all_prices(reading)
+        for one in _all_prices(page, read_page(page, table).candidates)
     ]
     for shown in sorted(_shown_prices(page), key=lambda one: len(one.raw)):  # the innermost element first
         same = [one for one in found if one.amount == shown.amount and not one.selector]
@@ -85,15 +84,17 @@ def try_page(
         elif all(one.amount != shown.amount for one in found):
             found.append(shown)
     target = PriceTarget(key=parsed, url=parsed, variant=variant, shop=shop_of(parsed))
-    seen = observe_page(page, [target], parsed, table)
+    seen = observations_of(see_page(page, parsed, table), [target])
     return TriedPage(page.url, shop_of(page.url), found[:MAX_SHOWN], seen)
 
 
-def _all_prices(reading: PageReading) -> list[PriceCandidate]:
-    """Returns all prices of a page: of the table of selectors, then those that may be the price, then the others."""
-    known = {(one.amount, one.currency) for one in reading.candidates}
-    others = [one for one in reading.product.all_candidates if (one.amount, one.currency) not in known]
-    return [*reading.candidates, *others]
+def _all_prices(page: Any, first: Sequence[PriceCandidate]) -> list[PriceCandidate]:
+    """Returns all prices of a page: those that may be the price (`first`), then the others."""
+    known = {(one.amount, one.currency) for one in first}
+    return [
+        *first,
+        *(one for one in page.product_page.all_candidates if (one.amount, one.currency) not in known),
+    ]
 
 
 def _page(url: str, file: str | None, options: Mapping[str, Any]) -> Any:

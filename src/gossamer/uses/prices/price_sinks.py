@@ -1,0 +1,149 @@
+"""The sinks of a price run. They write what visits saw into the price history before the visits are settled.
+
+    python://gossamer.uses.prices.price_sinks:SeenPages?history=prices.db&list=HASH
+    python://gossamer.uses.prices.price_sinks:UnchangedPages?history=prices.db&list=HASH
+
+`SeenPages` gets the items of `price_site`. `UnchangedPages` gets the attempts, because a page that the server
+calls unchanged (304) reaches no page function. Each process of a run has both. A history in PostgreSQL may
+contain references to secrets (`${env:NAME}`), which each process resolves itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import msgspec
+
+import gossamer
+from gossamer.client.secrets import with_secrets
+from gossamer.uses.prices.history import History
+from gossamer.uses.prices.model import Observation, PriceTarget
+from gossamer.uses.prices.observe import SeenPage, observations_of
+from gossamer.uses.prices.page_memory import KnownProductPage, PageMemory
+
+_decode = msgspec.json.Decoder(SeenPage).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class WatchedPages(msgspec.Struct, frozen=True):
+    """The targets of each URL, and a hash of how its page is read. Targets whose URLs are the same page share
+    one URL."""
+
+    targets: dict[str, list[PriceTarget]]
+    selectors: str = ""
+    """The version of the table of selectors."""
+
+    def version(self, url: str) -> str:
+        """Returns a hash of how the page of a URL is read."""
+        targets = [(one.key, one.variant, one.currency) for one in self.targets[url]]
+        read = repr((gossamer.__version__, self.selectors, targets))
+        return hashlib.blake2b(read.encode(), digest_size=6).hexdigest()
+
+
+def watched_pages(targets: Iterable[PriceTarget], selectors: str = "") -> WatchedPages:
+    """Returns the pages of targets."""
+    urls: dict[str, str] = {}
+    pages: dict[str, list[PriceTarget]] = defaultdict(list)
+    for target in targets:
+        url = urls.setdefault(gossamer.url.canonical(target.url) or target.url, target.url)
+        pages[url].append(target)
+    return WatchedPages(dict(pages), selectors)
+
+
+def list_version(targets: Iterable[PriceTarget]) -> str:
+    """Returns a hash of a list of targets."""
+    mark = hashlib.blake2b(digest_size=8)
+    for one in targets:
+        mark.update(repr((one.key, one.url, one.variant, one.currency)).encode())
+    return mark.hexdigest()
+
+
+def sink_urls(history: str, version: str, selectors: str) -> tuple[str, str]:
+    """Returns the outputs of a run: for items, and for attempts. `version`: of the list of targets.
+    `selectors`: of the table of selectors."""
+    given = f"history={quote(history, safe='')}&list={version}&selectors={selectors}"
+    return f"python://{__name__}:SeenPages?{given}", f"python://{__name__}:UnchangedPages?{given}"
+
+
+@lru_cache(maxsize=4)
+def _listed(history: str, version: str, selectors: str) -> WatchedPages:
+    """Returns the pages of the list that a history contains. Cached, because the sinks of each process and of
+    each crawl of a run have the same ones."""
+    with History(history) as base:
+        return watched_pages(base.targets(), selectors)
+
+
+class _Sink:
+    """A sink with a history. It is opened and closed by the crawl."""
+
+    def __init__(self, url: str) -> None:
+        given = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+        self._url = with_secrets(given["history"])
+        self._list = given["list"], given.get("selectors", "")
+        self._pages: WatchedPages | None = None
+        self._history: History | None = None
+        self._memory: PageMemory | None = None
+
+    def _opened(self) -> tuple[History, PageMemory, WatchedPages]:
+        """Returns the history, opened by the thread that writes."""
+        if self._history is None or self._memory is None or self._pages is None:
+            self._pages = _listed(self._url, *self._list)
+            self._history = History(self._url)
+            self._memory = PageMemory(self._history.database)
+        return self._history, self._memory, self._pages
+
+    def close(self) -> None:
+        """Closes the history."""
+        if self._history is not None:
+            self._history.close()
+        self._history = self._memory = None
+
+
+class SeenPages(_Sink):
+    """The sink of the items of `price_site`."""
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Records what visits saw. It is durable when this returns."""
+        history, memory, listed = self._opened()
+        found: list[Observation] = []
+        pages: list[KnownProductPage] = []
+        for row in rows:
+            url = row["page"]
+            if url not in listed.targets:
+                continue
+            seen = _decode(row["seen"])
+            own = observations_of(seen, listed.targets[url])
+            found += own
+            etag, modified, kept = row["etag"], row["modified"], ""
+            if etag or modified:
+                kept = _encode(own).decode()
+            pages.append(
+                KnownProductPage(url, seen.time, seen.time, etag, modified, listed.version(url), kept)
+            )
+        history.record(found)
+        memory.write(pages)
+
+
+class UnchangedPages(_Sink):
+    """The sink of the attempts of a run."""
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Records the unchanged pages among the rows. They are durable when this returns."""
+        visits = {
+            row["url"]: datetime.fromisoformat(row["ts"]).timestamp()
+            for row in rows
+            if row.get("status") == 304
+        }
+        if not visits:
+            return
+        history, memory, listed = self._opened()
+        visits = {url: at for url, at in visits.items() if url in listed.targets}
+        known = memory.read(visits)
+        history.record([one for url, page in known.items() for one in page.observations(visits[url])])
+        memory.mark_checked(visits.items())

@@ -1,0 +1,100 @@
+"""The site of all shops. Its target is `module:gossamer.uses.prices.price_site`, so every process with gossamer
+can load it.
+
+A request carries what its page function needs: the requested URL, whether the visit confirms held values, and
+the selectors for the page. The function yields what the page shows. The sinks (`price_sinks`) compare this
+with the targets of the page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gossamer import Site
+from gossamer.errors import ConfigError
+from gossamer.uses.prices.model import OfferState
+from gossamer.uses.prices.observe import SeenPage, see_failure, see_page
+from gossamer.uses.prices.selector_table import CarriedSelectors, SelectorTable
+
+if TYPE_CHECKING:
+    from gossamer import PageView
+
+TARGET = f"module:{__name__}"
+MAX_KEY_CHARS = 500
+"""The most characters of a request's key."""
+MAX_CARRY_BYTES = 4096
+"""The most bytes that a request carries, as JSON."""
+_encode = msgspec.json.Encoder().encode
+
+# the name of the variable makes the site read pages of every host, also those that redirects lead to
+default = Site("prices", follow=False)
+
+
+@default.page()
+def product(page: PageView) -> Iterator[dict[str, Any]]:
+    """Yields what a product page shows."""
+    carried = page.carry
+    if not isinstance(carried, dict) or "page" not in carried:
+        return
+    requested, confirming = carried["page"], carried.get("confirming", False)
+    selectors = CarriedSelectors(carried.get("selectors", ()))
+    seen = see_page(page, requested, selectors, confirming=confirming)
+    is_same = seen.state not in (OfferState.MOVED, OfferState.GONE) and page.url == requested
+    headers = page.headers if is_same else {}
+    yield _row(requested, seen, headers)
+
+
+@default.failed
+def failed(failure: Any) -> Iterator[dict[str, Any]]:
+    """Yields what is known of a product page that failed for good."""
+    carried = failure.carry
+    if isinstance(carried, dict) and "page" in carried:
+        seen = see_failure(failure, confirming=carried.get("confirming", False))
+        yield _row(carried["page"], seen, {})
+
+
+def _row(requested: str, seen: SeenPage, headers: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "page": requested,
+        "etag": headers.get("etag", ""),
+        "modified": headers.get("last-modified", ""),
+        "seen": _encode(seen).decode(),
+    }
+
+
+def seeds(
+    urls: Iterable[str],
+    conditions: Mapping[str, Mapping[str, str]],
+    selectors: SelectorTable,
+    *,
+    confirming: bool = False,
+) -> list[dict[str, Any]]:
+    """Returns requests for pages, the first one the most urgent. `conditions`: the headers of conditional
+    requests by URL. Raises ConfigError if the selectors for a page are too many."""
+    ordered = list(urls)
+    found = []
+    for place, url in enumerate(ordered):
+        carried: dict[str, Any] = {"page": url}
+        if confirming:
+            carried["confirming"] = True
+        if lines := selectors.lines_for(url):
+            carried["selectors"] = lines
+            if len(_encode(carried)) > MAX_CARRY_BYTES:
+                raise ConfigError(
+                    f"the table of selectors has more lines for {url} than a request can carry "
+                    f"({MAX_CARRY_BYTES} bytes): narrow them with the column path"
+                )
+        one = {
+            "url": url,
+            "priority": 255 - 255 * place // len(ordered),
+            "carry": carried,
+            "key": url if len(url) <= MAX_KEY_CHARS else hashlib.blake2b(url.encode()).hexdigest(),
+        }
+        if headers := conditions.get(url):
+            one["headers"] = dict(headers)
+        found.append(one)
+    return found

@@ -1,0 +1,74 @@
+"""The tables of a price history, for a terminal or for files. Times are UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from gossamer.client.table_files import TableRows
+from gossamer.uses.prices.failing import Failing
+from gossamer.uses.prices.report import PriceReport
+from gossamer.uses.prices.series import MarketOffer, Move, StaleOffer
+
+
+def moves_table(moves: Sequence[Move]) -> TableRows:
+    """Returns the table of changes of price."""
+    rows = [
+        (
+            *(one.name or one.target, one.target, one.variant, one.shop, _time(one.time)),
+            *(one.before, one.after, one.currency, one.percent.quantize(Decimal("0.1"))),
+        )
+        for one in moves
+    ]
+    names = ("name", "target", "variant", "shop", "time", "before", "after", "currency", "percent")
+    return TableRows(names, rows)
+
+
+def market_table(markets: Mapping[str, Sequence[MarketOffer]]) -> TableRows:
+    """Returns the table of the offers of products."""
+    rows = [
+        (
+            *(product, one.shop, one.target, one.rank, one.price, one.currency, one.price_index),
+            one.availability,
+        )
+        for product, offers in markets.items()
+        for one in offers
+    ]
+    names = ("product", "shop", "target", "rank", "price", "currency", "index", "availability")
+    return TableRows(names, rows)
+
+
+def stale_table(offers: Sequence[StaleOffer]) -> TableRows:
+    """Returns the table of offers that no visit has found for long."""
+    rows = [
+        (one.target, one.variant, one.shop, _time(one.last_seen), _time(one.last_checked)) for one in offers
+    ]
+    return TableRows(("target", "variant", "shop", "last found", "last visit"), rows)
+
+
+def failing_table(found: Sequence[tuple[Failing, str]]) -> TableRows:
+    """Returns the table of targets that fail, with their URLs."""
+    rows = [
+        (
+            *(one.target, url, one.shop, one.state, _time(one.since), _time(one.last), one.runs),
+            *(one.address or None, "; ".join(one.tried)),
+        )
+        for one, url in found
+    ]
+    names = ("target", "url", "shop", "state", "since", "last", "runs", "new address", "tried")
+    return TableRows(names, rows)
+
+
+def report_tables(report: PriceReport) -> dict[str, TableRows]:
+    """Returns the tables of a report by name."""
+    return {
+        "moves": moves_table(report.moves),
+        "market": market_table(report.markets),
+        "failing": failing_table(report.failing),
+        "stale": stale_table(report.stale),
+    }
+
+
+def _time(seconds: float) -> datetime | None:
+    return datetime.fromtimestamp(int(seconds), UTC) if seconds else None
