@@ -158,10 +158,14 @@ def failing(
             limit=1_000_000,
         )
     if output is not None:
-        from gossamer.cli.prices_report import put_rows
+        from gossamer.client.table_files import write_tables
         from gossamer.uses.prices.report_tables import failing_table
 
-        put_rows("failing", failing_table(found), output, as_csv, as_json)
+        files = write_tables(output, {"failing": failing_table(found)})
+        if as_json:
+            put_json({"file": output, "files": files, "rows": len(found)})
+        else:
+            print(f"{', '.join(files)}: {len(found):,} rows")
     elif as_csv:
         sys.stdout.write(failing_csv(found, _when))
     elif as_json:
