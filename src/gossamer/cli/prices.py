@@ -253,9 +253,7 @@ def run(
 
     A run that was stopped or killed continues with the same command.
     """
-    import msgspec
-
-    from gossamer.cli.printing import hush_remarks, put_json, remark
+    from gossamer.cli.printing import hush_remarks, remark
     from gossamer.config.redaction import register_in
     from gossamer.uses.prices.run import RunOptions
     from gossamer.uses.prices.run import run as run_prices
@@ -270,15 +268,9 @@ def run(
             remark(reason)
         remark("give --partly to run as much as fits, longer --within, or a shorter --delay")
         return UNFIT
-    given = {
-        "data": data,
-        "store": store,
-        "processes": processes,
-        "ladder": ladder,
-        "proxies": proxies,
-        "setting": setting,
-    }
-    crawl = {name: value for name, value in given.items() if value is not None} | {"progress": not quiet}
+    crawl = _given(
+        data=data, store=store, processes=processes, ladder=ladder, proxies=proxies, setting=setting
+    )
     options = RunOptions(
         history=history or "prices.db",
         fleet=fleet,
@@ -286,7 +278,7 @@ def run(
         delay=delay or "2-8",
         within=window,
         spread=seconds("--spread", spread),
-        crawl=crawl,
+        crawl=crawl | {"progress": not quiet},
     )
     events: list[Event] = []
     try:
@@ -294,12 +286,25 @@ def run(
     except KeyboardInterrupt:
         remark("stopped: what was found is recorded, and the same command continues the run")
         raise
+    _print_run(done, events, as_json)
+    return 0
+
+
+def _given(**options: object) -> dict[str, object]:
+    """Returns the options that have a value."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _print_run(done: PriceRunSummary, events: Sequence[Event], as_json: bool) -> None:
+    import msgspec
+
+    from gossamer.cli.printing import put_json
+
     if as_json:
         put_json({**msgspec.to_builtins(done), "events": [msgspec.to_builtins(one) for one in events]})
     else:
         print_changes(events)
         print_summary(done)
-    return 0
 
 
 def print_changes(events: Sequence[Event]) -> None:

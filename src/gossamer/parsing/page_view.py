@@ -213,12 +213,6 @@ class PageView:
         return self.request_.depth
 
     @property
-    def is_redirected_for_now(self) -> bool:
-        """Whether one of the redirects that led to this page was temporary (302, 303 or 307). Known only for a
-        request with a `key`."""
-        return bool(self.request_.temporary)
-
-    @property
     def carry(self) -> Any:
         """The `carry` value of the request for this page (`follow(..., carry=...)`)."""
         return self.request_.carry
@@ -360,6 +354,12 @@ class RequestMaker:
     def added_at(self) -> float | None:
         """When the request that fetched the page was added, in seconds since the epoch, or None."""
         return self._view.request_.added_at
+
+    @property
+    def is_redirected_for_now(self) -> bool:
+        """Whether one of the redirects that led to this page was temporary (302, 303 or 307). Known only for a
+        request with a `key`."""
+        return bool(self._view.request_.temporary)
 
 
 def _with_json(needs: dict[str, Any], value: Any) -> dict[str, Any]:

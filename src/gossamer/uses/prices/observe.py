@@ -137,7 +137,7 @@ def see_page(page: PageView, requested: str, selectors: Selectors, *, confirming
     has_product = reading.main["price"] is not None or bool(
         reading.name or reading.offers or reading.variants or reading.chosen
     )
-    for_now = page.is_redirected_for_now
+    for_now = page.request.is_redirected_for_now
     if other_page(requested, page.url) and not (for_now and has_product and same_path(requested, page.url)):
         seen.state, seen.detail = _redirected(requested, page.url, has_product, for_now)
     elif not has_product and reading.main["availability"] is None:
