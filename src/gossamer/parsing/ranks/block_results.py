@@ -269,14 +269,9 @@ def _snippet(one: ResultCandidate, engine: EngineRules) -> str:
         for element in one.block.select(css)[:5]:
             if element not in one.chain and (text := shown_text(element)):
                 return text[:MAX_TEXT_CHARS]
-    texts = (
-        [
-            shown_text(child)
-            for element in one.chain[1:]
-            for child in element.select("div, span, p")[:200]
-            if child not in one.chain and child.select_one("a, h3, h2") is None
-        ][:400]
-        if one.block is not one.chain[0]
-        else []
-    )
+    texts = [
+        shown_text(child)
+        for child in one.block.select("div, span, p")[:200]
+        if child not in one.chain and child.select_one("a, h3, h2") is None
+    ]
     return max(texts, key=len, default="")[:MAX_TEXT_CHARS]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
 from gossamer.errors import UsageError
 from gossamer.parsing.html import attribute_of, is_deep, parse
-from gossamer.parsing.page_cost import may_explode
+from gossamer.parsing.page_cost import TooComplex, limited_memory, may_explode
 from gossamer.parsing.ranks.block_results import ResultList
 from gossamer.parsing.ranks.model import Result, ResultPage
 from gossamer.parsing.ranks.page_blocks import blocks
@@ -53,7 +54,11 @@ def result_page(
     if reason := _refusal(body):
         return ResultPage(engine, "layout_unknown", reason, data_version=rules.version)
     one = rules.engines[engine]
-    tree = parse(body, "text/html", url or one.base).tree
+    try:
+        with limited_memory(body) if may_explode(body) else nullcontext():
+            tree = parse(body, "text/html", url or one.base).tree
+    except TooComplex as error:
+        return ResultPage(engine, "layout_unknown", str(error), data_version=rules.version)
     for element in tree.select(_NOT_SHOWN):
         element.decompose()
     found = scan(tree, one)
@@ -78,7 +83,7 @@ def _refusal(body: bytes) -> str:
     """Returns why a body is not parsed at all, or ''."""
     if len(body) > MAX_BYTES:
         return f"the page is larger than {MAX_BYTES >> 20} MiB"
-    if may_explode(body) or is_deep(body, "text/html"):
+    if is_deep(body, "text/html"):
         return "the page is nested too deeply to be parsed"
     return ""
 
