@@ -56,6 +56,22 @@ def test_page_records_with_text_are_searched(room: Path) -> None:
     assert snippet[start:end] == "Slow"
 
 
+def test_the_only_crawl_that_kept_pages_is_searched(room: Path) -> None:
+    assert "no crawl in .gossamer kept pages" in gossamer(room, "find", "slow")[2]
+    crawl(room, "--text", "--name", "c", "-o", "pages.jsonl")
+    of_audit = room / ".gossamer" / "audit-e.example"
+    of_audit.mkdir()
+    (of_audit / "attempts.jsonl").touch()
+    (of_audit / "crawl.json").write_text(
+        '{"name": "a", "spec": {"targets": []}, "outputs": ["site://default/A", "python://x:Y"]}'
+    )
+    assert found(room, "slow")["crawl"] == "c"
+    crawl(room, "--text", "--name", "d", "-o", "others.jsonl")
+    code, _, err = gossamer(room, "find", "slow")
+    assert code == 2
+    assert "which crawl? there are c, d: give --crawl NAME" in err
+
+
 def test_whole_pages_have_headings_and_dates(room: Path) -> None:
     crawl(room, "--name", "c", "-o", "pages.warc.gz")
     assert urls(room, "heading:north") == ["http://e.example/a.html"]

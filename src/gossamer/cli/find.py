@@ -30,7 +30,7 @@ Words = Annotated[
     ),
 ]
 CrawlName = Annotated[
-    str | None, Option("--crawl", metavar="NAME", help="The crawl (default: the only one).")
+    str | None, Option("--crawl", metavar="NAME", help="The crawl (default: the only one that kept pages).")
 ]
 Archive = Annotated[
     str | None,
@@ -210,6 +210,8 @@ def _source(
         with contextlib.closing(pages):
             yield pages
         return
+    if crawl is None and settings.store is None:
+        crawl = _only_crawl(Path(settings.data))
     with opened_crawl(settings, crawl) as stored:
         folder = Path(stored.folder)
         archives = read_manifest(folder).archives if (folder / NAME).exists() else []
@@ -219,6 +221,24 @@ def _source(
                 yield pages
         else:
             yield _RecordSource(stored)
+
+
+def _only_crawl(data: Path) -> str:
+    """Returns the only crawl of a data folder. The crawls of `audit`, `prices`, `keywords` and `ranks`, which give
+    their rows to Python only, are not counted. Raises UsageError."""
+    from gossamer.app.repair import read_crawl_file
+
+    names = []
+    for folder in sorted(path.parent for path in data.glob("*/attempts.jsonl")):
+        known = read_crawl_file(folder)
+        outputs = known.outputs if known is not None else ()
+        if not outputs or not all(one.startswith(("site://", "python://")) for one in outputs):
+            names.append(folder.name)
+    if not names:
+        raise UsageError(f"no crawl in {data} kept pages that can be searched: crawl with --text")
+    if len(names) > 1:
+        raise UsageError(f"which crawl? there are {', '.join(names)}: give --crawl NAME")
+    return names[0]
 
 
 def signature(paths: list[Path]) -> str:
