@@ -17,7 +17,8 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.prices.targets import RejectedLine
 from gossamer.uses.ranks.domains import plain_domain
 from gossamer.uses.ranks.model import DEVICES, ENGINES, Keyword, Search
-from gossamer.uses.ranks.rules import BadRankRule, parse_condition
+from gossamer.uses.ranks.rules import parse_condition
+from gossamer.uses.rule_files import BadRule
 
 COLUMNS = (
     *("keyword", "domain", "competitors", "engine", "country", "language", "location", "device", "volume"),
@@ -212,7 +213,7 @@ def _keywords(columns: Mapping[str, Any], defaults: Mapping[str, str]) -> list[K
         rules = tuple(filter(None, re.split(r"\s*;\s*", _text(found.get("rules", "")))))
         for rule in rules:
             parse_condition(rule)
-    except BadRankRule as error:
+    except BadRule as error:
         return f"the rule {error}"
     except (ValueError, OverflowError):
         return f"the volume {str(found['volume'])[:40]!r} is not a number"
