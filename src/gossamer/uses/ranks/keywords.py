@@ -50,7 +50,7 @@ Place = tuple[int, Mapping[str, Any] | str]
 """A line number with the columns of the line, or with the reason why it cannot be read."""
 
 
-class KeywordList(msgspec.Struct, frozen=True):
+class RankKeywords(msgspec.Struct, frozen=True):
     """The keywords of all sources, in their order."""
 
     keywords: list[Keyword]
@@ -64,7 +64,7 @@ class KeywordList(msgspec.Struct, frozen=True):
         return {one.search.id: one.search for one in self.keywords}
 
 
-def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = None) -> KeywordList:
+def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = None) -> RankKeywords:
     """Reads lists. `defaults`: values of columns that a line leaves empty, for example `domain`. Raises UsageError
     for a source that cannot be read at all."""
     found: dict[tuple[str, str], Keyword] = {}
@@ -81,7 +81,7 @@ def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = N
                 repeated += (one.search.id, one.domain) in found
                 found.setdefault((one.search.id, one.domain), one)
     notes = [f"{repeated} lines repeat a keyword of the list: each is searched once"] if repeated else []
-    return KeywordList(list(found.values()), rejected, notes)
+    return RankKeywords(list(found.values()), rejected, notes)
 
 
 def _lines(source: str) -> Iterator[Place]:
