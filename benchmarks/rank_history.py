@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from gossamer.uses.ranks.history import RankHistory
 from gossamer.uses.ranks.reparse import parse_again
-from uses.ranks.conftest import Clock
+from uses.conftest import Clock
 from uses.ranks.simulated_days import KNOWN_AGAIN, OWN, PAGES, Simulation, on_fetched, parse, wrong
 
 

@@ -6,11 +6,10 @@ report of the second audit is shown in Chromium. `--html FILE` keeps the report.
 
 from __future__ import annotations
 
-import argparse
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from report_picture import draw_report
 
 from gossamer.uses.audit.database import AuditDatabase, ResponseRow
 from gossamer.uses.audit.link_checks import CheckedLinks
@@ -19,7 +18,6 @@ from gossamer.uses.audit.model import AuditSummary, ImageFacts, PageFacts, PageL
 from gossamer.uses.audit.report_html import render_report
 from gossamer.uses.audit.run import evaluate_checks, summarize
 
-IMAGE = Path(__file__).resolve().parent / "images" / "audit-report.png"
 SITE = "https://shop.example"
 KINDS = ("lamps", "chairs", "kettles", "drills", "jackets", "books")
 PAGES = 40
@@ -105,31 +103,12 @@ def audit(database: AuditDatabase, number: int) -> AuditSummary:
     return done
 
 
-def main() -> None:
-    """Writes the picture."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--html", type=Path, help="a file for the report")
-    parser.add_argument("--chromium", default="chromium")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, AuditDatabase(f"{folder}/audit.db") as database:
+def report_of_audits(folder: Path) -> str:
+    """Returns the report of the second audit."""
+    with AuditDatabase(f"{folder}/audit.db") as database:
         audit(database, 1)
-        text = "".join(render_report(database, audit(database, 2)))
-        file = options.html or Path(folder) / "report.html"
-        file.write_text(text, encoding="utf-8")
-        flags = (
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--window-size=1200,1560",
-        )
-        subprocess.run(
-            [options.chromium, *flags, f"--screenshot={IMAGE}", file.resolve().as_uri()],
-            check=True,
-            stderr=subprocess.DEVNULL,
-        )
-    print(IMAGE)
+        return "".join(render_report(database, audit(database, 2)))
 
 
 if __name__ == "__main__":
-    main()
+    draw_report(__doc__, "audit-report.png", 1560, report_of_audits)

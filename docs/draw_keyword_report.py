@@ -6,14 +6,13 @@ report is shown in Chromium. `--html FILE` keeps the report.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from report_picture import draw_report
 
 from gossamer.uses.keywords.counting import CountOptions, count_texts
 from gossamer.uses.keywords.report import render_report
@@ -21,7 +20,6 @@ from gossamer.uses.keywords.run import KeywordRun, run_folder, save
 from gossamer.uses.keywords.views import RunTables
 
 ROOT = Path(__file__).resolve().parents[1]
-IMAGE = ROOT / "docs" / "images" / "keywords-report.png"
 SITES = ("leaf-and-kettle.example", "matcha-house.example")
 WORDS = ["green tea", "tea pot", "matcha latte", "oat milk", "sencha", "bubble tea", "black tea", "cold brew"]
 START, WEEK, WEEKS = 1_790_000_000.0, 7 * 86_400.0, 6
@@ -61,33 +59,13 @@ def count_week(folder: Path, week: int) -> tuple[KeywordRun, Path]:
     return run, place
 
 
-def main() -> None:
-    """Writes the picture."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--html", type=Path, help="a file for the report")
-    parser.add_argument("--chromium", default="chromium")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        for week in range(WEEKS):
-            run, place = count_week(Path(name), week)
-        with RunTables(place) as tables:
-            text = render_report(tables, run, name)
-        page = options.html or Path(name) / "report.html"
-        page.write_text(text, encoding="utf-8")
-        flags = (
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--window-size=1200,1330",
-        )
-        subprocess.run(
-            [options.chromium, *flags, f"--screenshot={IMAGE}", page.resolve().as_uri()],
-            check=True,
-            stderr=subprocess.DEVNULL,
-        )
-    print(IMAGE)
+def report_of_weeks(folder: Path) -> str:
+    """Returns the report of all weeks."""
+    for week in range(WEEKS):
+        run, place = count_week(folder, week)
+    with RunTables(place) as tables:
+        return render_report(tables, run, str(folder))
 
 
 if __name__ == "__main__":
-    main()
+    draw_report(__doc__, "keywords-report.png", 1330, report_of_weeks)

@@ -6,20 +6,18 @@ these days is shown in Chromium. `--html FILE` keeps the report.
 
 from __future__ import annotations
 
-import argparse
 import random
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+
+from report_picture import draw_report
 
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
 from gossamer.uses.prices.report import read_report
 from gossamer.uses.prices.report_html import render_report
 
-IMAGE = Path(__file__).resolve().parent / "images" / "price-report.png"
 DAY, START, DAYS = 86_400.0, 1_790_000_000.0, 45
 SHOPS = ("alpenkontor.example", "citymarkt.example", "nordwaren.example", "tool-depot.example")
 PRODUCTS = {
@@ -81,34 +79,14 @@ def fill(history: History) -> None:
         history.end_run()
 
 
-def main() -> None:
-    """Writes the picture."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--html", type=Path, help="a file for the report")
-    parser.add_argument("--chromium", default="chromium")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        now = [START]
-        with History(f"{folder}/prices.db", clock=lambda: now[0]) as history:
-            fill(history)
-            now[0] = START + DAYS * DAY
-            text = render_report(read_report(history, now=now[0], days=30))
-        page = options.html or Path(folder) / "report.html"
-        page.write_text(text, encoding="utf-8")
-        flags = (
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--window-size=1200,1560",
-        )
-        subprocess.run(
-            [options.chromium, *flags, f"--screenshot={IMAGE}", page.resolve().as_uri()],
-            check=True,
-            stderr=subprocess.DEVNULL,
-        )
-    print(IMAGE)
+def report_of_days(folder: Path) -> str:
+    """Returns the report of the made-up days."""
+    now = [START]
+    with History(f"{folder}/prices.db", clock=lambda: now[0]) as history:
+        fill(history)
+        now[0] = START + DAYS * DAY
+        return render_report(read_report(history, now=now[0], days=30))
 
 
 if __name__ == "__main__":
-    main()
+    draw_report(__doc__, "price-report.png", 1560, report_of_days)

@@ -6,11 +6,10 @@ layout changes for three days. The report of these days is shown in Chromium. `-
 
 from __future__ import annotations
 
-import argparse
 import random
-import subprocess
-import tempfile
 from pathlib import Path
+
+from report_picture import draw_report
 
 from gossamer.parsing.ranks import Result, ResultPage
 from gossamer.uses.ranks.history import RankHistory
@@ -19,7 +18,6 @@ from gossamer.uses.ranks.report import read_report
 from gossamer.uses.ranks.report_html import render_report
 from gossamer.uses.ranks.strategy import Depth
 
-IMAGE = Path(__file__).resolve().parent / "images" / "rank-report.png"
 DAY, START, DAYS = 86_400.0, 1_790_000_000.0, 45
 OWN, RIVALS = "alpenkaffee.example", ("kontor.example", "roastery.example")
 WORDS = {
@@ -111,33 +109,13 @@ def fetched(
     ]
 
 
-def main() -> None:
-    """Writes the picture."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--html", type=Path, help="a file for the report")
-    parser.add_argument("--chromium", default="chromium")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        now = [START]
-        with RankHistory(f"{folder}/ranks.db", clock=lambda: now[0]) as history:
-            fill(history, now)
-            text = render_report(read_report(history, now=now[0] + 3600, days=DAYS))
-        page = options.html or Path(folder) / "report.html"
-        page.write_text(text, encoding="utf-8")
-        flags = (
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--window-size=1200,1900",
-        )
-        subprocess.run(
-            [options.chromium, *flags, f"--screenshot={IMAGE}", page.resolve().as_uri()],
-            check=True,
-            stderr=subprocess.DEVNULL,
-        )
-    print(IMAGE)
+def report_of_days(folder: Path) -> str:
+    """Returns the report of the made-up days."""
+    now = [START]
+    with RankHistory(f"{folder}/ranks.db", clock=lambda: now[0]) as history:
+        fill(history, now)
+        return render_report(read_report(history, now=now[0] + 3600, days=DAYS))
 
 
 if __name__ == "__main__":
-    main()
+    draw_report(__doc__, "rank-report.png", 1900, report_of_days)

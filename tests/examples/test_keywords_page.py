@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.command_line import gossamer
+from examples.documented_commands import commands_of
 from house.tree import ROOT
 
 PAGE = ROOT / "docs" / "keywords.md"
@@ -36,7 +37,7 @@ def test_commands_of_the_page_lead_to_a_report(tmp_path: Path, shops: list[str])
     blocks = re.findall(r"^```(text|console)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     (_, words), (_, console) = blocks[:2]
     (tmp_path / "words.txt").write_text(words)
-    commands = re.findall(r"^\$ gossamer (.*)\n((?:(?!\$ ).*\n)*)", console, re.MULTILINE)
+    commands = commands_of(console)
     assert len(commands) == 5
     for typed, shown in commands:
         for documented, served in zip(DOCUMENTED, shops, strict=True):

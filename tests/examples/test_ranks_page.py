@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.command_line import gossamer
-from examples.test_prices_page import comparable
+from examples.documented_commands import commands_of, comparable_without_times
 from house.tree import ROOT
 from support.search_providers import KEY, SearchProvider, invented_results, serving
 
@@ -38,12 +38,12 @@ def test_three_commands_of_the_page_lead_to_the_first_report(
     with serving(SearchProvider("serper", results)) as provider:
         local = settings.replace('"serper"', f'"serper?endpoint={provider.url}"')
         (tmp_path / "gossamer.toml").write_text(f'{local}allow_private = ["127.0.0.0/8"]\n')
-        commands = re.findall(r"^\$ gossamer (.*)\n((?:(?!\$ ).*\n)*)", first + second, re.MULTILINE)
+        commands = commands_of(first + second)
         assert len(re.findall(r"^\$ ", first, re.MULTILINE)) == 3
         for words, shown in commands:
             code, out, err = gossamer(tmp_path, *words.split())
             assert code == 0, err
-            assert comparable(out) == comparable(shown), words
+            assert comparable_without_times(out) == comparable_without_times(shown), words
         assert len(provider.calls) == 5
     report = (tmp_path / "ranks.html").read_text()
     assert "espresso machine" in report

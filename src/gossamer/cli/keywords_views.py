@@ -3,12 +3,13 @@ what counted pages show."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.keywords import Folder, Outputs
 from gossamer.cli.options import Argument, Json, Option
+from gossamer.cli.printing import put_rows
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def discover(
             for one in found
         ]
     heads = ("term", "site", "language", "count", "pages", "density", "tfidf", "score", "npmi")
-    _put(heads, rows, as_csv, as_json, heads[3:], ("language", "npmi"))
+    put_rows(heads, rows, as_csv, as_json, heads[3:], ("language", "npmi"))
     return 0
 
 
@@ -94,7 +95,7 @@ def pages(
         )
         for one in found
     ]
-    _put(heads, rows, as_csv, False, heads[1:-1], ("alt", "description", "prominence"), ("contexts",))
+    put_rows(heads, rows, as_csv, False, heads[1:-1], ("alt", "description", "prominence"), ("contexts",))
     return 0
 
 
@@ -121,7 +122,7 @@ def gaps(
         for one in found
     ]
     heads = ("term", "from", "theirs", "their pages", "mine", "my pages", "weight")
-    _put(heads, rows, as_csv, as_json, heads[2:])
+    put_rows(heads, rows, as_csv, as_json, heads[2:])
     return 0
 
 
@@ -136,7 +137,7 @@ def overlap(run: Run = None, folder: Folder = None, as_csv: AsCsv = False, as_js
         for one in found
     ]
     heads = ("site", "other", "both", "only site", "only other", "share")
-    _put(heads, rows, as_csv, as_json, heads[2:])
+    put_rows(heads, rows, as_csv, as_json, heads[2:])
     return 0
 
 
@@ -152,7 +153,7 @@ def cannibals(
     with _opened(folder, run) as (_, tables):
         found = tables.cannibals(_site(tables, site), limit)
     rows = [(one.keyword, one.site, f"{one.pages}", " ".join(one.urls)) for one in found]
-    _put(
+    put_rows(
         ("keyword", "site", "pages", "the first of them"),
         rows,
         as_csv,
@@ -189,7 +190,7 @@ def trend(
         for one in found
     ]
     heads = ("run", "count", "pages", "density", "all pages", "change")
-    _put(heads, rows, as_csv, as_json, heads[1:])
+    put_rows(heads, rows, as_csv, as_json, heads[1:])
     return 0
 
 
@@ -277,17 +278,3 @@ def _opened(folder: str | None, number: str | None) -> Iterator[tuple[KeywordRun
 
 def _site(tables: RunTables, site: str | None) -> str:
     return tables.check_site(site) if site else ""
-
-
-def _put(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    as_csv: bool,
-    as_json: bool,
-    right: Sequence[str] = (),
-    least: Sequence[str] = (),
-    long: Sequence[str] = (),
-) -> None:
-    from gossamer.cli.printing import put_rows
-
-    put_rows(heads, rows, as_csv, as_json, right, least, long)

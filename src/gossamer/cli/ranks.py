@@ -11,7 +11,7 @@ from gossamer.cli.options import Argument, Json, Option, Quiet
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.uses.ranks.keywords import KeywordList
+    from gossamer.uses.ranks.keywords import RankKeywords
     from gossamer.uses.ranks.model import Keyword, RankEvent
     from gossamer.uses.ranks.plan import RankPlan
     from gossamer.uses.ranks.run import RankRunOptions, RankRunSummary
@@ -111,7 +111,7 @@ Layout = Annotated[
 ]
 
 
-def read_list(sources: list[str], rejected: str | None, defaults: dict[str, str | None]) -> KeywordList:
+def read_list(sources: list[str], rejected: str | None, defaults: dict[str, str | None]) -> RankKeywords:
     """Reads keywords. Reports bad lines and remarks on stderr. Raises UsageError if there is no keyword."""
     from gossamer.cli.printing import remark
     from gossamer.uses.prices.targets import write_rejected

@@ -9,24 +9,26 @@ from typing import Any
 import pytest
 
 from gossamer.client.notifications import Receivers
+from gossamer.uses.alert_outbox import Delivered, RuleAlert
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Observation, OfferState
-from gossamer.uses.prices.price_alerts import Delivered, PriceAlert, deliver, evaluate
-from gossamer.uses.prices.rules import RuleBook, parse_rules
+from gossamer.uses.prices.price_alerts import deliver, evaluate
+from gossamer.uses.prices.rules import PriceRule, parse_rules
+from gossamer.uses.rule_files import RuleBook
 from support.web_receiver import Receiver, receiving
 from uses.prices.visits import failed, run, seen, target
 
 KEYS = ["a", "b"]
 
 
-def book(when: str, more: str = "") -> RuleBook:
+def book(when: str, more: str = "") -> RuleBook[PriceRule]:
     return parse_rules(f'[rules.r]\nwhen = "{when}"\n{more}')
 
 
 class Watch:
     """A history whose target `a` shows what a test says."""
 
-    def __init__(self, history: History, clock: Any, found: RuleBook, **values: Any) -> None:
+    def __init__(self, history: History, clock: Any, found: RuleBook[PriceRule], **values: Any) -> None:
         self.history, self.clock, self.rules = history, clock, found
         history.list_targets([target(key, product="p", shop=f"{key}.example", **values) for key in KEYS])
 
@@ -34,7 +36,7 @@ class Watch:
         """The texts of the alerts of a run."""
         return [alert.notification.text for alert in self.alerts(price, **values)]
 
-    def alerts(self, price: str | None = "100", **values: Any) -> list[PriceAlert]:
+    def alerts(self, price: str | None = "100", **values: Any) -> list[RuleAlert]:
         def visit(key: str, time: float, confirming: bool) -> list[Observation]:
             if key == "a" and "state" in values:
                 return [failed(key, time, confirming=confirming, **values)]
@@ -138,7 +140,7 @@ def test_unit_price(history: History, clock: Any) -> None:
 
 
 def test_gone_and_rules_of_the_target_alone(history: History, clock: Any) -> None:
-    watch = Watch(history, clock, RuleBook(), rules=("gone",))
+    watch = Watch(history, clock, RuleBook[PriceRule](), rules=("gone",))
     watch.day()
     assert watch.day(state=OfferState.GONE) == ["a.example: p: gone: priced -> gone"]
     assert watch.day(state=OfferState.GONE) == []
@@ -179,11 +181,11 @@ def texts(hook: Receiver) -> list[list[str]]:
 def test_alerts_are_sent_once_also_after_a_refusal(history: History, clock: Any, hook: Receiver) -> None:
     fill(history, clock, 3)
     receivers = Receivers([hook.url])
-    failed_once = deliver(history, RuleBook(), receivers, clock)
+    failed_once = deliver(history, RuleBook[PriceRule](), receivers, clock)
     assert failed_once.sent == 0
     assert "answers 500" in failed_once.failures[0]
-    assert deliver(history, RuleBook(), receivers, clock) == Delivered(3, 0, ())
-    assert deliver(history, RuleBook(), receivers, clock) == Delivered(0, 0, ())
+    assert deliver(history, RuleBook[PriceRule](), receivers, clock) == Delivered(3, 0, ())
+    assert deliver(history, RuleBook[PriceRule](), receivers, clock) == Delivered(0, 0, ())
     assert evaluate(history, book("below 200"), [NAME], clock) == []
     assert [sorted(one) for one in texts(hook)] == [["t0", "t1", "t2"]] * 2
     body = json.loads(hook.calls[1].body)
@@ -195,7 +197,7 @@ def test_alerts_are_sent_once_also_after_a_refusal(history: History, clock: Any,
 def test_a_daily_cap_counts_what_it_leaves_out(history: History, clock: Any, hook: Receiver) -> None:
     hook.statuses = [200]
     fill(history, clock, 5)
-    capped = RuleBook(digest="off", max_per_day=2)
+    capped = RuleBook[PriceRule](digest="off", max_per_day=2)
     receivers = Receivers([hook.url])
     assert deliver(history, capped, receivers, clock) == Delivered(2, 3, ())
     assert [len(one) for one in texts(hook)] == [1, 1]
@@ -208,7 +210,7 @@ def test_a_daily_cap_counts_what_it_leaves_out(history: History, clock: Any, hoo
 def test_a_digest_a_day(history: History, clock: Any, hook: Receiver) -> None:
     hook.statuses = [200]
     fill(history, clock, 2)
-    daily = RuleBook(digest="day")
+    daily = RuleBook[PriceRule](digest="day")
     receivers = Receivers([hook.url])
     assert deliver(history, daily, receivers, clock).sent == 2
     evaluate(history, book("above 5"), [NAME], clock)

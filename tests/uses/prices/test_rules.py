@@ -8,7 +8,6 @@ import pytest
 
 from gossamer.errors import ConfigError
 from gossamer.uses.prices.rules import (
-    BadRule,
     Condition,
     Margin,
     PriceRule,
@@ -18,6 +17,7 @@ from gossamer.uses.prices.rules import (
     read_rules,
     rules_of_targets,
 )
+from gossamer.uses.rule_files import BadRule
 from uses.prices.visits import target
 
 

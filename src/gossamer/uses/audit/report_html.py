@@ -13,26 +13,19 @@ from gossamer.uses.audit.database import AuditDatabase
 from gossamer.uses.audit.findings import fixed_findings
 from gossamer.uses.audit.model import AuditSummary, CheckOutcome
 from gossamer.uses.audit.registry import GROUPS
+from gossamer.uses.html_report import END, facts, head, link
 
 MAX_ROWS: Final = 100
 """The most findings of a check that the report shows."""
 _ORDER: Final = {"error": 0, "warning": 1, "notice": 2}
 _STYLE: Final = """
-body{margin:0;background:#f6f7f9;color:#1c2430;font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif}
-main{max-width:1180px;margin:0 auto;padding:28px 20px 48px}
-h1{font-size:27px;margin:0;overflow-wrap:anywhere}h2{font-size:19px;margin:34px 0 10px}
-.note{color:#566172;margin:2px 0 14px}.facts{margin:18px 0 0;padding:0}
-.facts div{display:inline-block;background:#fff;border:1px solid #dde2e9;border-radius:8px;padding:10px 18px;margin:0 8px 8px 0}
-.facts dt{color:#566172;font-size:13px}.facts dd{margin:0;font-size:22px;font-weight:600}
+h1{overflow-wrap:anywhere}th,td{padding:6px 11px;overflow-wrap:anywhere}
 .warn{background:#fff6e0;border:1px solid #e8cf8f;border-radius:8px;padding:10px 16px;margin:16px 0 0}
-table{border-collapse:collapse;width:100%;background:#fff;border:1px solid #dde2e9}
-th,td{padding:6px 11px;text-align:left;border-bottom:1px solid #e8ebf0;vertical-align:top;overflow-wrap:anywhere}
-th{background:#eef1f5;font-size:13px;white-space:nowrap}td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 .s{display:inline-block;min-width:62px;text-align:center;border-radius:5px;padding:1px 7px;font-size:13px;font-weight:600}
 .error{background:#fbe3e3;color:#8f1a1a}.warning{background:#fff0cf;color:#7a5200}.notice{background:#e3edf9;color:#0b4a8f}
 details{background:#fff;border:1px solid #dde2e9;border-radius:8px;margin:0 0 8px}
 summary{cursor:pointer;padding:9px 14px}summary b{margin:0 6px}details>div{padding:0 14px 14px}
-.new{color:#a32020;font-weight:600}.fixed{color:#0b6b3a;font-weight:600}.out{color:#566172}a{color:#0b57a4}
+.new{color:#a32020;font-weight:600}.fixed{color:#0b6b3a;font-weight:600}.out{color:#566172}
 """
 
 
@@ -41,12 +34,7 @@ def render_report(database: AuditDatabase, summary: AuditSummary) -> Iterator[st
     title = f"Audit of {summary.url}"
     record = next(one for one in database.audits() if one.number == summary.audit)
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(record.started))
-    yield (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}, {when}</title><style>{_STYLE}</style></head><body><main>"
-        f'<h1>{escape(title)}</h1><p class="note">{when} (UTC), audit {summary.audit}</p>'
-    )
+    yield head(title, when, f"{when} (UTC), audit {summary.audit}", _STYLE)
     yield _facts(summary)
     if summary.reasons:
         yield (
@@ -58,11 +46,11 @@ def render_report(database: AuditDatabase, summary: AuditSummary) -> Iterator[st
         if check.count or check.fixed:
             yield _section(database, summary, check)
     yield _silent(summary)
-    yield "</main></body></html>\n"
+    yield END
 
 
 def _facts(summary: AuditSummary) -> str:
-    facts = [
+    numbers = [
         ("pages", f"{summary.pages:,}"),
         ("indexable", f"{summary.indexable:,}"),
         ("errors", f"{summary.errors:,}"),
@@ -70,12 +58,11 @@ def _facts(summary: AuditSummary) -> str:
         ("notices", f"{summary.notices:,}"),
     ]
     if summary.before is not None:
-        facts += [("new", f"{summary.new:,}"), ("fixed", f"{summary.fixed:,}")]
-    shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+        numbers += [("new", f"{summary.new:,}"), ("fixed", f"{summary.fixed:,}")]
     compared = (
         f'<p class="note">New and fixed: compared with audit {summary.before}.</p>' if summary.before else ""
     )
-    return f'<dl class="facts">{shown}</dl>{compared}'
+    return f"{facts(numbers)}{compared}"
 
 
 def _overview(summary: AuditSummary) -> str:
@@ -116,14 +103,14 @@ def _section(database: AuditDatabase, summary: AuditSummary, check: CheckOutcome
         "ORDER BY is_new DESC, url, target LIMIT ?"
     )
     rows = "".join(
-        f"<tr><td>{_link(url)}</td><td>{_link(target) if target != detail else ''}</td><td>{escape(detail)}"
+        f"<tr><td>{link(url)}</td><td>{link(target) if target != detail else ''}</td><td>{escape(detail)}"
         f"{' <span class=new>new</span>' if new else ''}</td></tr>"
         for url, target, detail, new in database.rows(query, [summary.audit, check.id, MAX_ROWS])
     )
     if check.fixed and summary.before is not None:
         gone = fixed_findings(database, summary.audit, summary.before, check.id, whole=summary.whole)
         rows += "".join(
-            f'<tr class="out"><td>{_link(one.url)}</td><td>{_link(one.target) if one.target != one.detail else ""}</td>'
+            f'<tr class="out"><td>{link(one.url)}</td><td>{link(one.target) if one.target != one.detail else ""}</td>'
             f"<td>{escape(one.detail)} <span class=fixed>fixed</span></td></tr>"
             for one in islice(gone, MAX_ROWS)
         )
@@ -134,21 +121,14 @@ def _section(database: AuditDatabase, summary: AuditSummary, check: CheckOutcome
     )
     reason = f'<p class="note">{escape(check.reason)}</p>' if check.reason else ""
     share = f", {100 * check.share:.0f} % of the indexable pages" if check.share >= 0.01 else ""
-    head = '<th scope="col">page</th><th scope="col">other page</th><th scope="col">detail</th>'
+    heads = '<th scope="col">page</th><th scope="col">other page</th><th scope="col">detail</th>'
     return (
         f'<details id="{check.id}"{" open" if check.severity == "error" else ""}><summary>'
         f'<span class="s {check.severity}">{check.severity}</span> <b>{escape(check.title)}</b> {check.count:,}'
         f"{share} {_change(check.new, check.fixed)}</summary><div>"
-        f'<p class="note">{escape(check.fix)}</p>{reason}<table><thead><tr>{head}</tr></thead>'
+        f'<p class="note">{escape(check.fix)}</p>{reason}<table><thead><tr>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table>{more}</div></details>\n"
     )
-
-
-def _link(url: str) -> str:
-    shown = escape(url)
-    if url.startswith(("http://", "https://")):
-        return f'<a href="{shown}" rel="nofollow noreferrer">{shown}</a>'
-    return shown
 
 
 def _silent(summary: AuditSummary) -> str:

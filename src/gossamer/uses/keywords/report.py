@@ -4,12 +4,13 @@ nothing. All texts from pages are escaped."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Final
 
 from gossamer.errors import UsageError
+from gossamer.uses.html_report import END, Cell, facts, head, link, section, svg
 from gossamer.uses.keywords.run import KeywordRun, list_runs
 from gossamer.uses.keywords.views import KeywordTotal, RunTables, TrendPoint, read_trend
 
@@ -21,23 +22,10 @@ MAX_MATRIX: Final = 12
 WIDTH, HEIGHT, LEFT, BOTTOM = 360, 120, 56, 26
 """The size of a chart in pixels, with the space for the labels of its axes."""
 _STYLE = """
-body{margin:0;background:#f6f7f9;color:#1c2430;font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif}
-main{max-width:1180px;margin:0 auto;padding:28px 20px 48px}
-h1{font-size:27px;margin:0}h2{font-size:19px;margin:34px 0 10px}h3{font-size:15px;margin:0 0 2px}
-.note{color:#566172;margin:2px 0 14px}.facts{margin:18px 0 0;padding:0}
-.facts div{display:inline-block;background:#fff;border:1px solid #dde2e9;border-radius:8px;padding:10px 18px;margin:0 8px 8px 0}
-.facts dt{color:#566172;font-size:13px}.facts dd{margin:0;font-size:22px;font-weight:600}
-.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;background:#fff;border:1px solid #dde2e9}
-th,td{padding:7px 11px;text-align:left;border-bottom:1px solid #e8ebf0;vertical-align:top}
-th{background:#eef1f5;font-size:13px;white-space:nowrap}
-td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 .bar{display:inline-block;height:9px;background:#0b57a4;border-radius:2px;margin-left:8px}
 details{margin:2px 0 0;color:#566172;font-size:13px}summary{cursor:pointer}mark{background:#fff0b3}
-.chart{display:inline-block;vertical-align:top;background:#fff;border:1px solid #dde2e9;border-radius:8px;
-padding:10px 0 4px;margin:0 8px 10px 0}.chart h3,.chart p{padding:0 12px}.chart svg{display:block}a{color:#0b57a4}
+.chart{padding:10px 0 4px}.chart h3,.chart p{padding:0 12px}
 """
-Cell = tuple[str, str]
-"""The class of a table cell and its HTML."""
 
 
 def write_report(tables: RunTables, run: KeywordRun, folder: str, output: str) -> None:
@@ -54,7 +42,7 @@ def render_report(tables: RunTables, run: KeywordRun, folder: str) -> str:
     title = f"Keywords of {', '.join(sites[:3])}{' and others' if len(sites) > 3 else ''}"
     day = time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.began))
     result = run.result
-    facts = (
+    counts = (
         []
         if result is None
         else [
@@ -65,7 +53,6 @@ def render_report(tables: RunTables, run: KeywordRun, folder: str) -> str:
             ("keywords", result.keywords),
         ]
     )
-    shown = "".join(f"<div><dt>{name}</dt><dd>{value:,}</dd></div>" for name, value in facts)
     keywords = tables.keywords(limit=MAX_ROWS)
     parts = [
         _keywords(keywords, result is not None and result.listed),
@@ -75,13 +62,8 @@ def render_report(tables: RunTables, run: KeywordRun, folder: str) -> str:
         _overlap(tables, sites),
         _cannibals(tables),
     ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}, {day}</title><style>{_STYLE}</style></head><body><main>"
-        f'<h1>{escape(title)}</h1><p class="note">Run {escape(run.id)}, {day} UTC</p><dl class="facts">{shown}</dl>'
-        f"{''.join(parts)}</main></body></html>\n"
-    )
+    top = head(title, day, f"Run {run.id}, {day} UTC", _STYLE)
+    return f"{top}{facts((name, f'{value:,}') for name, value in counts)}{''.join(parts)}{END}"
 
 
 def _keywords(found: Sequence[KeywordTotal], listed: bool) -> str:
@@ -113,7 +95,7 @@ def _keywords(found: Sequence[KeywordTotal], listed: bool) -> str:
         "Links: those of other pages whose text has the keyword."
     )
     title = "Keywords" if listed else "Keywords (the terms that matter most, as there is no list)"
-    return _section(
+    return section(
         title, (*heads, "links:n", "alt:n", "description:n"), rows, "No keyword was counted.", note
     )
 
@@ -155,13 +137,12 @@ def draw_trend(points: Sequence[TrendPoint]) -> str:
         f'<text x="{LEFT}" y="{HEIGHT - 6}">{_day(points[0].run)}</text>'
         f'<text x="{WIDTH - 12}" y="{HEIGHT - 6}" text-anchor="end">{_day(points[-1].run)}</text>'
     )
-    label = escape(f"Trend of {points[0].keyword}: {', '.join(str(one.count) for one in points)}")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" font-size="11" fill="#566172" font-family="system-ui,sans-serif">'
+    label = f"Trend of {points[0].keyword}: {', '.join(str(one.count) for one in points)}"
+    drawn = (
         f'<path d="M{LEFT},{floor}H{WIDTH - 12}" stroke="#dde2e9"/>'
-        f'<path d="{path}" fill="none" stroke="#0b57a4" stroke-width="2"/>{dots}{labels}</svg>'
+        f'<path d="{path}" fill="none" stroke="#0b57a4" stroke-width="2"/>{dots}{labels}'
     )
+    return svg(label, WIDTH, HEIGHT, drawn, 11)
 
 
 def _terms(tables: RunTables, sites: Sequence[str]) -> str:
@@ -180,7 +161,7 @@ def _terms(tables: RunTables, sites: Sequence[str]) -> str:
         ]
         heads = ("term", "count:n", "pages:n", "density:n", "TF-IDF:n", "score:n")
         note = "Terms that are frequent on some pages and absent from others come first."
-        parts.append(_section(f"What matters on {escape(site)}", heads, rows, "No term was found.", note))
+        parts.append(section(f"What matters on {escape(site)}", heads, rows, "No term was found.", note))
     return "".join(parts)
 
 
@@ -197,7 +178,7 @@ def _gaps(tables: RunTables, sites: Sequence[str]) -> str:
         ]
         heads = ("term", "from", "theirs:n", "their pages:n", "mine:n", "my pages:n")
         title = f"Gaps of {escape(sites[0])} against {escape(other)}"
-        parts.append(_section(title, heads, rows, "There is none."))
+        parts.append(section(title, heads, rows, "There is none."))
     return "".join(parts)
 
 
@@ -216,7 +197,7 @@ def _overlap(tables: RunTables, sites: Sequence[str]) -> str:
             )
         rows.append(row)
     note = "Keywords that both sites have, and their share of the keywords that either has."
-    return _section("Overlap", ("site", *(f"{site}:n" for site in shown)), rows, "", note)
+    return section("Overlap", ("site", *(f"{site}:n" for site in shown)), rows, "", note)
 
 
 def _cannibals(tables: RunTables) -> str:
@@ -225,43 +206,17 @@ def _cannibals(tables: RunTables) -> str:
             ("", escape(one.keyword)),
             ("", escape(one.site)),
             ("n", f"{one.pages:,}"),
-            ("", "<br>".join(map(_link, one.urls))),
+            ("", "<br>".join(map(link, one.urls))),
         ]
         for one in tables.cannibals(limit=25)
     ]
     note = "Each of these pages has the keyword in its title and in a heading."
-    return _section(
+    return section(
         "Pages that compete for a keyword",
         ("keyword", "site", "pages:n", "the first of them"),
         rows,
         "There is none.",
         note,
-    )
-
-
-def _link(url: str) -> str:
-    shown = escape(url)
-    return f'<a href="{shown}">{shown}</a>' if url.startswith(("http://", "https://")) else shown
-
-
-def _section(
-    title: str, heads: Sequence[str], rows: Sequence[Iterable[Cell]], empty: str, note: str = ""
-) -> str:
-    """Returns a heading and a table. A heading that ends in `:n` belongs to a column of numbers."""
-    if not rows:
-        return f'<h2>{title}</h2><p class="note">{empty}</p>'
-    head = "".join(
-        f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
-        for name in heads
-    )
-    body = "".join(
-        f"<tr>{''.join(f'<td class={kind}>{text}</td>' if kind else f'<td>{text}</td>' for kind, text in row)}</tr>"
-        for row in rows
-    )
-    about = f'<p class="note">{note}</p>' if note else ""
-    return (
-        f'<h2>{title}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
     )
 
 

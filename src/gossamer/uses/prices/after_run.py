@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gossamer.client.notifications import receivers_of_settings
+from gossamer.uses.alert_outbox import RuleAlert
 from gossamer.uses.prices.event_outputs import events_to
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.price_alerts import PriceAlert, deliver, evaluate
-from gossamer.uses.prices.rules import RuleBook, never_fires, read_rules, rules_of_targets
+from gossamer.uses.prices.price_alerts import deliver, evaluate
+from gossamer.uses.prices.rules import PriceRule, never_fires, read_rules, rules_of_targets
+from gossamer.uses.rule_files import RuleBook
 
 MAX_SHOWN = 20
 
@@ -17,7 +19,7 @@ MAX_SHOWN = 20
 class ReportedChanges(NamedTuple):
     """What was reported after a run."""
 
-    alerts: tuple[PriceAlert, ...]
+    alerts: tuple[RuleAlert, ...]
     """The new alerts."""
     sent: int
     """Alerts that receivers have accepted now, counted for each receiver."""
@@ -45,7 +47,7 @@ def report_changes(
     `folder`: for rows on their way to outputs. `options`: options of `gossamer.run`, for the settings. `tell`:
     called with remarks, for example about a rule that can never fire. Raises GossamerError.
     """
-    book = read_rules(rules) if rules else RuleBook()
+    book = read_rules(rules) if rules else RuleBook[PriceRule]()
     receivers = receivers_of_settings(options)
     for line in remarks(history, book):
         tell(line)
@@ -59,7 +61,7 @@ def report_changes(
     return ReportedChanges(tuple(alerts), delivered.sent, delivered.suppressed, delivered.failures, sent)
 
 
-def remarks(history: History, book: RuleBook) -> list[str]:
+def remarks(history: History, book: RuleBook[PriceRule]) -> list[str]:
     """Returns one line for each rule that can never fire, and for each text of a target that is not a rule."""
     targets = history.targets()
     own, lines = rules_of_targets(targets)

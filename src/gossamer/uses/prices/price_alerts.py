@@ -7,7 +7,6 @@ marking repeats that notification; the label `id` of an alert stays the same.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -17,18 +16,17 @@ from typing import NamedTuple
 import msgspec
 
 from gossamer.client.notifications import Notification, Receivers
+from gossamer.uses.alert_outbox import Delivered, RuleAlert, alert_id, deliver_alerts
 from gossamer.uses.prices import offer_rows, series
 from gossamer.uses.prices.changes import Offer, amount_text
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Event, EventKind, PriceTarget
-from gossamer.uses.prices.rules import STATES, PriceRule, RuleBook, rules_of_targets
+from gossamer.uses.prices.rules import STATES, PriceRule, rules_of_targets
+from gossamer.uses.rule_files import RuleBook
 
 DAY_S = offer_rows.DAY_S
-MAX_ALERTS = 100
-"""The most alerts in one notification."""
 FAKE_TOLERANCE = Decimal("1.005")
 """A regular price may be above the lowest earlier price by this factor."""
-_SUPPRESSED, _COUNTED = 0.0, -1.0
 _PRICE_KINDS = ("falls", "rises", "changes")
 _EVENT_KINDS = {
     EventKind.SELLER: "seller",
@@ -38,25 +36,6 @@ _EVENT_KINDS = {
     EventKind.SHOP_REDESIGNED: "shop",
     EventKind.SHOP_AWAY: "shop",
 }
-_BODY = msgspec.json.Decoder(Notification)
-
-
-class PriceAlert(NamedTuple):
-    """An alert of a rule. `id` is the same whenever the same alert is made again."""
-
-    id: str
-    notification: Notification
-
-
-class Delivered(NamedTuple):
-    """What `deliver` did."""
-
-    sent: int
-    """Alerts that a receiver has accepted, counted for each receiver."""
-    suppressed: int
-    """Alerts that were left out because of `max_per_day`."""
-    failures: tuple[str, ...]
-    """One line for each receiver that did not accept. Its alerts are sent next time."""
 
 
 class _Fired(NamedTuple):
@@ -71,7 +50,7 @@ class _Fired(NamedTuple):
 class Evaluation:
     """One evaluation of all rules. Made inside a transaction."""
 
-    def __init__(self, history: History, book: RuleBook, now: float) -> None:
+    def __init__(self, history: History, book: RuleBook[PriceRule], now: float) -> None:
         self._database, self._now = history.database, now
         self._targets = {target.key: target for target in history.targets()}
         own, _ = rules_of_targets(self._targets.values())
@@ -82,7 +61,7 @@ class Evaluation:
         rows = self._database.rows("SELECT rule, target, variant, state, since, value FROM price_alerts")
         self._fired = {row[:3]: _Fired(*row) for row in rows}
         self._changed: dict[tuple[str, str, str], _Fired | None] = {}
-        self.alerts: list[PriceAlert] = []
+        self.alerts: list[RuleAlert] = []
 
     def run(self, events: Sequence[tuple[str, Event]]) -> None:
         """Evaluates edge rules for events (each with its id), then state rules for all offers."""
@@ -266,8 +245,7 @@ class Evaluation:
         event: Event,
         value: float = 0.0,
     ) -> None:
-        whole = "\0".join((rule.key, target.key, variant, cause))
-        number = hashlib.blake2b(whole.encode(), digest_size=10).hexdigest()
+        number = alert_id(rule.key, target.key, variant, cause)
         name = target.name or target.product or target.key
         labels = {
             "id": number,
@@ -278,7 +256,7 @@ class Evaluation:
             "url": target.url,
         }
         self.alerts.append(
-            PriceAlert(
+            RuleAlert(
                 number,
                 Notification(
                     rule=rule.name,
@@ -293,8 +271,11 @@ class Evaluation:
 
 
 def evaluate(
-    history: History, book: RuleBook, receivers: Iterable[str], clock: Callable[[], float] = time.time
-) -> list[PriceAlert]:
+    history: History,
+    book: RuleBook[PriceRule],
+    receivers: Iterable[str],
+    clock: Callable[[], float] = time.time,
+) -> list[RuleAlert]:
     """Evaluates all rules for the events since the last evaluation, and puts the alerts into the outbox of
     each receiver. Returns the new alerts."""
     database, now = history.database, clock()
@@ -324,56 +305,7 @@ def evaluate(
 
 
 def deliver(
-    history: History, book: RuleBook, receivers: Receivers, clock: Callable[[], float] = time.time
+    history: History, book: RuleBook[PriceRule], receivers: Receivers, clock: Callable[[], float] = time.time
 ) -> Delivered:
     """Sends the alerts of the outbox. Alerts of a receiver that does not accept stay there."""
-    sent = suppressed = 0
-    failures: list[str] = []
-    for receiver in receivers.names:
-        done, left_out, failure = _deliver_to(history, book, receivers, receiver, clock())
-        sent, suppressed = sent + done, suppressed + left_out
-        failures += [failure] if failure else []
-    return Delivered(sent, suppressed, tuple(failures))
-
-
-def _deliver_to(
-    history: History, book: RuleBook, receivers: Receivers, receiver: str, now: float
-) -> tuple[int, int, str]:
-    database, day = history.database, int(now // DAY_S)
-    rows = database.rows(
-        "SELECT alert, body FROM price_deliveries WHERE receiver = ? AND sent IS NULL ORDER BY time, alert",
-        [receiver],
-    )
-    ((notified,),) = database.rows(
-        "SELECT count(DISTINCT sent) FROM price_deliveries WHERE receiver = ? AND sent >= ?",
-        [receiver, max(day * DAY_S, 1)],
-    )
-    if not rows or (book.digest == "day" and notified):
-        return 0, 0, ""
-    size = 1 if book.digest == "off" else MAX_ALERTS
-    done = 0
-    for number, start in enumerate(range(0, len(rows), size)):
-        part = rows[start : start + size]
-        if notified + number >= book.max_per_day:
-            left = [(alert, receiver) for alert, _ in rows[start:]]
-            _mark(history, _SUPPRESSED, left)
-            return done, len(left), ""
-        before = database.rows(
-            "SELECT alert FROM price_deliveries WHERE receiver = ? AND sent = ?", [receiver, _SUPPRESSED]
-        )
-        failure = receivers.send(receiver, [_BODY.decode(body) for _, body in part], len(before))
-        if failure:
-            return done, 0, failure
-        # different times, because the notifications of a day are counted by them
-        _mark(history, now + number / 1e3, [(alert, receiver) for alert, _ in part])
-        _mark(history, _COUNTED, [(alert, receiver) for (alert,) in before])
-        done += len(part)
-    return done, 0, ""
-
-
-def _mark(history: History, sent: float, alerts: Sequence[tuple[str, str]]) -> None:
-    with history.database.transaction():
-        history.database.many(
-            "UPDATE price_deliveries SET sent = ? WHERE alert = ? AND receiver = ?",
-            [(sent, *alert) for alert in alerts],
-        )
+    return deliver_alerts(history.database, book, receivers, clock)

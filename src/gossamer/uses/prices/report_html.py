@@ -3,52 +3,33 @@ loads nothing. All texts from pages are escaped."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from decimal import Decimal
 from html import escape
 
+from gossamer.uses.html_report import END, date, facts, head, link, section, svg
 from gossamer.uses.prices.report import MAX_ROWS, PriceChart, PriceReport
 from gossamer.uses.prices.series import UNAVAILABLE, MarketOffer, Point
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 560, 150, 70, 34
 """The size of a chart in pixels, with the space for the labels of its axes."""
 _STYLE = """
-body{margin:0;background:#f6f7f9;color:#1c2430;font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif}
-main{max-width:1180px;margin:0 auto;padding:28px 20px 48px}
-h1{font-size:27px;margin:0}h2{font-size:19px;margin:34px 0 10px}h3{font-size:15px;margin:0 0 2px}
-.note{color:#566172;margin:2px 0 14px}.facts{margin:18px 0 0;padding:0}
-.facts div{display:inline-block;background:#fff;border:1px solid #dde2e9;border-radius:8px;padding:10px 18px;margin:0 8px 8px 0}
-.facts dt{color:#566172;font-size:13px}.facts dd{margin:0;font-size:22px;font-weight:600}
-.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;background:#fff;border:1px solid #dde2e9}
-th,td{padding:7px 11px;text-align:left;border-bottom:1px solid #e8ebf0;vertical-align:top}
-th{background:#eef1f5;font-size:13px;white-space:nowrap}td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-.up{color:#a32020}.down{color:#0b6b3a}.best{background:#e3f4ea;font-weight:600}
+.up{color:#a32020}.down{color:#0b6b3a}.chart{width:560px}
 .out{color:#566172}.index{color:#566172;font-size:12px;font-weight:400}
-.chart{display:inline-block;vertical-align:top;width:560px;max-width:100%;background:#fff;
-border:1px solid #dde2e9;border-radius:8px;padding:12px 0 6px;margin:0 8px 10px 0}
-.chart h3,.chart p{padding:0 14px}.chart svg{display:block;max-width:100%;height:auto}a{color:#0b57a4}
 """
 
 
 def render_report(report: PriceReport) -> str:
     """Returns the report as a whole HTML document."""
-    period = f"{_date(report.after)} to {_date(report.now)} (UTC)"
-    facts = (
+    period = f"{date(report.after)} to {date(report.now)} (UTC)"
+    numbers = (
         ("targets", f"{report.targets:,}"),
         ("found in the last 24 hours", f"{100 * report.fresh:.1f} %"),
         ("failing", _counted(report.failing)),
         ("stale", _counted(report.stale)),
     )
-    shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
     parts = [_moves(report), _charts(report), _market(report), _failing(report), _stale(report)]
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(report.title)}, {period}</title><style>{_STYLE}</style></head><body><main>"
-        f'<h1>{escape(report.title)}</h1><p class="note">{period}</p><dl class="facts">{shown}</dl>'
-        f"{''.join(parts)}</main></body></html>\n"
-    )
+    return f"{head(report.title, period, period, _STYLE)}{facts(numbers)}{''.join(parts)}{END}"
 
 
 def money(amount: Decimal | None, currency: str | None = None) -> str:
@@ -68,14 +49,14 @@ def _moves(report: PriceReport) -> str:
             [
                 ("", escape(move.name or move.target)),
                 ("", escape(move.shop)),
-                ("", _date(move.time)),
+                ("", date(move.time)),
                 ("n", money(move.before, move.currency)),
                 ("n", money(move.after, move.currency)),
                 (f"n {way}", f"{'▲' if way == 'up' else '▼'} {move.percent:+.1f} %"),
             ]
         )
     heads = ("product", "shop", "day", "before:n", "after:n", "change:n")
-    return _section("Biggest moves", heads, rows, "No price changed in this period.")
+    return section("Biggest moves", heads, rows, "No price changed in this period.")
 
 
 def _market(report: PriceReport) -> str:
@@ -93,7 +74,7 @@ def _market(report: PriceReport) -> str:
         )
     note = "The cheapest offer that can be bought is green. The small number is the price in percent of the median."
     heads = ("product", *(f"{shop}:n" for shop in shops))
-    return _section("Market", heads, rows, "No product has several targets.", note)
+    return section("Market", heads, rows, "No product has several targets.", note)
 
 
 def _cell(offer: MarketOffer) -> tuple[str, str]:
@@ -111,14 +92,14 @@ def _failing(report: PriceReport) -> str:
         [
             ("", escape(one.target)),
             ("", escape(one.state)),
-            ("", _date(one.since)),
+            ("", date(one.since)),
             ("n", f"{one.runs:,}"),
             ("", escape(one.address or (one.tried[-1] if one.tried else ""))),
         ]
         for one, _ in report.failing
     ]
     heads = ("target", "state", "since", "runs:n", "new address, or what came back")
-    return _section("Failing", heads, rows, "No target fails.")
+    return section("Failing", heads, rows, "No target fails.")
 
 
 def _stale(report: PriceReport) -> str:
@@ -126,41 +107,13 @@ def _stale(report: PriceReport) -> str:
         [
             ("", escape(one.target)),
             ("", escape(one.shop)),
-            ("", _date(one.last_seen)),
-            ("", _date(one.last_checked)),
+            ("", date(one.last_seen)),
+            ("", date(one.last_checked)),
         ]
         for one in report.stale
     ]
     heads = ("target", "shop", "last found", "last visit")
-    return _section("Stale", heads, rows, "Every target was found in the last two days.")
-
-
-def _section(
-    title: str,
-    heads: Sequence[str],
-    rows: Sequence[Sequence[tuple[str, str]]],
-    empty: str,
-    note: str = "",
-) -> str:
-    """Returns a heading and a table. A heading that ends in `:n` belongs to a column of numbers. A cell is its
-    class and its HTML."""
-    if not rows:
-        return f'<h2>{title}</h2><p class="note">{empty}</p>'
-    head = "".join(
-        f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
-        for name in heads
-    )
-    body = "".join(f"<tr>{''.join(map(_table_cell, row))}</tr>" for row in rows)
-    about = f'<p class="note">{note}</p>' if note else ""
-    return (
-        f'<h2>{title}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _table_cell(cell: tuple[str, str]) -> str:
-    kind, text = cell
-    return f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>"
+    return section("Stale", heads, rows, "Every target was found in the last two days.")
 
 
 def _charts(report: PriceReport) -> str:
@@ -176,14 +129,11 @@ def _charts(report: PriceReport) -> str:
 
 def _chart(chart: PriceChart, after: float, now: float) -> str:
     move, found = chart.move, chart.statistics
-    name = escape(move.name or move.target)
-    title = (
-        f'<a href="{escape(chart.url)}">{name}</a>' if chart.url.startswith(("http://", "https://")) else name
-    )
+    title = link(chart.url, move.name or move.target)
     currency = next((one.currency for one in reversed(chart.points) if one.price is not None), move.currency)
-    facts = f"{escape(move.shop)} · lowest {money(found.lowest)}, median {money(found.median)}, highest {money(found.highest, currency)}"
+    about = f"{escape(move.shop)} · lowest {money(found.lowest)}, median {money(found.median)}, highest {money(found.highest, currency)}"
     return (
-        f'<div class="chart"><h3>{title}</h3><p class="note">{facts}</p>{draw_chart(chart, after, now)}</div>'
+        f'<div class="chart"><h3>{title}</h3><p class="note">{about}</p>{draw_chart(chart, after, now)}</div>'
     )
 
 
@@ -227,17 +177,14 @@ def draw_chart(chart: PriceChart, after: float, now: float) -> str:
         if until > after
     )
     days = (
-        f'<text x="{LEFT}" y="{HEIGHT - 8}">{_date(after)}</text>'
-        f'<text x="{WIDTH - 14}" y="{HEIGHT - 8}" text-anchor="end">{_date(now)}</text>'
+        f'<text x="{LEFT}" y="{HEIGHT - 8}">{date(after)}</text>'
+        f'<text x="{WIDTH - 14}" y="{HEIGHT - 8}" text-anchor="end">{date(now)}</text>'
     )
-    label = escape(
+    label = (
         f"Price line: {chart.move.name or chart.move.target}, lowest {found.lowest}, highest {found.highest}"
     )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" font-size="12" fill="#566172" font-family="system-ui,sans-serif">{band}{median}'
-        f'<path d="{path}" fill="none" stroke="#0b57a4" stroke-width="2"/>{stock}{labels}{days}</svg>'
-    )
+    line = f'<path d="{path}" fill="none" stroke="#0b57a4" stroke-width="2"/>'
+    return svg(label, WIDTH, HEIGHT, f"{band}{median}{line}{stock}{labels}{days}")
 
 
 def _ends(points: Sequence[Point], end: float) -> list[tuple[Point, float]]:
@@ -253,7 +200,3 @@ def _color(point: Point) -> str:
 
 def _counted(found: Sequence[object]) -> str:
     return f"{len(found)} or more" if len(found) == MAX_ROWS else str(len(found))
-
-
-def _date(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(seconds)) if seconds else "-"

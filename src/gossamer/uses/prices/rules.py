@@ -7,15 +7,20 @@ the condition was false. An edge rule (`falls 5%`) fires for a change.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-import msgspec
-
-from gossamer.errors import ConfigError
 from gossamer.uses.prices.model import PriceTarget
+from gossamer.uses.rule_files import (
+    AlertRule,
+    BadRule,
+    RuleBook,
+    RuleForm,
+    RuleTable,
+    parse_rule_file,
+    read_rule_file,
+)
 
 FORMS = (
     "`below 99.90`, `above 99.90`, `below 99.90 EUR`, `unit price below 2.50`, `below minimum`, `lowest of 30 "
@@ -27,8 +32,6 @@ MIN_PERCENT, MIN_AMOUNT = Decimal(1), Decimal("0.50")
 """A rule without a size (`falls`, `changes`) needs a change of at least the larger of the two."""
 HYSTERESIS_PERCENT = Decimal(1)
 """A state rule is false again when the price is this much beyond the limit."""
-SEVERITIES = ("info", "warn", "page")
-DIGESTS = ("off", "run", "day")
 _NUMBER = r"(?P<number>\d+(?:[.,]\d+)?)"
 _SIZE = rf"(?:\s+{_NUMBER}\s*(?P<percent>%)?(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?)?"
 _LIMIT = rf"\s+{_NUMBER}(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?"
@@ -53,8 +56,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
 )
 _COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _FORMS)
 STATES = frozenset(("below-minimum", "unit-below", "below", "above", "lowest", "fake-discount"))
-_KEYS = ("when", "shop", "tag", "product", "target", "severity", "hysteresis", "min_change", "enabled")
 _SCOPE = ("shop", "tag", "product", "target")
+_SIZES = ("hysteresis", "min_change")
 
 
 class Margin(NamedTuple):
@@ -78,25 +81,17 @@ class Condition(NamedTuple):
     in_stock: bool = False
 
 
-class PriceRule(msgspec.Struct, kw_only=True, frozen=True):
+class PriceRule(AlertRule, kw_only=True, frozen=True):
     """A rule. It applies to the targets that match every scope that is not empty."""
 
-    name: str
-    text: str
     condition: Condition
     shop: frozenset[str] = frozenset()
     tag: frozenset[str] = frozenset()
     product: frozenset[str] = frozenset()
     target: frozenset[str] = frozenset()
-    severity: str = "warn"
     hysteresis: Margin = Margin(HYSTERESIS_PERCENT, True)
     min_change: Margin | None = None
     """Default: the larger of MIN_PERCENT and MIN_AMOUNT."""
-
-    @property
-    def key(self) -> str:
-        """The name under which the history remembers what fired. It changes with the text."""
-        return self.name if self.name == self.text else f"{self.name} = {self.text}"
 
     def applies(self, target: PriceTarget) -> bool:
         """Whether the rule applies to a target."""
@@ -115,24 +110,6 @@ class PriceRule(msgspec.Struct, kw_only=True, frozen=True):
         if self.min_change is not None:
             return self.min_change.of(price)
         return max(price * MIN_PERCENT / 100, MIN_AMOUNT)
-
-
-class RuleBook(NamedTuple):
-    """All rules, and how their alerts are sent."""
-
-    rules: tuple[PriceRule, ...] = ()
-    digest: str = "run"
-    """`run`: one notification with all alerts of a run. `day`: one a day. `off`: one for each alert."""
-    max_per_day: int = 50
-    """Notifications per receiver and day. The next one says how many alerts were left out."""
-
-
-class BadRule(ValueError):
-    """A text is not a rule. `column`: the place of the first word that is wrong, from 1."""
-
-    def __init__(self, message: str, column: int = 1) -> None:
-        super().__init__(message)
-        self.column = column
 
 
 def parse_condition(text: str) -> Condition:
@@ -167,85 +144,34 @@ def parse_condition(text: str) -> Condition:
     raise BadRule(f"{wrong[0]!r} is not understood: write {FORMS}", longest + 1)
 
 
-def parse_rules(source: str, name: str = "the rules") -> RuleBook:
+def parse_rules(source: str, name: str = "the rules") -> RuleBook[PriceRule]:
     """Parses a TOML file of rules. Raises ConfigError with file, line, column, and what to write."""
-    try:
-        found = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{name}: this is not TOML: {error}") from None
-    for key in found:
-        if key not in ("rules", "digest", "max_per_day"):
-            raise _error(name, source, key, f"{key} is not known: write [rules.NAME], digest or max_per_day")
-    digest, most = found.get("digest", "run"), found.get("max_per_day", 50)
-    if digest not in DIGESTS:
-        raise _error(name, source, "digest", f"digest is one of {', '.join(DIGESTS)}")
-    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-        raise _error(name, source, "max_per_day", "max_per_day is a whole number from 1")
-    tables = found.get("rules", {})
-    if not isinstance(tables, dict):
-        raise _error(name, source, "rules", "write [rules.NAME] above each rule")
-    rules = [_rule(called, table, name, source) for called, table in tables.items()]
-    return RuleBook(tuple(rule for rule in rules if rule is not None), digest, most)
+    return parse_rule_file(source, name, _FORM)
 
 
-def read_rules(path: str) -> RuleBook:
+def read_rules(path: str) -> RuleBook[PriceRule]:
     """Reads a file of rules. Raises ConfigError."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return parse_rules(file.read(), path)
-    except FileNotFoundError:
-        raise ConfigError(
-            f"{path}: there is no such file; rules for single targets are in the column `rules` of their list"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
+    return read_rule_file(path, _FORM)
 
 
-def _rule(called: str, table: Any, name: str, source: str) -> PriceRule | None:
-    def fail(key: str, message: str, column: int = 0) -> ConfigError:
-        return _error(name, source, key, f"rule {called}: {message}", called, column)
-
-    if not isinstance(table, dict):
-        raise fail(called, "write [rules.NAME] above it")
-    for key in table:
-        if key not in _KEYS:
-            raise fail(key, f"{key} is not known: write {', '.join(_KEYS)}")
-    when = table.get("when")
-    if not isinstance(when, str):
-        raise fail("when", f"`when` is missing: write when = with one of {FORMS}")
-    try:
-        condition = parse_condition(when)
-    except BadRule as error:
-        raise fail("when", str(error), error.column) from None
-    severity = table.get("severity", "warn")
-    if severity not in SEVERITIES:
-        raise fail("severity", f"severity is one of {', '.join(SEVERITIES)}")
-    if not isinstance(table.get("enabled", True), bool):
-        raise fail("enabled", "enabled is true or false")
-    for key in _SCOPE:
-        names = table.get(key, "")
-        names = [names] if isinstance(names, str) else names
-        if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
-            raise fail(key, "a scope is a text or a list of texts")
-        table = {**table, key: frozenset(names) - {""}}
+def _rule(table: RuleTable) -> PriceRule:
+    condition = parse_condition(table.when)
     sizes: dict[str, Margin] = {}
-    for key in ("hysteresis", "min_change"):
-        if key in table:
-            size = _size(table[key])
+    for key in _SIZES:
+        if key in table.values:
+            size = _size(table.values[key])
             if size is None:
-                raise fail(key, 'write a percentage ("1%") or an amount ("0.50")')
+                raise BadRule('write a percentage ("1%") or an amount ("0.50")', 0, key)
             sizes[key] = size
-    if not table.get("enabled", True):
-        return None
     return PriceRule(
-        name=called,
-        text=when.strip(),
+        name=table.name,
+        text=table.when.strip(),
         condition=condition,
-        severity=severity,
-        shop=table["shop"],
-        tag=table["tag"],
-        product=table["product"],
-        target=table["target"],
+        severity=table.severity,
+        shop=table.scopes["shop"],
+        tag=table.scopes["tag"],
+        product=table.scopes["product"],
+        target=table.scopes["target"],
         hysteresis=sizes.get("hysteresis", Margin(HYSTERESIS_PERCENT, True)),
         min_change=sizes.get("min_change"),
     )
@@ -256,21 +182,7 @@ def _size(value: Any) -> Margin | None:
     return Margin(Decimal(found[1]), bool(found[2])) if found else None
 
 
-def _error(name: str, source: str, key: str, message: str, rule: str = "", column: int = 0) -> ConfigError:
-    """Returns an error with the line and the column of a key, or of a place in its value."""
-    lines = source.splitlines()
-    begin = 0
-    if rule:
-        head = re.compile(rf"\s*\[\s*rules\s*\.\s*[\"']?{re.escape(rule)}[\"']?\s*\]")
-        begin = next((number for number, line in enumerate(lines) if head.match(line)), 0)
-    for number, line in enumerate(lines[begin:], begin + 1):
-        if number > begin + 1 and rule and line.lstrip().startswith("["):
-            break
-        found = re.match(rf"(\s*)[\"']?{re.escape(key)}[\"']?\s*=\s*([\"']?)", line)
-        if found:
-            at = found.end() + column if column else len(found[1]) + 1
-            return ConfigError(f"{name}, line {number}, column {at}: {message}")
-    return ConfigError(f"{name}, line {begin + 1}, column 1: {message}")
+_FORM = RuleForm("target", FORMS, _SCOPE, _SIZES, _rule)
 
 
 def rules_of_targets(targets: Iterable[PriceTarget]) -> tuple[list[PriceRule], list[str]]:

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 from gossamer.client.notifications import receivers_of_settings
 from gossamer.client.row_outputs import RowOutputs
+from gossamer.uses.alert_outbox import RuleAlert
 from gossamer.uses.ranks.history import RankHistory
-from gossamer.uses.ranks.rank_alerts import RankAlert, deliver, evaluate
-from gossamer.uses.ranks.rules import RankRule, RankRuleBook, read_rules
+from gossamer.uses.ranks.rank_alerts import deliver, evaluate
+from gossamer.uses.ranks.rules import RankRule, read_rules
+from gossamer.uses.rule_files import RuleBook
 
 BATCH_ROWS = 500
 KIND = "rank_event"
@@ -22,7 +24,7 @@ class ReportedRankChanges(NamedTuple):
     """What was reported after a run. `failures`: one line for each receiver that did not accept; its alerts are sent
     next time."""
 
-    alerts: tuple[RankAlert, ...]
+    alerts: tuple[RuleAlert, ...]
     sent: int
     suppressed: int
     failures: tuple[str, ...]
@@ -45,7 +47,7 @@ def report_changes(
     `folder`: for rows on their way to outputs. `options`: options of `gossamer.run`, for the settings. `tell`:
     called with remarks. Raises GossamerError.
     """
-    book = read_rules(rules) if rules else RankRuleBook()
+    book = read_rules(rules) if rules else RuleBook[RankRule]()
     receivers = receivers_of_settings(options)
     for rule in book.rules:
         if reason := never_fires(rule, history):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from gossamer.uses.ranks.checks import OWNED_TYPES, CheckOutcome
+from gossamer.uses.ranks.checks import OWNED_TYPES, SearchOutcome
 from gossamer.uses.ranks.model import Position, RankEvent, RankEventKind
 
 
@@ -20,7 +20,7 @@ class Known(NamedTuple):
     """Whether the last check failed."""
 
 
-def changes(search: str, engine: str, time: float, before: Known, now: CheckOutcome) -> list[RankEvent]:
+def changes(search: str, engine: str, time: float, before: Known, now: SearchOutcome) -> list[RankEvent]:
     """Returns the events of a check. A check that failed has only `failing`, and that once."""
 
     def event(
@@ -58,7 +58,9 @@ def changes(search: str, engine: str, time: float, before: Known, now: CheckOutc
     return events
 
 
-def _feature_events(event: Callable[..., RankEvent], before: Known, now: CheckOutcome) -> Iterator[RankEvent]:
+def _feature_events(
+    event: Callable[..., RankEvent], before: Known, now: SearchOutcome
+) -> Iterator[RankEvent]:
     shown = frozenset(now.shown) & OWNED_TYPES
     owned = frozenset(now.owned)
     kinds = (

@@ -60,7 +60,7 @@ class CheckedPage(NamedTuple):
         return END if self.verdict == "no_results" else FAILED
 
 
-class CheckOutcome(NamedTuple):
+class SearchOutcome(NamedTuple):
     """The result of a check. `positions`: of the domains whose position is known."""
 
     state: str
@@ -76,15 +76,15 @@ class CheckOutcome(NamedTuple):
 
 def read_check(
     search: str, pages: Sequence[CheckedPage], domains: Mapping[str, bool], depth: int, withheld: str = ""
-) -> CheckOutcome:
+) -> SearchOutcome:
     """Returns what the pages of a check say. `domains`: the followed ones, True for the user's own. `depth`: the
     first N results are wanted. `withheld`: why the pages are not trusted although they can be read."""
     bad = next((one for one in pages if one.state == FAILED), None)
     error = f"{bad.verdict.replace('_', ' ')}: {bad.reason}" if bad else ""
     if withheld:
-        return CheckOutcome("failed", withheld, {}, False, {}, {})
+        return SearchOutcome("failed", withheld, {}, False, {}, {})
     if any(one.verdict == "no_results" and one.first == 1 for one in pages):
-        return CheckOutcome("no-results", "the engine has no results", {}, False, {}, {})
+        return SearchOutcome("no-results", "the engine has no results", {}, False, {}, {})
     good = sorted(
         (one for one in pages if one.verdict in WRITES), key=lambda one: (one.page - one.first, one.page)
     )
@@ -104,7 +104,7 @@ def read_check(
         state, error = "failed", _why_open(pages, covered, depth)
     first = next((one for one in good if one.first == 1), None)
     shown, owned = _features(first.results if first else (), domains)
-    return CheckOutcome(state, error, positions, first is not None, shown, owned)
+    return SearchOutcome(state, error, positions, first is not None, shown, owned)
 
 
 def find_domain(search: str, domain: str, pages: Sequence[CheckedPage], depth: int) -> Position:

@@ -17,7 +17,8 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.prices.targets import RejectedLine
 from gossamer.uses.ranks.domains import plain_domain
 from gossamer.uses.ranks.model import DEVICES, ENGINES, Keyword, Search
-from gossamer.uses.ranks.rules import BadRankRule, parse_condition
+from gossamer.uses.ranks.rules import parse_condition
+from gossamer.uses.rule_files import BadRule
 
 COLUMNS = (
     *("keyword", "domain", "competitors", "engine", "country", "language", "location", "device", "volume"),
@@ -49,7 +50,7 @@ Place = tuple[int, Mapping[str, Any] | str]
 """A line number with the columns of the line, or with the reason why it cannot be read."""
 
 
-class KeywordList(msgspec.Struct, frozen=True):
+class RankKeywords(msgspec.Struct, frozen=True):
     """The keywords of all sources, in their order."""
 
     keywords: list[Keyword]
@@ -63,7 +64,7 @@ class KeywordList(msgspec.Struct, frozen=True):
         return {one.search.id: one.search for one in self.keywords}
 
 
-def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = None) -> KeywordList:
+def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = None) -> RankKeywords:
     """Reads lists. `defaults`: values of columns that a line leaves empty, for example `domain`. Raises UsageError
     for a source that cannot be read at all."""
     found: dict[tuple[str, str], Keyword] = {}
@@ -80,7 +81,7 @@ def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = N
                 repeated += (one.search.id, one.domain) in found
                 found.setdefault((one.search.id, one.domain), one)
     notes = [f"{repeated} lines repeat a keyword of the list: each is searched once"] if repeated else []
-    return KeywordList(list(found.values()), rejected, notes)
+    return RankKeywords(list(found.values()), rejected, notes)
 
 
 def _lines(source: str) -> Iterator[Place]:
@@ -212,7 +213,7 @@ def _keywords(columns: Mapping[str, Any], defaults: Mapping[str, str]) -> list[K
         rules = tuple(filter(None, re.split(r"\s*;\s*", _text(found.get("rules", "")))))
         for rule in rules:
             parse_condition(rule)
-    except BadRankRule as error:
+    except BadRule as error:
         return f"the rule {error}"
     except (ValueError, OverflowError):
         return f"the volume {str(found['volume'])[:40]!r} is not a number"

@@ -7,49 +7,28 @@ notification; the label `id` of an alert stays the same.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from gossamer.client.notifications import Notification, Receivers
+from gossamer.uses.alert_outbox import Delivered, RuleAlert, alert_id, deliver_alerts
 from gossamer.uses.ranks.domains import shown_domain
-from gossamer.uses.ranks.history import DAY_S, RankHistory
+from gossamer.uses.ranks.history import RankHistory
 from gossamer.uses.ranks.model import Keyword, RankEvent, RankEventKind
-from gossamer.uses.ranks.rules import EVENTS, STATES, RankRule, RankRuleBook, rules_of_keyword
+from gossamer.uses.ranks.rules import EVENTS, STATES, RankRule, rules_of_keyword
 from gossamer.uses.ranks.series import Standing, standings
+from gossamer.uses.rule_files import RuleBook
 
-MAX_ALERTS = 100
-"""The most alerts in one notification."""
-_SUPPRESSED, _COUNTED = 0.0, -1.0
 _MOVES = (RankEventKind.RANK, RankEventKind.ENTERED, RankEventKind.LOST)
-_BODY = msgspec.json.Decoder(Notification)
 _EVENT = ("kind", "time", "engine", "search", "domain", "before", "after", "detail")
-
-
-class RankAlert(NamedTuple):
-    """An alert of a rule. `id` is the same whenever the same alert is made again."""
-
-    id: str
-    notification: Notification
-
-
-class DeliveredRankAlerts(NamedTuple):
-    """What `deliver` did: alerts that a receiver accepted (counted for each receiver), alerts that were left out
-    because of `max_per_day`, and one line for each receiver that did not accept."""
-
-    sent: int
-    suppressed: int
-    failures: tuple[str, ...]
 
 
 class RankEvaluation:
     """One evaluation of all rules. Made inside a transaction."""
 
-    def __init__(self, history: RankHistory, book: RankRuleBook, now: float) -> None:
+    def __init__(self, history: RankHistory, book: RuleBook[RankRule], now: float) -> None:
         self._database, self._now = history.database, now
         self._keywords = {(one.search.id, one.domain): one for one in history.keywords()}
         self._rules = [
@@ -60,7 +39,7 @@ class RankEvaluation:
         rows = self._database.rows("SELECT rule, search, domain, value FROM rank_alerts")
         self._fired: dict[tuple[str, str, str], str] = {row[:3]: row[3] for row in rows}
         self._changed: dict[tuple[str, str, str], str | None] = {}
-        self.alerts: list[RankAlert] = []
+        self.alerts: list[RuleAlert] = []
 
     def run(self, events: Sequence[tuple[str, RankEvent]]) -> None:
         """Evaluates edge rules for events (each with its id), then state rules for all positions."""
@@ -239,13 +218,12 @@ class RankEvaluation:
         labels: Mapping[str, str],
         value: float = 0.0,
     ) -> None:
-        whole = "\0".join((rule.key, *key, cause))
-        number = hashlib.blake2b(whole.encode(), digest_size=10).hexdigest()
+        number = alert_id(rule.key, *key, cause)
         named = {"id": number} | {name: label for name, label in labels.items() if label}
         told = Notification(
             rule=rule.name, text=line, time=at, severity=rule.severity, labels=named, value=value
         )
-        self.alerts.append(RankAlert(number, told))
+        self.alerts.append(RuleAlert(number, told))
 
 
 def _place(position: str | int | None, depth: int) -> int:
@@ -262,8 +240,11 @@ def _move(event: RankEvent, depth: int) -> str:
 
 
 def evaluate(
-    history: RankHistory, book: RankRuleBook, receivers: Iterable[str], clock: Callable[[], float] = time.time
-) -> list[RankAlert]:
+    history: RankHistory,
+    book: RuleBook[RankRule],
+    receivers: Iterable[str],
+    clock: Callable[[], float] = time.time,
+) -> list[RuleAlert]:
     """Evaluates all rules for the events since the last evaluation, and puts the alerts into the outbox of each
     receiver. Returns the new alerts."""
     database, now = history.database, clock()
@@ -291,57 +272,10 @@ def evaluate(
 
 
 def deliver(
-    history: RankHistory, book: RankRuleBook, receivers: Receivers, clock: Callable[[], float] = time.time
-) -> DeliveredRankAlerts:
+    history: RankHistory,
+    book: RuleBook[RankRule],
+    receivers: Receivers,
+    clock: Callable[[], float] = time.time,
+) -> Delivered:
     """Sends the alerts of the outbox. Alerts of a receiver that does not accept stay there."""
-    counts: dict[str, int] = defaultdict(int)
-    failures = []
-    for receiver in receivers.names:
-        done, left_out, failure = _deliver_to(history, book, receivers, receiver, clock())
-        counts["sent"] += done
-        counts["left_out"] += left_out
-        failures += [failure] if failure else []
-    return DeliveredRankAlerts(counts["sent"], counts["left_out"], tuple(failures))
-
-
-def _deliver_to(
-    history: RankHistory, book: RankRuleBook, receivers: Receivers, receiver: str, now: float
-) -> tuple[int, int, str]:
-    database, today = history.database, int(now // DAY_S) * DAY_S
-    rows = database.rows(
-        "SELECT alert, body FROM rank_deliveries WHERE receiver = ? AND sent IS NULL ORDER BY time, alert",
-        [receiver],
-    )
-    ((notified,),) = database.rows(
-        "SELECT count(DISTINCT sent) FROM rank_deliveries WHERE receiver = ? AND sent >= ?",
-        [receiver, max(today, 1)],
-    )
-    if not rows or (book.digest == "day" and notified):
-        return 0, 0, ""
-    size = 1 if book.digest == "off" else MAX_ALERTS
-    done = 0
-    for number, start in enumerate(range(0, len(rows), size)):
-        part = rows[start : start + size]
-        if notified + number >= book.max_per_day:
-            left = [(alert, receiver) for alert, _ in rows[start:]]
-            _mark(history, _SUPPRESSED, left)
-            return done, len(left), ""
-        before = database.rows(
-            "SELECT alert FROM rank_deliveries WHERE receiver = ? AND sent = ?", [receiver, _SUPPRESSED]
-        )
-        failure = receivers.send(receiver, [_BODY.decode(body) for _, body in part], len(before))
-        if failure:
-            return done, 0, failure
-        # different times, because the notifications of a day are counted by them
-        _mark(history, now + number / 1e3, [(alert, receiver) for alert, _ in part])
-        _mark(history, _COUNTED, [(alert, receiver) for (alert,) in before])
-        done += len(part)
-    return done, 0, ""
-
-
-def _mark(history: RankHistory, sent: float, alerts: Sequence[tuple[str, str]]) -> None:
-    with history.database.transaction():
-        history.database.many(
-            "UPDATE rank_deliveries SET sent = ? WHERE alert = ? AND receiver = ?",
-            [(sent, *alert) for alert in alerts],
-        )
+    return deliver_alerts(history.database, book, receivers, clock)

@@ -5,10 +5,10 @@ and links."""
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Sequence
 from html import escape
 
+from gossamer.uses.html_report import END, date, facts, head, link, section, svg, table
 from gossamer.uses.ranks.domains import shown_domain
 from gossamer.uses.ranks.measures import BELOW, count_bands
 from gossamer.uses.ranks.report import MAX_KEYWORDS, RankChart, RankReport, ShownPage
@@ -19,20 +19,8 @@ WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 560, 170, 44, 14, 26
 COLORS = ("#0b57a4", "#b45f06", "#6a329f", "#38761d", "#a61c5d")
 BAND_COLORS = ("#0b6b3a", "#3f9a63", "#9bc96f", "#e3c04b", "#e39a4b", "#c9ced6", "#e6e9ee")
 _STYLE = """
-body{margin:0;background:#f6f7f9;color:#1c2430;font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif}
-main{max-width:1180px;margin:0 auto;padding:28px 20px 48px}
-h1{font-size:27px;margin:0}h2{font-size:19px;margin:34px 0 10px}h3{font-size:15px;margin:0 0 2px}
-.note{color:#566172;margin:2px 0 14px}.facts{margin:18px 0 0;padding:0}
-.facts div{display:inline-block;background:#fff;border:1px solid #dde2e9;border-radius:8px;padding:10px 18px;margin:0 8px 8px 0}
-.facts dt{color:#566172;font-size:13px}.facts dd{margin:0;font-size:22px;font-weight:600}
-.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;background:#fff;border:1px solid #dde2e9}
-th,td{padding:6px 10px;text-align:left;border-bottom:1px solid #e8ebf0;vertical-align:top}
-th{background:#eef1f5;font-size:13px;white-space:nowrap}td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-td.u{max-width:340px;overflow-wrap:anywhere;font-size:13px;color:#566172}
-.up{color:#0b6b3a}.down{color:#a32020}.off{color:#566172}.best{background:#e3f4ea;font-weight:600}
-.chart{display:inline-block;vertical-align:top;width:560px;max-width:100%;background:#fff;
-border:1px solid #dde2e9;border-radius:8px;padding:12px 0 6px;margin:0 8px 10px 0}
-.chart h3,.chart p{padding:0 14px}.chart svg{display:block;max-width:100%;height:auto}a{color:#0b57a4}
+th,td{padding:6px 10px}td.u{max-width:340px;overflow-wrap:anywhere;font-size:13px;color:#566172}
+.up{color:#0b6b3a}.down{color:#a32020}.off{color:#566172}.chart{width:560px}
 .beside{display:flex;gap:12px;align-items:stretch;flex-wrap:wrap}.beside>div{flex:1 1 440px;min-width:0}
 iframe{width:100%;height:760px;border:1px solid #dde2e9;background:#fff}
 .own{font-weight:600;background:#eaf2fb}.key{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 4px 0 10px}
@@ -46,7 +34,7 @@ _ACTIVE = re.compile(
 def render_report(report: RankReport) -> str:
     """Returns the report as a whole HTML document."""
     title = f"Ranks of {shown_domain(report.domain)}"
-    period = f"{_date(report.after)} to {_date(report.now)} (UTC)"
+    period = f"{date(report.after)} to {date(report.now)} (UTC)"
     parts = [
         _facts(report),
         _moves(report),
@@ -60,39 +48,33 @@ def render_report(report: RankReport) -> str:
         _failing(report),
         _page(report),
     ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}, {period}</title><style>{_STYLE}</style></head><body><main>"
-        f'<h1>{escape(title)}</h1><p class="note">{period}</p>{"".join(parts)}</main></body></html>\n'
-    )
+    return f"{head(title, period, period, _STYLE)}{''.join(parts)}{END}"
 
 
 def _facts(report: RankReport) -> str:
     places = [one.position for one in report.standings]
     bands = count_bands(places)
-    facts = [
+    numbers = [
         ("keywords checked", f"{report.checked:,} of {report.listed:,}"),
         ("first 3", f"{bands['1-3']:,}"),
         ("first 10", f"{bands['1-3'] + bands['4-10']:,}"),
         ("not in results", f"{bands.get(BELOW, 0):,}"),
     ]
     if report.days:
-        facts.insert(1, ("visibility", f"{100 * report.days[-1].visibility:.1f} %"))
+        numbers.insert(1, ("visibility", f"{100 * report.days[-1].visibility:.1f} %"))
     if report.domain in report.voice:
-        facts.append(("share of voice", f"{100 * report.voice[report.domain]:.1f} %"))
-    shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+        numbers.append(("share of voice", f"{100 * report.voice[report.domain]:.1f} %"))
     note = (
         "Visibility: the expected clicks relative to position 1 everywhere, by volume. "
         f"Curve of clicks: {escape(report.curve)}."
     )
-    return f'<dl class="facts">{shown}</dl><p class="note">{note}</p>'
+    return f'{facts(numbers)}<p class="note">{note}</p>'
 
 
 def _moves(report: RankReport) -> str:
     rows = [_standing_row(one) for one in report.moves]
     heads = ("keyword", "search", "before:n", "now:n", "change:n", "page")
-    return _section("Gains and losses", heads, rows, "No position changed in this period.")
+    return section("Gains and losses", heads, rows, "No position changed in this period.")
 
 
 def _standing_row(one: Standing) -> list[tuple[str, str]]:
@@ -105,7 +87,7 @@ def _standing_row(one: Standing) -> list[tuple[str, str]]:
         ("n", before),
         ("n", one.shown),
         (f"n {way}", change),
-        ("u", _link(one.url)),
+        ("u", _page_link(one.url)),
     ]
 
 
@@ -120,7 +102,7 @@ def _keywords(report: RankReport) -> str:
                 ("n", "-" if one.best is None else str(one.best)),
                 ("n", "-" if one.worst is None else str(one.worst)),
                 ("n", "" if one.volume is None else f"{one.volume:,}"),
-                ("n", _date(one.time)),
+                ("n", date(one.time)),
                 ("u", escape(one.note or state)),
             ]
         )
@@ -139,7 +121,7 @@ def _keywords(report: RankReport) -> str:
     note = "A failed check has no position: the last known one is shown with its day. >N: not in the first N."
     if len(ordered) > MAX_KEYWORDS:
         note += f" The first {MAX_KEYWORDS} of {len(ordered):,}."
-    return _section("Keywords", heads, rows, "No keyword has a position yet.", note)
+    return section("Keywords", heads, rows, "No keyword has a position yet.", note)
 
 
 def _rivals(report: RankReport) -> str:
@@ -157,14 +139,14 @@ def _rivals(report: RankReport) -> str:
                 *(("n", value) for value in (shown if found else ("", "", ""))),
             ]
         )
-    table = _section(
+    shares = section(
         "Share of voice",
         ("domain", "share of clicks:n", "first 3:n", "first 10:n", "known positions:n"),
         rows,
         "",
         "Of all organic results of the last checks. Domains without numbers are not followed.",
     )
-    return table + _side_by_side(report)
+    return shares + _side_by_side(report)
 
 
 def _side_by_side(report: RankReport) -> str:
@@ -185,7 +167,7 @@ def _side_by_side(report: RankReport) -> str:
         ]
         rows.append([("", escape(own.keyword)), *cells])
     heads = ("keyword", *(f"{shown_domain(one)}:n" for one in (report.domain, *rivals)))
-    return _section("Side by side", heads, rows, "", "-: not known, because the page was not fetched.")
+    return section("Side by side", heads, rows, "", "-: not known, because the page was not fetched.")
 
 
 def _features(report: RankReport) -> str:
@@ -200,7 +182,7 @@ def _features(report: RankReport) -> str:
         for one in report.features
     ]
     heads = ("feature", "pages that show it:n", "change:n", "with your domains:n", "change:n")
-    return _section("Features of page 1", heads, rows, "No page 1 has been read yet.")
+    return section("Features of page 1", heads, rows, "No page 1 has been read yet.")
 
 
 def _delta(number: int) -> str:
@@ -213,12 +195,12 @@ def _competing(report: RankReport) -> str:
             ("", escape(one.keyword)),
             ("n", "-" if one.position is None else str(one.position)),
             ("n", str(one.switches)),
-            ("u", "<br>".join(map(_link, one.together or one.urls))),
+            ("u", "<br>".join(map(_page_link, one.together or one.urls))),
         ]
         for one in report.competing
     ]
     heads = ("keyword", "position:n", "switches:n", "pages")
-    return _section("Own pages that compete", heads, rows, "In no search do own pages compete.")
+    return section("Own pages that compete", heads, rows, "In no search do own pages compete.")
 
 
 def _failing(report: RankReport) -> str:
@@ -229,12 +211,12 @@ def _failing(report: RankReport) -> str:
             ("", escape(one.state)),
             ("", escape(one.error)),
             ("n", str(one.runs)),
-            ("n", _date(one.known)),
+            ("n", date(one.known)),
         ]
         for one in report.failing[:100]
     ]
     heads = ("keyword", "search", "state", "why", "checks:n", "last position:n")
-    return _section("Failed checks", heads, rows, "The last check of every search was good.")
+    return section("Failed checks", heads, rows, "The last check of every search was good.")
 
 
 def _distribution(report: RankReport) -> str:
@@ -261,7 +243,7 @@ def _distribution(report: RankReport) -> str:
                     f'height="{tall:.1f}" fill="{BAND_COLORS[n % 7]}"/>'
                 )
     axis = _axis(report.days[0].time, report.days[-1].time, ((str(most), top + 4), ("0", floor)))
-    bands = _svg("Positions by band and day", bars + axis)
+    bands = svg("Positions by band and day", WIDTH, HEIGHT, bars + axis)
     shares = [day.visibility for day in report.days]
     high = max(*shares, 0.001)
     points = " ".join(
@@ -273,7 +255,7 @@ def _distribution(report: RankReport) -> str:
     return (
         f'<h2>Distribution and visibility</h2><div class="chart"><h3>Keywords by band</h3><p class="note">{key}</p>'
         f'{bands}</div><div class="chart"><h3>Visibility</h3><p class="note">Share of the clicks that position 1 '
-        f"everywhere would get</p>{_svg('Visibility by day', line + axis)}</div>"
+        f"everywhere would get</p>{svg('Visibility by day', WIDTH, HEIGHT, line + axis)}</div>"
     )
 
 
@@ -296,7 +278,7 @@ def _volatility(report: RankReport) -> str:
     )
     return (
         f'<h2>Volatility</h2><div class="chart"><h3>How much the first ten results moved</h3><p class="note">{key}</p>'
-        f"{_svg('Volatility by run', lines + axis)}</div>"
+        f"{svg('Volatility by run', WIDTH, HEIGHT, lines + axis)}</div>"
     )
 
 
@@ -318,8 +300,10 @@ def _chart(chart: RankChart, after: float, now: float) -> str:
         f'<span class="key" style="background:{COLORS[n % 5]}"></span>{escape(shown_domain(name))}'
         for n, (name, _) in enumerate(names)
     )
-    head = f"{escape(one.keyword)} <span class=off>{escape(one.engine)} {escape(one.place)}</span>"
-    return f'<div class="chart"><h3>{head}</h3><p class="note">{key}</p>{draw_chart(chart, after, now)}</div>'
+    title = f"{escape(one.keyword)} <span class=off>{escape(one.engine)} {escape(one.place)}</span>"
+    return (
+        f'<div class="chart"><h3>{title}</h3><p class="note">{key}</p>{draw_chart(chart, after, now)}</div>'
+    )
 
 
 def draw_chart(chart: RankChart, after: float, now: float) -> str:
@@ -349,7 +333,7 @@ def draw_chart(chart: RankChart, after: float, now: float) -> str:
     labels = [(str(place), y(place) + 4) for place in dict.fromkeys((1, min(10, lowest), lowest))]
     depth = chart.standing.depth
     axis = _axis(max(after, min(times)), max(now, max(times)), (*labels, (f">{depth}", out + 4)))
-    return _svg(f"Positions for {chart.standing.keyword}, position 1 at the top", drawn + axis)
+    return svg(f"Positions for {chart.standing.keyword}, position 1 at the top", WIDTH, HEIGHT, drawn + axis)
 
 
 def _line(
@@ -389,19 +373,18 @@ def _page(report: RankReport) -> str:
         [
             ("n", str(one.rank) if one.rank else ""),
             ("", escape(one.type.replace("_", " "))),
-            ("u", f"<b>{escape(one.title)}</b><br>{_link(one.url)}"),
+            ("u", f"<b>{escape(one.title)}</b><br>{_page_link(one.url)}"),
         ]
         for one in page.results[:150]
     ]
-    facts = f"{page.engine}, {_date(page.time)}, by {page.source}, verdict {page.verdict}, data {page.data_version}"
-    table = _section("", ("rank:n", "type", "result"), rows, "The page has no results.").removeprefix(
-        "<h2></h2>"
-    )
+    about = f"{page.engine}, {date(page.time)}, by {page.source}, verdict {page.verdict}, data {page.data_version}"
+    heads = ("rank:n", "type", "result")
+    shown = table(heads, rows) if rows else '<p class="note">The page has no results.</p>'
     title = f"Result page: {escape(page.keyword)}"
-    head = f'<h2>{title}</h2><p class="note">{escape(facts)}</p>'
+    top = f'<h2>{title}</h2><p class="note">{escape(about)}</p>'
     if not page.body:
-        return f'{head}<p class="note">The answer of a provider has no page to show.</p>{table}'
-    return f'{head}<div class="beside"><div>{_frame(page)}</div><div>{table}</div></div>'
+        return f'{top}<p class="note">The answer of a provider has no page to show.</p>{shown}'
+    return f'{top}<div class="beside"><div>{_frame(page)}</div><div>{shown}</div></div>'
 
 
 def _frame(page: ShownPage) -> str:
@@ -409,31 +392,6 @@ def _frame(page: ShownPage) -> str:
     policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
     body = _ACTIVE.sub("", page.body)
     return f'<iframe sandbox title="The saved page" srcdoc="{escape(policy + body)}"></iframe>'
-
-
-def _section(
-    title: str,
-    heads: Sequence[str],
-    rows: Sequence[Sequence[tuple[str, str]]],
-    empty: str,
-    note: str = "",
-) -> str:
-    """Returns a heading and a table. A heading that ends in `:n` belongs to a column of numbers. A cell is its class
-    and its HTML."""
-    if not rows:
-        return f'<h2>{title}</h2><p class="note">{empty}</p>'
-    head = "".join(
-        f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
-        for name in heads
-    )
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    about = f'<p class="note">{note}</p>' if note else ""
-    return f'<h2>{title}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _cell(cell: tuple[str, str]) -> str:
-    kind, text = cell
-    return f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>"
 
 
 def _scale(start: float, end: float) -> Callable[[float], float]:
@@ -447,27 +405,10 @@ def _axis(start: float, end: float, labels: Sequence[tuple[str, float]]) -> str:
         f'<text x="{LEFT - 6}" y="{y:.1f}" text-anchor="end">{escape(text)}</text>' for text, y in labels
     )
     return (
-        f'{texts}<text x="{LEFT}" y="{HEIGHT - 4}">{_date(start)}</text>'
-        f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 4}" text-anchor="end">{_date(end)}</text>'
+        f'{texts}<text x="{LEFT}" y="{HEIGHT - 4}">{date(start)}</text>'
+        f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 4}" text-anchor="end">{date(end)}</text>'
     )
 
 
-def _svg(label: str, inner: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{WIDTH}" '
-        f'height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" font-size="12" fill="#566172" '
-        f'font-family="system-ui,sans-serif">{inner}</svg>'
-    )
-
-
-def _link(url: str) -> str:
-    shown = escape(url[:200])
-    return (
-        f'<a href="{escape(url)}" rel="noreferrer">{shown}</a>'
-        if url.startswith(("http://", "https://"))
-        else shown
-    )
-
-
-def _date(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(seconds)) if seconds else "-"
+def _page_link(url: str) -> str:
+    return link(url, url[:200])

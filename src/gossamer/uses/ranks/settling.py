@@ -12,7 +12,7 @@ import msgspec
 
 from gossamer.uses.ranks import layouts, page_rows
 from gossamer.uses.ranks.changes import Known, changes
-from gossamer.uses.ranks.checks import CheckOutcome, read_check
+from gossamer.uses.ranks.checks import SearchOutcome, read_check
 from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.layouts import LayoutPages
 from gossamer.uses.ranks.model import Position, RankEvent, RankEventKind
@@ -64,7 +64,7 @@ class Settling:
         known = self._known(run, names)
         old = self._positions_of(run, names) if again else {}
         checks: list[tuple[Any, ...]] = []
-        outcomes: list[tuple[str, float, CheckOutcome]] = []
+        outcomes: list[tuple[str, float, SearchOutcome]] = []
         depths = (
             dict(self._database.rows("SELECT search, depth FROM rank_checks WHERE run = ?", [run]))
             if again
@@ -202,7 +202,10 @@ class Settling:
         return {(row[0], row[1]): position_of(row) for row in rows}
 
     def _write(
-        self, run: int, checks: Sequence[tuple[Any, ...]], outcomes: Iterable[tuple[str, float, CheckOutcome]]
+        self,
+        run: int,
+        checks: Sequence[tuple[Any, ...]],
+        outcomes: Iterable[tuple[str, float, SearchOutcome]],
     ) -> None:
         keys = [(row[0], run) for row in checks]
         for table in ("rank_checks", "rank_positions", "rank_features"):
@@ -284,7 +287,7 @@ def position_of(row: Sequence[Any]) -> Position:
     return Position(**{**found, "urls": tuple(msgspec.json.decode(found["urls"]))})
 
 
-def _with_notes(outcome: CheckOutcome, old: Mapping[tuple[str, str], Position]) -> CheckOutcome:
+def _with_notes(outcome: SearchOutcome, old: Mapping[tuple[str, str], Position]) -> SearchOutcome:
     """Adds to a position that replaces another one what the other one was."""
     changed = dict(outcome.positions)
     for domain, one in changed.items():

@@ -1,0 +1,102 @@
+"""Delivers the alerts of a history's outbox: each once to each receiver, also across crashes.
+
+The outbox is the table `KIND_deliveries` of a history: a row for each alert and receiver. A crash between sending and
+marking repeats that notification; the label `id` of an alert stays the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.client.notifications import Notification, Receivers
+from gossamer.uses.prices.database import Database
+from gossamer.uses.rule_files import RuleBook
+
+DAY_S = 86_400.0
+MAX_ALERTS = 100
+"""The most alerts in one notification."""
+_SUPPRESSED, _COUNTED = 0.0, -1.0
+_BODY = msgspec.json.Decoder(Notification)
+
+
+class RuleAlert(NamedTuple):
+    """An alert of a rule. `id` is the same whenever the same alert is made again."""
+
+    id: str
+    notification: Notification
+
+
+class Delivered(NamedTuple):
+    """What `deliver_alerts` did."""
+
+    sent: int
+    """Alerts that a receiver has accepted, counted for each receiver."""
+    suppressed: int
+    """Alerts that were left out because of `max_per_day`."""
+    failures: tuple[str, ...]
+    """One line for each receiver that did not accept. Its alerts are sent next time."""
+
+
+def alert_id(*causes: str) -> str:
+    """Returns the id of an alert: equal causes have equal ids."""
+    return hashlib.blake2b("\0".join(causes).encode(), digest_size=10).hexdigest()
+
+
+def deliver_alerts(
+    database: Database, book: RuleBook[Any], receivers: Receivers, clock: Callable[[], float]
+) -> Delivered:
+    """Sends the alerts of the outbox. Alerts of a receiver that does not accept stay there."""
+    sent = suppressed = 0
+    failures: list[str] = []
+    for receiver in receivers.names:
+        done, left_out, failure = _deliver_to(database, book, receivers, receiver, clock())
+        sent, suppressed = sent + done, suppressed + left_out
+        failures += [failure] if failure else []
+    return Delivered(sent, suppressed, tuple(failures))
+
+
+def _deliver_to(
+    database: Database, book: RuleBook[Any], receivers: Receivers, receiver: str, now: float
+) -> tuple[int, int, str]:
+    table, today = f"{database.kind}_deliveries", int(now // DAY_S) * DAY_S
+    rows = database.rows(
+        f"SELECT alert, body FROM {table} WHERE receiver = ? AND sent IS NULL ORDER BY time, alert",
+        [receiver],
+    )
+    ((notified,),) = database.rows(
+        f"SELECT count(DISTINCT sent) FROM {table} WHERE receiver = ? AND sent >= ?",
+        [receiver, max(today, 1)],
+    )
+    if not rows or (book.digest == "day" and notified):
+        return 0, 0, ""
+    size = 1 if book.digest == "off" else MAX_ALERTS
+    done = 0
+    for number, start in enumerate(range(0, len(rows), size)):
+        part = rows[start : start + size]
+        if notified + number >= book.max_per_day:
+            left = [(alert, receiver) for alert, _ in rows[start:]]
+            _mark(database, _SUPPRESSED, left)
+            return done, len(left), ""
+        before = database.rows(
+            f"SELECT alert FROM {table} WHERE receiver = ? AND sent = ?", [receiver, _SUPPRESSED]
+        )
+        failure = receivers.send(receiver, [_BODY.decode(body) for _, body in part], len(before))
+        if failure:
+            return done, 0, failure
+        # different times, because the notifications of a day are counted by them
+        _mark(database, now + number / 1e3, [(alert, receiver) for alert, _ in part])
+        _mark(database, _COUNTED, [(alert, receiver) for (alert,) in before])
+        done += len(part)
+    return done, 0, ""
+
+
+def _mark(database: Database, sent: float, alerts: Sequence[tuple[str, str]]) -> None:
+    with database.transaction():
+        database.many(
+            f"UPDATE {database.kind}_deliveries SET sent = ? WHERE alert = ? AND receiver = ?",
+            [(sent, *alert) for alert in alerts],
+        )

@@ -1,0 +1,170 @@
+"""Files of alert rules (TOML): the settings of the file, and the keys that the rules of all uses have.
+
+A use parses the text of a rule (`when = "falls 5%"`) itself, and reads keys of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from gossamer.errors import ConfigError
+
+SEVERITIES = ("info", "warn", "page")
+DIGESTS = ("off", "run", "day")
+
+
+class AlertRule(msgspec.Struct, kw_only=True, frozen=True):
+    """A rule of any use."""
+
+    name: str
+    text: str
+    severity: str = "warn"
+
+    @property
+    def key(self) -> str:
+        """The name under which the history remembers what fired. It changes with the text."""
+        return self.name if self.name == self.text else f"{self.name} = {self.text}"
+
+
+Rule = TypeVar("Rule", bound=AlertRule)
+
+
+class RuleBook(NamedTuple, Generic[Rule]):
+    """All rules, and how their alerts are sent."""
+
+    rules: tuple[Rule, ...] = ()
+    digest: str = "run"
+    """`run`: one notification with all alerts of a run. `day`: one a day. `off`: one for each alert."""
+    max_per_day: int = 50
+    """Notifications per receiver and day. The next one says how many alerts were left out."""
+
+
+class BadRule(ValueError):
+    """A rule has a wrong value. `key`: the key of the value. `column`: the place of the first wrong word in the
+    value, from 1. 0: the whole value is wrong."""
+
+    def __init__(self, message: str, column: int = 1, key: str = "when") -> None:
+        super().__init__(message)
+        self.column, self.key = column, key
+
+
+class RuleTable(NamedTuple):
+    """A table `[rules.NAME]` whose common keys are right."""
+
+    name: str
+    when: str
+    severity: str
+    scopes: dict[str, frozenset[str]]
+    values: Mapping[str, Any]
+    """All keys of the table, with those of the use."""
+
+
+class RuleForm(NamedTuple, Generic[Rule]):
+    """The rules of a use."""
+
+    listed: str
+    """The word for a line of the use's list: `target`."""
+    forms: str
+    """What `when` may be, for error messages."""
+    scopes: tuple[str, ...]
+    """The keys that restrict a rule: each has a text or a list of texts."""
+    more: tuple[str, ...]
+    """Further keys of the use."""
+    make: Callable[[RuleTable], Rule]
+    """Makes a rule from its table. It raises BadRule."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys of a rule."""
+        return ("when", *self.scopes, "severity", *self.more, "enabled")
+
+
+def read_rule_file(path: str, form: RuleForm[Rule]) -> RuleBook[Rule]:
+    """Reads a file of rules. Raises ConfigError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse_rule_file(file.read(), path, form)
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path}: there is no such file; rules for single {form.listed}s are in the column `rules` of their list"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
+
+
+def parse_rule_file(source: str, name: str, form: RuleForm[Rule]) -> RuleBook[Rule]:
+    """Parses a file of rules. Raises ConfigError with file, line, column, and what to write."""
+    try:
+        found = tomllib.loads(source)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name}: this is not TOML: {error}") from None
+    for key in found:
+        if key not in ("rules", "digest", "max_per_day"):
+            raise _error(name, source, key, f"{key} is not known: write [rules.NAME], digest or max_per_day")
+    digest, most = found.get("digest", "run"), found.get("max_per_day", 50)
+    if digest not in DIGESTS:
+        raise _error(name, source, "digest", f"digest is one of {', '.join(DIGESTS)}")
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        raise _error(name, source, "max_per_day", "max_per_day is a whole number from 1")
+    tables = found.get("rules", {})
+    if not isinstance(tables, dict):
+        raise _error(name, source, "rules", "write [rules.NAME] above each rule")
+    rules = []
+    for called, table in tables.items():
+        try:
+            rule = _rule(called, table, form)
+        except BadRule as error:
+            message = f"rule {called}: {error}"
+            raise _error(name, source, error.key, message, called, error.column) from None
+        if rule is not None:
+            rules.append(rule)
+    return RuleBook(tuple(rules), digest, most)
+
+
+def _rule(called: str, table: Any, form: RuleForm[Rule]) -> Rule | None:
+    """Returns the rule of a table, or None if it is not enabled. Raises BadRule."""
+    if not isinstance(table, dict):
+        raise BadRule("write [rules.NAME] above it", 0, called)
+    for key in table:
+        if key not in form.keys:
+            raise BadRule(f"{key} is not known: write {', '.join(form.keys)}", 0, key)
+    when = table.get("when")
+    if not isinstance(when, str):
+        raise BadRule(f"`when` is missing: write when = with one of {form.forms}", 0)
+    severity = table.get("severity", "warn")
+    if severity not in SEVERITIES:
+        raise BadRule(f"severity is one of {', '.join(SEVERITIES)}", 0, "severity")
+    enabled = table.get("enabled", True)
+    if not isinstance(enabled, bool):
+        raise BadRule("enabled is true or false", 0, "enabled")
+    scopes = {}
+    for key in form.scopes:
+        names = table.get(key, "")
+        names = [names] if isinstance(names, str) else names
+        if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
+            raise BadRule("a scope is a text or a list of texts", 0, key)
+        scopes[key] = frozenset(names) - {""}
+    rule = form.make(RuleTable(called, when, severity, scopes, table))
+    return rule if enabled else None
+
+
+def _error(name: str, source: str, key: str, message: str, rule: str = "", column: int = 0) -> ConfigError:
+    """Returns an error with the line and the column of a key, or of a place in its value."""
+    lines = source.splitlines()
+    begin = 0
+    if rule:
+        head = re.compile(rf"\s*\[\s*rules\s*\.\s*[\"']?{re.escape(rule)}[\"']?\s*\]")
+        begin = next((number for number, line in enumerate(lines) if head.match(line)), 0)
+    for number, line in enumerate(lines[begin:], begin + 1):
+        if number > begin + 1 and rule and line.lstrip().startswith("["):
+            break
+        found = re.match(rf"(\s*)[\"']?{re.escape(key)}[\"']?\s*=\s*([\"']?)", line)
+        if found:
+            at = found.end() + column if column else len(found[1]) + 1
+            return ConfigError(f"{name}, line {number}, column {at}: {message}")
+    return ConfigError(f"{name}, line {begin + 1}, column 1: {message}")

@@ -1,0 +1,38 @@
+"""The commands that a page of docs/ shows, with their output, and what of two outputs is compared."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from functools import cache
+from types import ModuleType
+
+from house.tree import ROOT
+
+DOCUMENTED = "127.0.0.1:8000"
+"""The address of the bookshop in docs/."""
+
+
+def commands_of(console: str) -> list[tuple[str, str]]:
+    """Each `$ gossamer` command of a console block, without the program's name, and its output."""
+    return re.findall(r"^\$ gossamer (.*)\n((?:(?!\$ ).*\n)*)", console, re.MULTILINE)
+
+
+def comparable(text: str) -> str:
+    """The text without numbers and widths, which differ from run to run."""
+    return str(_tutorial().comparable(text))
+
+
+def comparable_without_times(text: str) -> str:
+    """The text without numbers, widths and times."""
+    return re.sub(r"[\dTZ:-]{6,}", "0", comparable(text))
+
+
+@cache
+def _tutorial() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("run_tutorial", ROOT / "docs" / "run_tutorial.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
