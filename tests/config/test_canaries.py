@@ -45,6 +45,11 @@ WORDS = {
     "rule": "GossamerStalled",
     "folder": "files",
     "sources": f"shop:http://joe:{QUOTED}@127.0.0.1:1/",
+    "query": "slow maps",
+    "keyword": "slow maps",
+    "mine": "mine.example",
+    "theirs": "theirs.example",
+    "pages": "pages.warc.gz",
     "words": f"http://joe:{QUOTED}@127.0.0.1:1/",
 }
 

@@ -15,6 +15,7 @@ TABLES = ("currencies", "encodings", "units")
 """Files whose lines are rows of a table, not patterns."""
 
 KEPT = {
+    "__init__.py::_HOMES": "the public names, each with its module",
     "cli/commands.py::TREE": "the commands, each with its module",
     "cli/crawl.py::HELP": "help texts",
     "cli/crawl.py::METAVARS": "what stands for an option's value in the help",

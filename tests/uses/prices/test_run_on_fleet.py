@@ -46,7 +46,7 @@ def begin(fleet: Fleet, history: str, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "gossamer", "prices", "run", "t.csv", "--fleet", "--history", history),
-            *("--delay", "0.05", "--json", "-s", "allow_private=127.0.0.0/8", *words),
+            *("--delay", "0.2", "--json", "-s", "allow_private=127.0.0.0/8", *words),
         ],
         env={**fleet.env(), "PRICES_DB": history},
         cwd=fleet.folder,
@@ -78,7 +78,7 @@ def pages_of(shops: list[Shop]) -> list[str]:
 def test_two_workers_share_a_run_and_each_change_is_found_once(
     fleet: Fleet, database: Postgres, tmp_path: Path
 ) -> None:
-    shops = [make_shop(number, 40, wall=0.03) for number in range(8)]
+    shops = [make_shop(number, 40, wall=0.1) for number in range(8)]
     with serving(shops):
         write_list(str(tmp_path / "t.csv"), shops)
         one, _ = fleet.worker("one"), fleet.worker("two")
@@ -109,7 +109,7 @@ def test_two_workers_share_a_run_and_each_change_is_found_once(
 def test_a_run_whose_command_is_killed_continues_on_the_fleet(
     fleet: Fleet, database: Postgres, tmp_path: Path
 ) -> None:
-    shops = [make_shop(number, 30, wall=0.03) for number in range(4)]
+    shops = [make_shop(number, 30, wall=0.1) for number in range(4)]
     with serving(shops):
         write_list(str(tmp_path / "t.csv"), shops)
         fleet.worker("one")
