@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,29 +62,31 @@ class SqlUrls:
         batches, so only the last batch moves the position to the last value."""
         done = last = _value(position["after"]) if position and self._after else 0
         is_checked = False
-        async for names, some in self.rows(last):
-            if not is_checked:
-                self._columns(names)
-                is_checked = True
-            if self._after and "after" not in names:
-                raise ConfigError(
-                    "a query with :after must return a column `after`, for example SELECT id AS "
-                    "after, url ..."
-                )
-            requests, rejected = self._taken(names, some)
-            for value in (row[names.index("after")] for row in some if self._after):
-                if value is not None and value != last:
-                    done, last = last, value
-            yield UrlBatch(requests, rejected, {"after": _kept(done)} if self._after else None)
+        async with contextlib.aclosing(self.rows(last)) as found:
+            async for names, some in found:
+                if not is_checked:
+                    self._columns(names)
+                    is_checked = True
+                if self._after and "after" not in names:
+                    raise ConfigError(
+                        "a query with :after must return a column `after`, for example SELECT id AS "
+                        "after, url ..."
+                    )
+                requests, rejected = self._taken(names, some)
+                for value in (row[names.index("after")] for row in some if self._after):
+                    if value is not None and value != last:
+                        done, last = last, value
+                yield UrlBatch(requests, rejected, {"after": _kept(done)} if self._after else None)
         if self._after:
             yield UrlBatch([], [], {"after": _kept(last)})
 
-    async def rows(self, after: Any = 0) -> AsyncIterator[tuple[list[str], list[Any]]]:
+    async def rows(self, after: Any = 0) -> AsyncGenerator[tuple[list[str], list[Any]], None]:
         """Yields the names of the columns with the next rows, whatever the columns are. The names come at least
         once. `after`: the value of `:after`."""
         found = self._of_file(after) if self.url.startswith("sqlite:") else self._of_server(after)
-        async for names, some in found:
-            yield names, some
+        async with contextlib.aclosing(found):
+            async for names, some in found:
+                yield names, some
 
     async def added(self, batch: UrlBatch) -> None:
         """Does nothing."""
@@ -126,7 +129,7 @@ class SqlUrls:
         except sqlite3.Error as error:
             raise _off(path, self.query, error) from error
 
-    async def _of_file(self, after: Any) -> AsyncIterator[tuple[list[str], list[Any]]]:
+    async def _of_file(self, after: Any) -> AsyncGenerator[tuple[list[str], list[Any]], None]:
         try:
             cursor = await asyncio.to_thread(self._base.execute, self.query, self._given(after))
             names = [column[0] for column in cursor.description or ()]
@@ -148,7 +151,7 @@ class SqlUrls:
         except psycopg.Error as error:
             raise _off(self.url, self.query, error) from error
 
-    async def _of_server(self, after: Any) -> AsyncIterator[tuple[list[str], list[Any]]]:
+    async def _of_server(self, after: Any) -> AsyncGenerator[tuple[list[str], list[Any]], None]:
         import psycopg
 
         text, given = self.query, None
