@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Json, Option, Quiet
-from gossamer.cli.price_tables import put_table_rows
 from gossamer.cli.prices_report import Limit
 from gossamer.cli.prices_rules import HistoryUrl, opened
+from gossamer.cli.table_output import put_table_rows
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option
-from gossamer.cli.price_tables import put_table_rows
 from gossamer.cli.prices_rules import HistoryUrl, opened
+from gossamer.cli.table_output import put_table_rows
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:

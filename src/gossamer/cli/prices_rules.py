@@ -158,7 +158,7 @@ def failing(
             limit=1_000_000,
         )
     if output is not None:
-        from gossamer.cli.price_tables import put_table_rows
+        from gossamer.cli.table_output import put_table_rows
         from gossamer.uses.prices.report_tables import failing_table
 
         put_table_rows("failing", failing_table(found), output, as_csv, as_json)

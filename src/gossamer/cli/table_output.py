@@ -1,4 +1,4 @@
-"""Writes the tables of `gossamer prices` to files, or prints them."""
+"""Writes the tables of a use to a file (`-o`), or prints them."""
 
 from __future__ import annotations
 
