@@ -484,7 +484,9 @@ def _last_to_end(host: HostLine) -> tuple[float, int]:
 
 
 async def end(setup: Setup, store: Store, outcome: str) -> Summary:
-    """Records the end of the run and returns the crawl's summary."""
+    """Records the end of the run and returns the crawl's summary. Raises StoreChanged if the store was emptied: then
+    no URL seems to be open, and the crawl only seems to be finished."""
+    await store.check_same()
     crawls = Crawls(store)
     if outcome == "cancelled":
         await drop_queue(store, setup.crawl, cold_settings(setup.job.settings, setup.crawl)[0])
