@@ -12,7 +12,14 @@
     const own = Object.getOwnPropertyDescriptor(globalThis, outer);
     if (!own || !own.get) continue;
     own.get = new Proxy(own.get, {
-      apply: (call, context, given) => Reflect.apply(call, context, given) || globalThis[inner] + bars,
+      apply: (call, context, given) => {
+        let size = 0;
+        try {
+          size = globalThis.top[inner];
+        } catch {} // a frame of another origin
+        // a window that is new says 0, and then the size of its content, as if it had no bars
+        return Math.max(Reflect.apply(call, context, given), (size || globalThis[inner]) + bars);
+      },
     });
     Object.defineProperty(globalThis, outer, own);
   }
