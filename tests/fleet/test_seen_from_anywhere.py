@@ -87,11 +87,15 @@ def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path
     assert found['gossamer_pages_total{lane="http",region="eu"}'] > 0
     assert found[f'gossamer_worker_up{{worker="v@{os.uname().nodename}",region="eu"}}'] == 1
 
-    log = lines(second.said())
-    assert {"message", "worker_gone"} <= {one["event"] for one in log}
-    log += lines(first.said())  # it may have ended the crawl before it was killed
-    assert all(one["ts"] and one["level"] for one in log)
-    assert any(one["event"] == "crawl_state" and one["state"] == "finished" for one in log)
+    def told() -> list[dict[str, Any]]:
+        return lines(second.said()) + lines(first.said())  # the first may have ended the crawl before it died
+
+    until(  # a process looks at the store every 2 s
+        "the end is logged",
+        lambda: any(one["event"] == "crawl_state" and one["state"] == "finished" for one in told()),
+    )
+    assert {"message", "worker_gone"} <= {one["event"] for one in lines(second.said())}
+    assert all(one["ts"] and one["level"] for one in told())
 
 
 def test_an_empty_answer_says_why(fleet: Fleet) -> None:
