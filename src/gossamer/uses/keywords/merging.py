@@ -3,6 +3,7 @@ is sorted on disk, so a million pages take as much memory as a thousand."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -36,17 +37,19 @@ SKIPPED: Final = "skipped.npy"
 """The file with the numbers of the pages that are not counted, in order."""
 
 
+def check_libraries() -> None:
+    """Raises ConfigError if a library of the extra `keywords` is missing."""
+    for name in ("duckdb", "numpy", "pyarrow"):
+        if importlib.util.find_spec(name) is None:
+            raise ConfigError(f"keywords needs other packages ({name}): {install_command('keywords')}")
+
+
 def connect(folder: Path) -> Any:
-    """Returns a DuckDB connection that keeps to `MEMORY` and sorts in the folder. Raises ConfigError if the
+    """Returns a DuckDB connection that keeps to `MEMORY` and sorts in the folder. Raises ConfigError if a
     library is missing."""
-    try:
-        import duckdb
-        import numpy  # noqa: F401 - the counts need it
-        import pyarrow  # noqa: F401
-    except ImportError as missing:
-        raise ConfigError(
-            f"keywords needs other packages ({missing.name}): {install_command('keywords')}"
-        ) from None
+    check_libraries()
+    import duckdb
+
     return duckdb.connect(
         ":memory:",
         config={

@@ -15,6 +15,7 @@ import gossamer
 from gossamer.client.stored_pages import archives_of, read_stored_pages
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.uses.keywords.counting import CountOptions, CountResult, count_texts
+from gossamer.uses.keywords.merging import check_libraries
 
 FOLDER: Final = "keywords"
 DELAY: Final = "3-7"
@@ -64,6 +65,7 @@ def run_keywords(sources: Sequence[str], options: KeywordRunOptions, tell: Tell)
     """Begins or continues a run, and returns it with its folder. Without sources, the texts of the last run are
     counted again. `tell`: called with messages for the user. Raises GossamerError. A KeyboardInterrupt leaves the
     run open: the next call continues it."""
+    check_libraries()
     run = _choose(sources, options, tell)
     folder = run_folder(options.folder, run.id)
     if run.state == "crawling":
