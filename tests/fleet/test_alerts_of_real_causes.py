@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -98,10 +98,13 @@ class Watched(NamedTuple):
         words = ("metrics", "--port", str(self.port), "--store", self.fleet.store, *own)
         self.exporters.append(begin(self.room, *words))
 
-    def told(self, cause: str, status: str, seconds: float = WAIT) -> None:
-        """Waits until both evaluations have told of a cause's alerts."""
+    def told(
+        self, cause: str, status: str, seconds: float = WAIT, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
+        """Waits until both evaluations have told of a cause's alerts. Calls `meanwhile` before each look."""
 
         def missing() -> list[tuple[str, set[str]]]:
+            meanwhile()
             names = {
                 "Alertmanager": by_alertmanager(self.theirs, status),
                 "gossamer": by_gossamer(self.ours, status),
@@ -146,6 +149,11 @@ def site_file(room: Path, name: str, pages: list[str], body: str) -> str:
     return f"{name}.py"
 
 
+def nearly_fill(store: redis.Redis) -> None:
+    """Sets the limit of the store's memory so that 92 % of it are used."""
+    store.config_set("maxmemory", round(store.info("memory")["used_memory"] * 1.08))
+
+
 LOOPBACK = ("--allow-private", "127.0.0.0/8", "--quiet")
 
 
@@ -165,8 +173,7 @@ def test_alerts_fire_and_resolve_by_real_causes(fleet: Fleet, server: Server, tm
             fleet.submit(f"{name}.py", delay="0.1", name=name)
         fleet.submit(f"http://127.0.0.1:{shop}/", lane="elsewhere", name="nobody")
         with redis.Redis(port=server.port) as store:
-            store.config_set("maxmemory", round(store.info("memory")["used_memory"] * 1.08))
-            seen.told("the store is full", "firing")
+            seen.told("the store is full", "firing", meanwhile=lambda: nearly_fill(store))
             store.config_set("maxmemory", 0)
         for cause in FIRST[:5]:
             seen.told(cause, "firing")

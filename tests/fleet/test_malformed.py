@@ -96,7 +96,7 @@ def survives(fleet: Fleet, worker: Worker, sent: int) -> None:
     assert one["malformed"] == sent
     finding = next(one for one in fleet.json("doctor") if one["what"] == "queue")
     assert finding["level"] == "warn"
-    assert f"{sent} malformed messages rejected; the last one, on queue http: " in finding["found"]
+    assert f"{sent} malformed messages rejected; the last one, on queue " in finding["found"]
     name = fleet.run(
         "submit",
         "http://127.0.0.1:1/",

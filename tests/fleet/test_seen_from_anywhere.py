@@ -32,6 +32,17 @@ def elsewhere(fleet: Fleet, *words: str, code: int = 0) -> str:
     return fleet.run(*words, "--data", str(fleet.folder / "elsewhere"), code=code)
 
 
+def assert_rates_and_levels(fleet: Fleet) -> None:
+    """The status of crawl c shows the rate of the region and the concurrency of both workers."""
+    status = json.loads(elsewhere(fleet, "status", "c", "--json"))
+    (shown,) = status["now"]["lanes"]
+    assert (shown["lanes"], shown["region"]) == ("http", "eu")
+    assert shown["pages_per_second"]["1m"] > 0
+    assert {name.partition("@")[0] for name in status["workers"]} == {"w", "v"}
+    assert {one["concurrency"] for one in status["workers"].values()} == {4}
+    assert {one["limit"] for one in status["workers"].values()} <= {"hosts", "latency", "fixed", "processor"}
+
+
 def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path: Path) -> None:
     with serve(preset("tiny", hosts=12, pages=20, latency=0.01)) as web:
         few = ("-s", "concurrency=4", "--log-format", "json")  # so that both have to work
@@ -44,13 +55,7 @@ def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path
             lambda: len({one["worker"] for one in lines(elsewhere(fleet, "attempts", "c", "--json"))}) == 2,
         )
         until("the rate of the region is shown", lambda: " eu " in elsewhere(fleet, "status", "c"))
-        shown = json.loads(elsewhere(fleet, "status", "c", "--json"))["now"]["lanes"]
-        assert [(one["lanes"], one["region"]) for one in shown] == [("http", "eu")]
-        assert shown[0]["pages_per_second"]["1m"] > 0
-        processes = json.loads(elsewhere(fleet, "status", "c", "--json"))["workers"]
-        assert {name.partition("@")[0] for name in processes} == {"w", "v"}
-        assert {one["concurrency"] for one in processes.values()} == {4}
-        assert {one["limit"] for one in processes.values()} <= {"hosts", "latency", "fixed", "processor"}
+        assert_rates_and_levels(fleet)
         first.kill()
         gone = until("the worker is missed", lambda: "worker_gone" in second.said(), 60)
         summary = fleet.ended("c")
