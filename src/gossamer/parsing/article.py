@@ -109,8 +109,9 @@ class TextBlock(NamedTuple):
 
 
 class MainText(NamedTuple):
-    """The main text of a page. `element`: the element that contains it. `inside`: the element in it that
-    turbohtml found. `lead`: the blocks of the summary before `element`. `blocks`: the blocks in `element`."""
+    """The main text of a page. `element`: the element that contains it. `inside`: the element that turbohtml
+    found, which is `element` or one of its descendants. `lead`: the blocks of the summary before `element`.
+    `blocks`: the blocks in `element`."""
 
     element: Element
     inside: Element
@@ -204,8 +205,9 @@ def _is_good(block: TextBlock) -> bool:
 def _reach(found: list[TextBlock], chain: list[Element]) -> int:
     """Returns how many levels above the main element the main text reaches.
 
-    A level is added if it has at least 60 % more text in paragraphs, or 10 % more in several elements like the
-    one below it, and little other text. Beyond a whole article or post, only elements like it are added.
+    A level is added if its paragraphs increase the text by at least 60 % and it has little other text. If
+    most of the new text is in several siblings that look like the element below the level, 10 % is enough.
+    Above a whole article or post, a level is added only if most of its new text is in such siblings.
     """
     good, other = [0] * len(chain), [0] * len(chain)
     for block in found:
@@ -227,8 +229,8 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
 
 
 def _twins(element: Element) -> list[int]:
-    """Returns the number of characters, without links, in each sibling with the same tag and classes. Siblings
-    shorter than a paragraph are left out."""
+    """Returns the size in characters, without links, of each sibling that has the same tag and similar
+    classes. Siblings shorter than a paragraph are left out."""
     names = attribute_of(element, "class").split()
     parent = element.parent
     if not isinstance(parent, Element) or not names:

@@ -17,8 +17,8 @@ from gossamer.parsing.lenient_json import json_values
 MAX_SCRIPT_CHARS: Final = 8_000_000
 """Maximum number of characters of scripts that are read on one page."""
 MAX_REREADS: Final = 4
-"""How often the characters of one script may be read, on average. Text that turns out not to be a value is
-read more than once."""
+"""Limit on the work for one script: on average, each character may be read about this many times. Text that
+turns out not to be a value is read again."""
 MAX_VALUES: Final = 1000
 """Maximum number of values that are kept for one page."""
 _ROOTS: Final = r"(?:(?:window|self|globalThis|top|this)(?:\.|(?=\[)))"

@@ -29,8 +29,8 @@ response."""
 
 
 class IsolatedProcess:
-    """The process of one program. It is started for the first request, and again if it has ended. If the
-    process that uses it forks, the fork starts its own."""
+    """Runs one program in a child process. The child is started for the first request, and restarted if it
+    has ended. After a fork, the forked process starts a child of its own."""
 
     def __init__(self, program: str) -> None:
         """`program`: the name of the module that the process runs."""

@@ -1,7 +1,7 @@
 """Reads the product that a page is about: one record, its offers and variants, and all of its prices.
 
 product(body, url)         the record: name price currency sku gtin brand availability
-product_page(body, url)    the record, and what lies behind it: offers, variants, price candidates with their
+product_page(body, url)    the record and its sources: offers, variants, price candidates with their
                            roles, the decision or why there is none, unit price, pack, list price
 """
 
@@ -51,7 +51,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the reader of pages when it is first used. It compiles long lists of words."""
+    """Imports `ProductPage` when it is first used, because that import compiles long lists of words."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

@@ -3,7 +3,7 @@ reading its data file.
 
 results      the results of a page
 result_page  the page with its verdict: whether its positions can be trusted
-load         a data file of one's own
+load         reads another data file
 Result       one result
 ResultPage   a page
 """

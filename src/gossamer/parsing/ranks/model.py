@@ -23,16 +23,16 @@ class Result(msgspec.Struct, frozen=True):
     gives one result for each entry. These share their `position`.
 
     type      one of `TYPES`
-    rank      the place among the organic results, from 1; None for other types. A URL that the page shows
-              twice has only its first rank, and its second result is left out
+    rank      the place among the organic results, from 1; None for other types. If the page shows a URL twice,
+              only the first result is kept
     position  the place of the block among all blocks of the page, from 1
-    title     the heading, or the question, or the name of the place
-    url       the target without the engine's redirect, '' if the result has none
+    title     the heading, the question, or the name of a place on the map
+    url       the target of the link without the engine's redirect, '' if the result has no link
     text      the snippet or the answer, '' if the page shows none
-    sub       the place inside the block, from 0, for sitelinks, indented results and entries of features;
-              None for the block's own result
+    sub       for sitelinks, indented results and entries of features: the place inside the block, from 0;
+              None for the main result of the block
     votes     how many of the three votes (structure, heading, class table) the result got; 0 if unknown
-    pixel     the distance in CSS pixels from the top of the page, None unless the page carries its layout
+    pixel     the distance in CSS pixels from the top of the page; None if the page contains no layout data
     """
 
     type: str
