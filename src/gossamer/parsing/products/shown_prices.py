@@ -272,9 +272,7 @@ def _is_bare(element: Element, text: str, shop: Shop) -> bool:
         or is_hidden(element)
         or shop.elsewhere(element)
         or words.DOUBTFUL.search(author_names(element))
-        or words.ANY_LABEL.match(
-            words.lower(text)
-        )  # part of a label may look like a currency: `AD ID 17`
+        or words.ANY_LABEL.match(words.lower(text))  # part of a label may look like a currency: `AD ID 17`
         or role_by_text(element, text)
     )
 
