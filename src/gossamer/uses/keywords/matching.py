@@ -112,8 +112,9 @@ class KeywordMatcher:
 
 
 def cut_contexts(text: str, places: Sequence[tuple[int, int]], size: int = CONTEXT_CHARS) -> Iterator[str]:
-    """Yields the context of each occurrence: the text around it, at most `size` characters, cut between words
-    if possible. `places`: for each occurrence the position of its first token and its number of tokens."""
+    """Yields the context of each occurrence: at most `size` characters of text that contain it, cut between
+    words if possible. `places`: for each occurrence the position of its first token and its number of
+    tokens."""
     if not places:
         return
     last = max(place + width for place, width in places)

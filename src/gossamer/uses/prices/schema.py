@@ -49,20 +49,20 @@ TABLES = (
     last_checked DOUBLE PRECISION NOT NULL, since DOUBLE PRECISION NOT NULL,
     missed INTEGER NOT NULL DEFAULT 0, gone INTEGER NOT NULL DEFAULT 0, median NUMERIC, held TEXT, memory TEXT,
     UNIQUE (target, variant))""",
-    # `was`: the price before in the same currency. `move`: abs(ln(price / was)), so that a rise by half and
-    # the fall that undoes it are equal. `day`: days since the epoch.
+    # `was`: the previous price in the same currency. `move`: abs(ln(price / was)), so that a rise and the
+    # fall back to the old price have the same size. `day`: days since the epoch.
     f"""CREATE TABLE IF NOT EXISTS price_points (
     offer BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL, day INTEGER NOT NULL,
     {_VALUE_COLUMNS},
     was NUMERIC, move DOUBLE PRECISION, PRIMARY KEY (offer, time)) {{without_rowid}}""",
-    # `time`: when the change was first seen. `run`: the run that confirmed it. `alerted` and `sent`: 1 when the
-    # rules have seen the event, and when the outputs have it.
+    # `time`: when the change was first seen. `run`: the run that confirmed it. `alerted`: 1 after the rules
+    # were evaluated for the event. `sent`: 1 after the outputs received it.
     """CREATE TABLE IF NOT EXISTS price_events (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, target TEXT NOT NULL,
     variant TEXT NOT NULL, shop TEXT NOT NULL, before TEXT, after TEXT, currency TEXT, detail TEXT NOT NULL,
     run INTEGER NOT NULL, alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
-    # `runs`: the runs in a row in which the target failed. `run`: the last. `run_checks`: its failed visits.
-    # `tried`: JSON list of what came back.
+    # `runs`: number of runs in a row in which the target failed. `run`: the last of them. `run_checks`: its
+    # failed visits. `tried`: JSON list of the results.
     """CREATE TABLE IF NOT EXISTS price_failing (
     target TEXT PRIMARY KEY, shop TEXT NOT NULL, state TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
     last DOUBLE PRECISION NOT NULL, runs INTEGER NOT NULL, checks INTEGER NOT NULL, run INTEGER NOT NULL,
