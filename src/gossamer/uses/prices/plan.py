@@ -39,7 +39,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     bound_by: str
     """The bottleneck: `hosts` (their delays), `processor` or `bandwidth`."""
     unfit: int
-    """Pages that do not fit into the window."""
+    """Number of pages that do not fit into the window."""
     reasons: list[str]
     """Sentences that explain why pages do not fit and what would help."""
 

@@ -46,7 +46,7 @@ TABLES = (
     verdict TEXT NOT NULL, reason TEXT NOT NULL, results TEXT NOT NULL, organic INTEGER NOT NULL,
     unknown INTEGER NOT NULL, data_version TEXT NOT NULL, credits INTEGER NOT NULL, body {bytes}, note TEXT NOT NULL,
     PRIMARY KEY (search, run, page))""",
-    # `urls`: JSON list of all pages of the domain among the results.
+    # `urls`: JSON list of all pages of the domain in the results.
     """CREATE TABLE IF NOT EXISTS rank_positions (
     search TEXT NOT NULL, domain TEXT NOT NULL, run INTEGER NOT NULL, time DOUBLE PRECISION NOT NULL,
     position INTEGER, depth INTEGER NOT NULL, absolute INTEGER, page INTEGER, url TEXT NOT NULL, title TEXT NOT NULL,
@@ -54,12 +54,12 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS rank_features (
     search TEXT NOT NULL, run INTEGER NOT NULL, type TEXT NOT NULL, domain TEXT NOT NULL, count INTEGER NOT NULL,
     time DOUBLE PRECISION NOT NULL, PRIMARY KEY (search, run, type, domain)) {without_rowid}""",
-    # `alerted` and `sent`: 1 when the rules have seen the event, and when the outputs have it.
+    # `alerted`: 1 after the rules were evaluated for the event. `sent`: 1 after the outputs received it.
     """CREATE TABLE IF NOT EXISTS rank_events (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, run INTEGER NOT NULL,
     engine TEXT NOT NULL, search TEXT NOT NULL, domain TEXT NOT NULL, before TEXT, after TEXT, detail TEXT NOT NULL,
     alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
-    # `usual`: the mean number of organic results on page 1. `pages`: of how many pages it is the mean.
+    # `usual`: the mean number of organic results on page 1. `pages`: the number of pages in this mean.
     """CREATE TABLE IF NOT EXISTS rank_layouts (
     engine TEXT NOT NULL, form TEXT NOT NULL, device TEXT NOT NULL, state TEXT NOT NULL,
     since DOUBLE PRECISION NOT NULL, usual DOUBLE PRECISION NOT NULL, pages INTEGER NOT NULL,
