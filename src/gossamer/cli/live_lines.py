@@ -12,8 +12,8 @@ from typing import Any, TextIO, cast
 from gossamer.cli.terminal import columns_now, rows_now, text_width
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
-"""Escape sequences that enclose output which the terminal is to show in one step. Terminals that do not know
-the sequences ignore them."""
+"""Escape sequences that enclose output which the terminal should show in one step. Terminals that do not know
+these sequences ignore them."""
 CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
 

@@ -1,5 +1,6 @@
-"""Reads the attempts log of a running crawl for the progress display: the servers' responses, the last URL,
-and why URLs wait for a retry. The log covers all processes of the crawl, because all of them write to it."""
+"""Reads the attempts log of a running crawl for the progress display. Provides the counts of responses, the
+last URL, and the reasons why URLs wait for a retry. All processes of the crawl write to the log, so it covers
+all of them."""
 
 from __future__ import annotations
 

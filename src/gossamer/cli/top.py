@@ -107,7 +107,7 @@ class TopView:
     def __init__(self, snapshots: TopSnapshots, settings: Settings) -> None:
         self._snapshots, self._settings = snapshots, settings
         self._message = ""
-        """The message at the bottom: what the last key did, or why nothing is shown."""
+        """The message at the bottom: the effect of the last key, or the reason why nothing is shown."""
 
     async def run(self) -> None:
         """Shows the view until q is pressed."""
