@@ -1,5 +1,5 @@
-"""Sends notifications to the receivers of the setting `alerts` (docs/alerts.md), for programs that have alerts
-of their own."""
+"""Sends notifications to the receivers of the setting `alerts` (docs/alerts.md). For programs that have their
+own alerts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Notification(msgspec.Struct, kw_only=True, frozen=True):
 
     rule: str
     text: str
-    """One line for people."""
+    """The message, in one line."""
     time: float
-    """Seconds since the epoch."""
+    """The time of the alert, in seconds since the epoch."""
     severity: str = "warn"
     """`info`, `warn` or `page`."""
     labels: Mapping[str, str] = {}
@@ -40,8 +40,8 @@ class Receivers:
         self.names = list(self._receivers)
 
     def send(self, name: str, notifications: Sequence[Notification], suppressed: int = 0) -> str:
-        """Sends a notification to one receiver, and returns "" or why it failed. `suppressed`: the number of
-        alerts that were left out before."""
+        """Sends a notification to one receiver. Returns "", or the reason of a failure. `suppressed`: the
+        number of earlier alerts that were not sent."""
         alerts = [
             Alert(
                 rule=one.rule,
@@ -64,7 +64,7 @@ class Receivers:
 
 
 def receivers_of_settings(options: Mapping[str, Any], folder: str = ".") -> Receivers:
-    """Returns the receivers of the settings: of `gossamer.toml`, the environment, and `options`, which has the
-    options of `gossamer.run`."""
+    """Returns the receivers in the settings. These are read from `gossamer.toml`, the environment, and
+    `options`, which are options of `gossamer.run`."""
     settings = read_given_settings(dict(options), folder)
     return Receivers(settings.alerts, settings.allow_private)

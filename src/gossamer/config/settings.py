@@ -480,8 +480,8 @@ def load(
 
 
 def _one_of_delays(source: list[GivenSetting], values: dict[str, Any]) -> list[GivenSetting]:
-    """Returns the settings of one source. `delay` and `host_rate` of an earlier source are forgotten if this
-    source has one of them. Raises UsageError or ConfigError if it has both."""
+    """Returns the settings of one source. If this source has `delay` or `host_rate`, both values of earlier
+    sources are removed from `values`. Raises UsageError or ConfigError if it has both."""
     given = {one.name: one.where for one in source if one.name in ("delay", "host_rate")}
     if len(given) > 1:
         kind: type[GossamerError] = UsageError if given["host_rate"].startswith("--") else ConfigError
@@ -528,7 +528,7 @@ def _of_file(folder: Path) -> list[GivenSetting]:
     path = folder / FILE
     try:
         text = path.read_text("utf-8-sig")
-        import tomllib  # only now, because most folders have no such file
+        import tomllib  # imported late, because most folders have no such file
 
         found = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):

@@ -32,7 +32,7 @@ class Alert(msgspec.Struct, kw_only=True):
     unsent: list[str] = []
     """The receivers that have not been notified of this state yet."""
     knows: list[str] = []
-    """The receivers that have been notified that the alert fires."""
+    """The receivers that were notified when the alert fired."""
     sent: float = 0.0
     """The time of the last notification."""
 
@@ -76,7 +76,7 @@ def evaluate(
             continue
         if alert.state == "pending":
             changed[key] = None
-        elif alert.state == "firing":  # the crawl, worker or host that it was about no longer exists
+        elif alert.state == "firing":  # the crawl, worker or host of the alert no longer exists
             changed[key] = _resolved(alert, receivers, now)
         elif now - alert.since > STALE_S:
             changed[key] = None
@@ -119,7 +119,7 @@ def _next(
 
 
 def _resolved(alert: Alert, receivers: list[str], now: float) -> Alert:
-    """Returns the alert as resolved. Only receivers that were notified that it fired are notified now."""
+    """Returns the resolved alert. Only receivers that were notified when it fired are notified now."""
     told = [one for one in receivers if one in alert.knows]
     return msgspec.structs.replace(alert, state="resolved", since=now, unsent=told)
 

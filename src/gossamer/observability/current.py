@@ -1,5 +1,5 @@
-"""The current figures of a crawl: its rates in the last minutes, the age of its last page, its response
-times, and the reason if it gets no pages."""
+"""Computes the current figures of a crawl: its rates in the last minutes, the age of its last page, its
+response times, and the reason if it gets no pages."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Pattern:
         self.plain, self.short, self._tree = plain, short, tree
         self.pattern = plain.pattern
         self.on_timeout: Callable[[str], None] | None = None
-        """A function that is called with a message the first time that the pattern takes too long."""
+        """A function that is called with a message when the pattern takes too long for the first time."""
         self._engines: _Engines | None = None
         self._debt, self._since = 0.0, 0.0
 
@@ -249,8 +249,8 @@ def found(pattern: Searcher, text: str, on_timeout: bool) -> bool:
 
 
 def watch(patterns: Iterable[Searcher], tell: Callable[[str], None]) -> None:
-    """Sets a function that is called with a message the first time that one of the patterns takes too
-    long."""
+    """Sets a function that is called with a message when one of the patterns takes too long for the first
+    time."""
     for one in patterns:
         if isinstance(one, Pattern):
             one.on_timeout = tell

@@ -65,7 +65,7 @@ TRACKING = (
     "gdfms",
     "gdftrk",
     "gdffi",
-    # shops and portals: the position of the link on the page
+    # used by shops and portals for the position of the link on the page
     "pf_rd_*",
     "pd_rd_*",
     "_trkparms",
@@ -78,7 +78,7 @@ TRACKING = (
     "guce_referrer_sig",
     "wprov",
     "lipi",
-    # tools for mail, campaigns and statistics
+    # used by tools for mail, campaigns and statistics
     "mkt_tok",
     "hmb_*",
     "otm_*",

@@ -2,8 +2,8 @@
 microsecond for an ordinary URL.
 
 A wrong rule loses real pages, but a missing rule costs only a few requests. Each rule therefore requires
-strong evidence: the paths of documentation, shops, source trees and dated archives must pass. Traps that URLs
-alone do not reveal are limited by budgets and by depth.
+strong evidence, so that the paths of documentation, shops, source trees and dated archives pass. Traps that
+URLs alone do not reveal are limited by budgets and by depth.
 """
 
 from __future__ import annotations
