@@ -431,7 +431,7 @@ class _Writer:
     def __init__(self, flags: int, *, regex: bool = False) -> None:
         self.regex, self._spaces = regex, _SPACES_REGEX if regex else _SPACES
         self.ascii_only = bool(flags & re.ASCII)
-        """Whether RE2 is certain to match this pattern as `re` does only if the text is ASCII."""
+        """If true, RE2 is guaranteed to match this pattern as `re` does only on ASCII texts."""
         self.ends = self.repeats_empty = False
         """Whether the pattern contains `$`, and whether it repeats a part that may be empty."""
 
