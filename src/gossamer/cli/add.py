@@ -143,8 +143,8 @@ def said(result: Added) -> str:
 
 
 def then(result: Added, record: Any) -> str:
-    """Returns a text that tells the user what happens to the added URLs. If no process works on the crawl,
-    the text contains the command that continues it."""
+    """Returns a message about what happens to the added URLs. If no process works on the crawl, the text
+    contains the command that continues it."""
     from gossamer.cli.steering import continue_command
 
     if result.state == "paused":

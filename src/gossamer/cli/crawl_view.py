@@ -32,7 +32,7 @@ STATUS_STYLES = {
 }
 STATE_STYLES = {"running": "green", "paused": "magenta", "stopping": "magenta", "cancelling": "magenta"}
 LONG_WAIT_S = 2.0
-"""Seconds. A shorter wait for a host is not shown as the reason why a crawl is stalled."""
+"""Minimum wait for a host, in seconds, that is shown as the reason why a crawl is stalled."""
 Paint = Callable[[str, str], str]
 Part = tuple[str, str]
 """A text and its style."""
@@ -97,8 +97,8 @@ def _bar(live: Live, width: int, paint: Paint, signs: Signs) -> str:
 
 def progress_of(live: Live) -> tuple[int, int, str]:
     """Returns the number of finished URLs, the number of known URLs, and a text with both numbers. The number
-    of known URLs grows while the crawl finds URLs. If `--limit` is given and enough URLs are known, the
-    numbers are those of the fetched pages and of the limit instead."""
+    of known URLs grows while the crawl finds URLs. If `--limit` is given and enough URLs are known, returns
+    the number of fetched pages and the limit instead."""
     s = live.summary
     done = s.pages + s.redirected + s.failed + s.dead
     known = done + s.pending

@@ -91,7 +91,7 @@ class GroupedCommand(click.Command):
     context_class = HelpContext
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes what the command does, and its examples."""
+        """Writes the description of the command, and its examples."""
         from gossamer.cli.examples import EXAMPLES
 
         super().format_help_text(ctx, formatter)

@@ -231,7 +231,8 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
 
 
 def _put_levels(levels: Sequence[ProcessLevel]) -> None:
-    """Prints how many pages each process fetches at the same time, and what limits this number."""
+    """Prints the number of pages that each process fetches at the same time, and the reason for this
+    limit."""
     from gossamer.cli.printing import format_duration, put_table
 
     if levels:

@@ -165,7 +165,7 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
 
 
 async def toggle_pause(crawls: Crawls, name: str, settings: Settings) -> str:
-    """Pauses a crawl, or continues it if it is paused. Returns what was done."""
+    """Pauses a crawl, or continues it if it is paused. Returns a message about the change."""
     from gossamer.frontier.crawl_lock import is_running
 
     record = await crawls.need(name)

@@ -198,7 +198,7 @@ class TopSnapshots:
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
 
     async def toggle_pause(self, settings: Settings) -> str:
-        """Pauses the crawl, or continues it if it is paused. Returns what was done."""
+        """Pauses the crawl, or continues it if it is paused. Returns a message about the change."""
         from gossamer.cli.steering import toggle_pause
         from gossamer.frontier.crawls import UNDER_WAY, Crawls
 

@@ -24,7 +24,7 @@ class Notification(msgspec.Struct, kw_only=True, frozen=True):
     time: float
     """The time of the alert, in seconds since the epoch."""
     severity: str = "warn"
-    """`info`, `warn` or `page`."""
+    """The severity: `info`, `warn` or `page`."""
     labels: Mapping[str, str] = {}
     value: float = 0.0
 
@@ -33,8 +33,8 @@ class Receivers:
     """The receivers of notifications. `names` are their addresses without secrets."""
 
     def __init__(self, addresses: Sequence[str], allow_private: Sequence[str] = ()) -> None:
-        """`addresses`: as in the setting `alerts`. `allow_private`: as in the setting of this name. Raises
-        ConfigError, which contains the invalid address."""
+        """`addresses`: addresses of receivers, in the form of the setting `alerts`. `allow_private`: the
+        value of the setting with this name. Raises ConfigError, which contains the invalid address."""
         found = receivers_of(addresses, allow_private)
         self._receivers = {receiver.name: receiver for receiver in found}
         self.names = list(self._receivers)

@@ -81,7 +81,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     for_s: float = 0.0
     window_s: float = 900.0
     severity: str = "warn"
-    """`page`: somebody must act now. `warn`: somebody must act within the day."""
+    """How urgent the alert is. `page`: somebody must act now. `warn`: somebody must act within the day."""
     enabled: bool = True
 
 

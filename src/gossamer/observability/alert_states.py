@@ -13,7 +13,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 STALE_S = 86_400.0
-"""Seconds after which a resolved alert is forgotten."""
+"""How many seconds a resolved alert is remembered."""
 
 
 class Alert(msgspec.Struct, kw_only=True):
@@ -24,7 +24,8 @@ class Alert(msgspec.Struct, kw_only=True):
     labels: Labels
     severity: str
     state: str
-    """`pending`: the reading is bad, but not for long enough to fire. Otherwise `firing` or `resolved`."""
+    """The state: `pending`, `firing` or `resolved`. `pending` means that the reading is bad, but not for long
+    enough to fire."""
     since: float
     """When the reading became bad or, if the alert is resolved, good again."""
     value: float

@@ -33,7 +33,7 @@ class Metric(NamedTuple):
 
     name: str
     kind: str
-    """`counter`, `gauge` or `histogram`."""
+    """The type of the metric: `counter`, `gauge` or `histogram`."""
     text: str
     labels: tuple[str, ...]
     read: Callable[[Snapshot], Iterator[Sample]]

@@ -1,5 +1,5 @@
-"""Reads from the score records of worker processes how many concurrent visits each may run, and what limits
-this number."""
+"""Reads the limits of concurrent visits from the score records of worker processes, with the reason for each
+limit."""
 
 from __future__ import annotations
 

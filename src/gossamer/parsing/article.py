@@ -1,9 +1,10 @@
 """Finds the main text of a page and splits it into text blocks.
 
-The library turbohtml finds the element that holds the main text. `boilerplate` decides what is dropped inside
-it. This module corrects the choice: the text may begin before the element, as a summary below the heading, and
-it may continue in the elements around it, for example in modules, slides or the posts of a thread. If
-turbohtml finds no element, or one with too little text, the longest run of text on the page is used instead.
+The library turbohtml finds the element that holds the main text. `boilerplate` decides which parts of this
+element are dropped. This module corrects the choice: the text may begin before the element, as a summary
+below the heading, and it may continue in the elements around it, for example in modules, slides or the posts
+of a thread. If turbohtml finds no element, or one with too little text, the longest run of text on the page
+is used instead.
 """
 
 from __future__ import annotations

@@ -314,8 +314,8 @@ def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
 
 
 def _said(tree: turbohtml.Document) -> str:
-    """Returns all text except that of scripts and styles, without spaces between blocks. This takes 25 us,
-    and a layout would take 62 us."""
+    """Returns all text except scripts and styles, without spaces between blocks. This takes 25 us, and a
+    layout would take 62 us."""
     text: str = tree.text
     for tag in ("script", "style"):
         at, parts = 0, []

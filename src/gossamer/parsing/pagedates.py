@@ -177,8 +177,8 @@ def _language(page: Document) -> str | None:
 
 
 def _linked(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the dates in JSON-LD: those of articles first, then those of pages, and then those of other
-    things such as videos. Dates of comments and websites are left out."""
+    """Yields the dates in JSON-LD, first of articles, then of pages, and then of other objects such as
+    videos. Dates of comments and websites are left out."""
     nodes: list[dict[str, Any]] = []
     for one in json_ld(page.tree):
         inner = one.get("@graph")
@@ -282,7 +282,8 @@ def _timed(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
 
 
 def _called(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the short texts of elements whose class names a date, those closest to the heading first."""
+    """Yields the short texts of elements whose class names a date. Elements closest to the heading come
+    first."""
     elements = [
         element
         for element in page.tree.select(_DATE_SELECTOR)[:MAX_ELEMENTS]

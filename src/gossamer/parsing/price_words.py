@@ -1,5 +1,5 @@
-"""Words next to a number that show what the number is, for example a former price, a count in thousands, a
-date or a phone number."""
+"""Recognizes the role of a number by the words next to it, for example a former price, a count in thousands,
+a date or a phone number."""
 
 from __future__ import annotations
 

@@ -123,8 +123,8 @@ def _beside(text: str, at: Span, number: Span) -> bool:
 
 
 def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str | None:
-    """Returns the currency as written, which is the one nearest to the first number. If the text has no
-    currency or only a bare `$`, the currency in the hint is used."""
+    """Returns the currency nearest to the first number, as written. If the text has no currency or only a
+    bare `$`, the currency in the hint is used."""
     known = spellings()
     near = (
         min(places, key=lambda at: _distance(at, numbers[0]))
@@ -254,8 +254,8 @@ def _present(
 
 
 def _label(text: str, numbers: list[Span], one: int, places: list[Span]) -> str:
-    """Returns the text between a number and the one before it, at most 40 characters, with currencies blanked
-    out."""
+    """Returns the text between a number and the previous number, with currencies blanked out. At most 40
+    characters are returned."""
     start, end = max(numbers[one - 1][1] if one else 0, numbers[one][0] - 40), numbers[one][0]
     for low, high in places:
         if start <= low and high <= end:

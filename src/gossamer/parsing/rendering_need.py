@@ -46,7 +46,7 @@ MAX_KEPT_PAGE_BYTES: Final = 256 << 10
 MAX_KEPT_BYTES: Final = 4 << 20
 """Maximum total size in bytes of the pages that are kept for comparison."""
 SISTERS: Final = 2
-"""Number of complete pages of a host that are compared to find what its pages have in common."""
+"""Number of complete pages of a host that are compared to find the texts that its pages share."""
 FRAME_TEXTS: Final = 300
 """Number of texts at the start of a page, and at its end, that are compared with another page."""
 MAX_FRAME_TEXT_CHARS: Final = 2000
@@ -319,7 +319,7 @@ class KeptPage(NamedTuple):
 
 
 class Sisters:
-    """The first two complete pages of a host, and what they have in common."""
+    """The first two complete pages of a host, and the texts that they share."""
 
     def __init__(self) -> None:
         self.pages: list[KeptPage] = []

@@ -135,9 +135,10 @@ class SitemapEntry(str):
     """The date of the last change, with its UTC offset. If the sitemap gives no offset, the date is in UTC.
     None if it is missing or invalid."""
     changefreq: str | None
-    """always, hourly, daily, weekly, monthly, yearly or never. None if it is missing or invalid."""
+    """How often the page changes: always, hourly, daily, weekly, monthly, yearly or never. None if it is
+    missing or invalid."""
     priority: float | None
-    """A number from 0 to 1. None if it is missing or invalid."""
+    """The priority of the page, from 0 to 1. None if it is missing or invalid."""
 
     def __new__(
         cls,
@@ -347,7 +348,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _lines(text: str, url: str) -> list[SitemapEntry]:
-    """Returns those lines of a plain text that consist of one absolute URL."""
+    """Returns the URLs in a plain text: the lines that consist of one absolute URL."""
     base, at = Base(url), 0
     found: list[SitemapEntry] = []
     text = text.replace("\r", "\n")

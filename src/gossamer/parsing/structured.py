@@ -56,7 +56,8 @@ class Node(NamedTuple):
         return next(self.texts(*names), None)
 
     def nodes(self, *names: str) -> Iterator[Node]:
-        """Yields those values of properties that are nodes, in the order of `names`."""
+        """Yields the values of properties, in the order of `names`. Values that are not nodes are left
+        out."""
         for name in names:
             yield from (value for value in self.properties.get(name, ()) if isinstance(value, Node))
 

@@ -85,7 +85,7 @@ def trap(url: str, today: date | None = None) -> str | None:
 
 
 def growing(base: str, hrefs: Iterable[str]) -> frozenset[str]:
-    """Returns those relative hrefs of a page that lead into an endlessly growing path.
+    """Returns the relative hrefs of a page that lead into an endlessly growing path.
 
     Some sites return a page for every path, and use links without a leading slash. Such links nest without
     end: the page `/a/b/` links to `a/` and `b/` again. If a page has two different links to segments of its

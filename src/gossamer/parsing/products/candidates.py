@@ -27,11 +27,11 @@ class PriceRole(StrEnum):
     UNIT_PRICE = "unit-price"
     DEPOSIT = "deposit"
     SAVING = "saving"
-    """The amount of a discount, or a threshold such as that of free shipping."""
+    """The amount of a discount, or a threshold, for example for free shipping."""
     SURCHARGE = "surcharge"
     """An amount that an option adds to the price."""
     CONVERTED = "converted"
-    """The price in another currency than that of the sale."""
+    """The price in a currency other than the currency of the sale."""
     RELATED = "related"
     """The price of another product."""
 
@@ -41,16 +41,16 @@ class PriceCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
 
     amount: Decimal
     currency: str | None = None
-    """ISO 4217."""
+    """The currency as an ISO 4217 code."""
     raw: str = ""
-    """The text as written."""
+    """The price as written on the page."""
     source: str = ""
-    """`json-ld`, `microdata`, `rdfa`, `meta`, `embedded` (data in a script), `class` (an element whose class or id
-    names a price) or `text`."""
+    """The source of the price: `json-ld`, `microdata`, `rdfa`, `meta`, `embedded` (data in a script), `class`
+    (an element whose class or id names a price) or `text`."""
     place: str = ""
     """The path in the structured data, or the class, id or tag of the element."""
     confidence: float = 0.0
-    """0 to 1."""
+    """How certain the price is, from 0 to 1."""
     role: PriceRole = PriceRole.PRICE
     tax_included: bool | None = None
     seller: str | None = None
@@ -62,9 +62,10 @@ class PriceDecision(msgspec.Struct, frozen=True):
     """The price that a buyer pays, or the reason why the page does not show which one it is."""
 
     price: PriceCandidate | None
-    """None if the page has no price, or if it has several prices and does not show which one is meant."""
+    """The price that a buyer pays. None if the page has no price, or if it has several prices and does not
+    show which one is meant."""
     reason: str = ""
-    """Empty if there is a price."""
+    """The reason why there is no price. Empty if there is one."""
 
     @property
     def is_undecided(self) -> bool:

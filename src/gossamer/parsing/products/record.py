@@ -21,7 +21,8 @@ class ProductRecord(NamedTuple):
     """The fields of a product."""
 
     fields: dict[str, Any]
-    """`name price currency sku gtin brand availability`. A value that the page does not contain is None."""
+    """The fields `name price currency sku gtin brand availability`. A value that the page does not contain is
+    None."""
     is_shown: bool
     """Whether the price comes from the visible page."""
 

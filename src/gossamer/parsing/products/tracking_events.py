@@ -36,7 +36,7 @@ class TrackedPrices(NamedTuple):
 
     amounts: frozenset[Decimal]
     currency: str | None
-    """ISO 4217."""
+    """The currency of the amounts as an ISO 4217 code."""
 
 
 def tracked_prices(scripts: Iterable[str]) -> TrackedPrices:

@@ -1,4 +1,4 @@
-"""The values of an audit: what is known of a page, its links, and a finding."""
+"""The values of an audit: the facts of a page, its links, and findings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ImageFacts(msgspec.Struct, omit_defaults=True):
     long_alt: list[str] = []
     without_size: list[str] = []
     empty_pictures: int = 0
-    """`picture` elements without an `img`."""
+    """Number of `picture` elements without an `img`."""
 
 
 class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -66,7 +66,7 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     header_canonicals: list[str] = []
     """The canonical URLs of Link headers, as written."""
     body_canonicals: int = 0
-    """`link rel=canonical` elements outside the head."""
+    """Number of `link rel=canonical` elements outside of the head."""
     canonical: str = ""
     """The absolute canonical URL: the one in the page, or else the one in the header."""
     header_canonical: str = ""
@@ -159,7 +159,8 @@ class CheckOutcome(msgspec.Struct):
     title: str
     fix: str
     state: str
-    """`checked`, `partial`, `inconclusive` or `skipped`. If it is not `checked`, `reason` explains why."""
+    """The state of the check: `checked`, `partial`, `inconclusive` or `skipped`. If it is not `checked`,
+    `reason` explains why."""
     reason: str
     count: int
     new: int
@@ -178,7 +179,7 @@ class AuditSummary(msgspec.Struct, kw_only=True):
     before: int | None
     """The number of the audit with which this one is compared."""
     state: str
-    """`finished`, `limited` or `stopped`."""
+    """The state of the crawl: `finished`, `limited` or `stopped`."""
     whole: bool
     """Whether it is certain that the crawl saw every page that links lead to."""
     reasons: list[str]

@@ -58,8 +58,8 @@ _EMBEDDED: Final = (
 _BESIDE: Final = (
     "nav, aside, footer, dialog, [role=navigation], [role=complementary], [role=contentinfo], [role=search]"
 )
-"""Selector for parts of a page that are not its content. The levels of headings in them are not compared with
-those of the content."""
+"""Selector for parts of a page that are not its content. Levels of headings in these parts are not compared
+with levels of headings in the content."""
 _PERMALINK: Final = " ¶§#🔗"
 """Characters that documentation sites put after a heading as a link to that heading."""
 _RELATIONS: Final = ("next", "prev", "alternate", "stylesheet")

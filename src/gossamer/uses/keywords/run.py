@@ -34,7 +34,7 @@ class KeywordRun(msgspec.Struct, kw_only=True):
     """The time of its start, in seconds since the epoch."""
     sources: list[str]
     state: str = "crawling"
-    """`crawling`, `counting` or `done`."""
+    """The state of the run: `crawling`, `counting` or `done`."""
     files: list[str] = []
     """The files with the texts."""
     crawled: str = ""

@@ -103,7 +103,7 @@ class Overlap(msgspec.Struct, frozen=True):
     only_site: int
     only_other: int
     share: float
-    """`both` divided by the keywords of either site, 0 to 1."""
+    """`both` divided by the number of keywords that at least one of the sites has, 0 to 1."""
 
 
 class Cannibal(msgspec.Struct, frozen=True):

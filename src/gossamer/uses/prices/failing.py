@@ -104,7 +104,7 @@ def list_unclear(database: Database, run: int) -> list[tuple[Failing, str]]:
 
 
 def write_failing(database: Database, failing: Iterable[Failing], mended: Iterable[str]) -> None:
-    """Writes entries, and deletes those of targets that no longer fail."""
+    """Writes entries. `mended`: the targets that no longer fail, whose entries are deleted."""
     database.many(_UPSERT, [(*one[:-1], msgspec.json.encode(one.tried).decode()) for one in failing])
     database.many("DELETE FROM price_failing WHERE target = ?", [(target,) for target in mended])
 

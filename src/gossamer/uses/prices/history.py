@@ -9,7 +9,7 @@ A run calls, in this order:
         for _ in range(CONFIRMING_ROUNDS):
             if not (held := history.held()):
                 break
-            events += history.record(...)           # second visits of what is held, with confirming=True
+            events += history.record(...)           # second visits of held values, with confirming=True
         events += history.end_run()
 
 Each event is returned once: by `record` if its shop is certainly healthy, otherwise by `end_run`.
@@ -53,13 +53,13 @@ class Held(NamedTuple):
     shop: str
     url: str
     field: str
-    """`price`, `regular_price`, `availability`, `seller`, `page` or `variant`. `visit` means that the visit
-    itself failed."""
+    """The field of the value: `price`, `regular_price`, `availability`, `seller`, `page` or `variant`.
+    `visit` means that the visit itself failed."""
     before: str | None
     after: str
     reason: str
-    """`changed`, `zero`, `placeholder`, `ten-times`, `baseline`, `currency`, `alternates`, `gone`, `moved` or `back`.
-    For `visit`: the `OfferState`."""
+    """Why the value is held: `changed`, `zero`, `placeholder`, `ten-times`, `baseline`, `currency`,
+    `alternates`, `gone`, `moved` or `back`. For `visit`: the `OfferState`."""
     since: float
     seen: int
     """The number of visits that have shown the value."""

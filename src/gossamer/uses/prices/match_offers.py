@@ -51,8 +51,8 @@ class OpenPair(NamedTuple):
     one: str
     other: str
     reason: str
-    """`score` for similar products. `gtin` or `mpn` if this identifier is equal, but other data contradict
-    the match."""
+    """The reason why a person must decide. `score`: the products are similar. `gtin`, `mpn`: this identifier
+    is equal, but other data contradict the match."""
     score: float
     conflict: str
     shops: tuple[str, str]

@@ -20,7 +20,7 @@ class PriceTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The user's key of the target, which is unique in a list. Default: the URL and the variant."""
     url: str
     shop: str = ""
-    """Default: the registered domain of the URL."""
+    """The name of the shop. Default: the registered domain of the URL."""
     product: str = ""
     """The user's own product id. Targets with the same id are offers of the same product."""
     variant: str = ""
@@ -69,7 +69,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     unit_price: Decimal | None = None
     """The price of one `unit`."""
     unit: str | None = None
-    """`kg`, `l`, `m`, `m2` or `piece`."""
+    """The unit of `unit_price`: `kg`, `l`, `m`, `m2` or `piece`."""
     availability: str | None = None
     """A value of schema.org's ItemAvailability, for example `InStock`."""
     seller: str | None = None

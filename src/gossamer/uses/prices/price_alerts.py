@@ -200,8 +200,8 @@ class Evaluation:
 
     def _fake_discount(self, offer: Offer, price: Decimal) -> tuple[bool, str]:
         """Returns whether the regular price is above the lowest price of the 30 days before the reduction,
-        and the text. A shorter history suffices, because its lowest price is never below that of the 30
-        days."""
+        and the text. A shorter history suffices, because its lowest price is never below the lowest price of
+        the 30 days."""
         was = offer.regular_price
         if was is None or was <= price:
             return False, ""

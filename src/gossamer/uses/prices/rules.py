@@ -91,7 +91,8 @@ class PriceRule(AlertRule, kw_only=True, frozen=True):
     target: frozenset[str] = frozenset()
     hysteresis: Margin = Margin(HYSTERESIS_PERCENT, True)
     min_change: Margin | None = None
-    """Default: the larger of MIN_PERCENT and MIN_AMOUNT."""
+    """The minimum change for which an edge rule without a size fires. Default: the larger of MIN_PERCENT and
+    MIN_AMOUNT."""
 
     def applies(self, target: PriceTarget) -> bool:
         """Whether the rule applies to a target."""

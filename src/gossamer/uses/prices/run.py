@@ -55,7 +55,7 @@ class PriceRunSummary(msgspec.Struct, kw_only=True):
 
     run: int
     state: str
-    """`finished`, `limited` (its time was over) or `stopped`."""
+    """The state of the run: `finished`, `limited` (its time limit was reached) or `stopped`."""
     targets: int
     pages: int
     checked: int

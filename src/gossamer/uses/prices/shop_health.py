@@ -38,7 +38,8 @@ NEW_SHOP_VISITS = 4
 """Number of visits that must show a new value in a shop that has had few second visits, none of them
 contradicted, if the second visits of all shops together can be trusted."""
 FIRST_SHOP_VISITS = 6
-"""The same number if all shops together have had too few second visits."""
+"""Number of visits that must show a new value in such a shop if all shops together have had too few second
+visits."""
 FADING = 0.97
 """In each run, the earlier counts of second visits are multiplied by this factor."""
 WEIGHT = 0.2
@@ -146,7 +147,8 @@ def count_amount(health: ShopHealth, amount: str) -> None:
 
 
 def count_second_visit(health: ShopHealth, agreed: Iterable[str], contradicted: Iterable[str]) -> None:
-    """Counts the fields whose held values a visit showed again, and those whose held values it did not show."""
+    """Counts second visits. `agreed`: the fields whose held value the visit showed again. `contradicted`: the
+    fields whose held value it did not show."""
     for field in agreed:
         health.agreed += 1
         if kind := KINDS.get(field):
@@ -158,8 +160,8 @@ def count_second_visit(health: ShopHealth, agreed: Iterable[str], contradicted: 
 
 
 class SecondVisits(NamedTuple):
-    """The number of second visits that showed a new value again, and of those that did not. Counts of past
-    runs are reduced (FADING)."""
+    """Counts of second visits: how many showed a new value again (`agreed`), and how many did not
+    (`contradicted`). Counts of past runs are reduced (FADING)."""
 
     agreed: float = 0.0
     contradicted: float = 0.0

@@ -65,7 +65,7 @@ class SearchOutcome(NamedTuple):
     """The result of a check. `positions`: the positions of the domains for which it is known."""
 
     state: str
-    """`done`, `failed` or `no-results`."""
+    """The state of the check: `done`, `failed` or `no-results`."""
     error: str
     positions: dict[str, Position]
     first_page: bool

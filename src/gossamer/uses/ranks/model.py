@@ -60,9 +60,9 @@ class FetchedResultPage(msgspec.Struct, kw_only=True):
     search: str
     page: int
     time: float
-    """Seconds since the epoch."""
+    """When the page was fetched, in seconds since the epoch."""
     parsed: ResultPage | None = None
-    """None if no page was received."""
+    """The parsed page, or None if no page was received."""
     error: str = ""
     """The reason why no page was received."""
     since_page: int = 0

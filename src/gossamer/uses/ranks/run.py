@@ -52,7 +52,7 @@ class RankRunSummary(msgspec.Struct, kw_only=True):
 
     run: int
     state: str
-    """`finished`, or `limited` if the budget did not suffice."""
+    """The state of the run: `finished`, or `limited` if the budget did not suffice."""
     searches: int
     done: int
     failed: int
