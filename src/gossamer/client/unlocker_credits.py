@@ -16,11 +16,11 @@ from gossamer.config.settings import Settings
 class UnlockerAccount(NamedTuple):
     """The unlocker that the settings name, and its budget.
 
-    name      the provider, such as `zenrows`; `generic` for one that is given as a URL
-    options   the options after `?`
-    at_once   the maximum number of calls at the same time
-    daily     the setting `credits_daily`; None if there is no limit
-    spent     the credits spent today (UTC) in the store of the settings
+    - `name`: the provider, such as `zenrows`, or `generic` if the unlocker is given as a URL.
+    - `options`: the options after `?` in the setting.
+    - `at_once`: the maximum number of calls at the same time.
+    - `daily`: the setting `credits_daily`, or None if there is no limit.
+    - `spent`: the credits spent today (UTC), as recorded in the store.
     """
 
     name: str

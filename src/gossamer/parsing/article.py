@@ -1,8 +1,8 @@
 """Finds the main text of a page and splits it into text blocks.
 
 The library turbohtml finds the element that holds the main text. `boilerplate` decides which parts of this
-element are dropped. This module corrects the choice: the text may begin before the element, as a summary
-below the heading, and it may continue in the elements around it, for example in modules, slides or the posts
+element are dropped. This module corrects the choice. The text may begin before the element, as a summary
+below the heading. It may also continue in the elements around it, for example in modules, slides or the posts
 of a thread. If turbohtml finds no element, or one with too little text, the longest run of text on the page
 is used instead.
 """
@@ -140,7 +140,7 @@ def _chars(found: list[TextBlock]) -> int:
 
 
 def find_main(tree: turbohtml.Document) -> MainText | None:
-    """Returns where the main text is, or None."""
+    """Returns the main text of a page with the element that contains it, or None if there is none."""
     main = main_of(tree) or _largest(tree)
     if main is None:
         return None

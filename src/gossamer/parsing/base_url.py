@@ -25,8 +25,8 @@ class Base(HrefResolver):
     and drops fragments. However, if the attribute `routes` is `routes` or `docsify`, fragments that are
     routes of a single-page application are kept (`url.routes`).
 
-    A URL has at most `MAX_URL` characters. Longer URLs are refused before they are joined, by the lengths of
-    their parts, because a page of 100 KB may have a base of 800 KB and 50,000 relative links.
+    A URL has at most `MAX_URL` characters. The lengths of the parts are checked before a URL is joined,
+    because a page of 100 KB may have a base of 800 KB and 50,000 relative links.
     """
 
     __slots__ = ("is_long", "routes", "url")

@@ -1,5 +1,5 @@
 """Recognizes the boilerplate around a main text, such as share buttons, advertisements and links to other
-articles: by tag, by class or id, and by the wording of headings and lines. The words are in
+articles. The signs are the tag, the class or id, and the wording of headings and lines. The words are in
 `data/main_text_words.txt`."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _words = partial(alternatives, "main_text_words")
 
 
 def named(*sections: str) -> re.Pattern[str]:
-    """Returns a pattern that finds the names of a section of the word list in a class or id."""
+    """Returns a pattern that finds, in a class or id, the names listed in some sections of the word list."""
     names = "|".join(map(_words, sections))
     return re.compile(rf"(?<![^\s_-])(?:{names})(?![^\s_-])", re.IGNORECASE)
 

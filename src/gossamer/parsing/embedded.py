@@ -55,8 +55,8 @@ def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
     """Returns the objects and lists in a page's scripts, by name. Accepts any bytes and never raises. No
     script is run.
 
-    The name is one of four: the variable to which the value is assigned (`window.__STATE__ = {...}` gives
-    `__STATE__`), the `id` of a JSON script, the function that is called with the value (`init({...})`), or an
+    The name of a value is the variable to which it is assigned (`window.__STATE__ = {...}` gives
+    `__STATE__`), the function that is called with it (`init({...})`), the `id` of a JSON script, or an
     attribute (`data-page`). Values that are pushed to a variable form a list. JSON scripts without an id form
     the list under "". JSON-LD is left out because `structured` reads it.
 

@@ -62,7 +62,7 @@ class Heading:
         return {one: len(above) - at for at, one in enumerate(above)}
 
     def closeness(self, element: turbohtml.Element) -> int:
-        """Returns how deep the innermost element is that contains both the heading and `element`. A larger
+        """Returns the depth of the innermost element that contains both the heading and `element`. A larger
         number means that the two are closer."""
         return max((self._depths.get(one, 0) for one in (element, *ancestors(element))), default=0)
 
@@ -141,7 +141,8 @@ def near_heading(page: Document, heading: Heading) -> Iterator[str]:
 
 
 def _within(lines: list[str], most: int, first: int) -> Iterator[tuple[int, str]]:
-    """Yields the lines within the first `most` characters, each with its distance in characters."""
+    """Yields the lines within the first `most` characters, each with its distance from the heading in
+    characters."""
     distance = first
     for line in lines:
         yield distance, line

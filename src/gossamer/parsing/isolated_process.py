@@ -1,4 +1,5 @@
-"""A separate process for a library that decodes files from the web, because any such file may be malicious.
+"""Runs a library that decodes files from the web in a separate process, because any such file may be
+malicious.
 
 The process runs a program in the same folder as this module (`pdf_process`, `thumbnail_process`). Requests
 are written to its standard input one after another. Each response is written to its standard output in parts.

@@ -191,10 +191,10 @@ def shown_availability(shop: Shop) -> str | None:
 
 
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
-    """Returns two values: the availability that the product's own buttons show, and whether the page has any
-    button or form for buying or for contacting the seller of a classified ad. A button that only offers a
-    message when the product is back in stock means OutOfStock. A form without a button does not show the
-    availability, because shops keep the form when they remove the button."""
+    """Returns two values. The first is the availability that the product's own buttons show. The second tells
+    whether the page has any button or form for buying or for contacting the seller of a classified ad. A
+    button that only offers a message when the product is back in stock means OutOfStock. A form without a
+    button does not show the availability, because shops keep the form when they remove the button."""
     message = form = other = more = False
     for element in buttons:
         if element.tag in ("h2", "h3", "h4"):

@@ -98,9 +98,9 @@ _TAG: Final = re.compile(
     r"|(!--|!\[CDATA\[|!DOCTYPE|!doctype))",
     re.ASCII,
 )
-"""Matches the tags that the scan needs. These are the start or end tag of a holder (an element that is an
-entry or contains links), a value element with its text, and the start of a comment, a CDATA section or a
-DOCTYPE."""
+"""Matches the tags that the scan needs. These are start and end tags of holders, value elements with their
+text, and starts of comments, CDATA sections and DOCTYPEs. A holder is an element that is an entry or contains
+links."""
 _ANY_CASE: Final = re.compile(_TAG.pattern, re.ASCII | re.IGNORECASE)
 _CAPITALS: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:LOC|Loc|LINK|Link)[\s>]", re.ASCII)
 _ABOUT: Final = re.compile(r"""\s\w+:about\s*=\s*["']([^"'<>]*)""")

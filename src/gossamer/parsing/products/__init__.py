@@ -1,8 +1,8 @@
 """Reads the product that a page is about: one record, its offers and variants, and all of its prices.
 
-product(body, url)         the record: name price currency sku gtin brand availability
-product_page(body, url)    the record and its sources: offers, variants, price candidates with their
-                           roles, the decision or why there is none, unit price, pack, list price
+- `product(body, url)` returns the record: name, price, currency, SKU, GTIN, brand and availability.
+- `product_page(body, url)` returns the record and its sources: offers, variants, price candidates with their
+  roles, the decision or the reason why there is none, unit price, pack and list price.
 """
 
 from __future__ import annotations

@@ -83,9 +83,9 @@ class ProductPage:
         """Returns the price in a currency, or the reason why there is none. `currency`: an ISO 4217 code, or
         '' for any.
 
-        The result is the record's price, unless the page is ambiguous. A page is ambiguous in three cases: it
-        states only a range of prices; its offers have different prices but the same seller, SKU and tax; or
-        several prices of the visible page have the same marks."""
+        The result is the record's price, unless the page is ambiguous. A page is ambiguous if it states only
+        a range of prices, or if its offers have different prices but the same seller, SKU and tax. It is also
+        ambiguous if several prices of the visible page have the same marks."""
         amount: Decimal | None = self.record["price"]
         offers = [one for one in self.offers if one.amount is not None]
         if currency:

@@ -322,8 +322,8 @@ def tax_of(text: str) -> bool | None:
 
 
 def _doubtful(element: Element, text: str, found: Price) -> bool:
-    """Whether a price may not be the one that a buyer pays: it is hidden, the text has several prices, or a
-    class or id names it as a price that only some buyers pay."""
+    """Whether it is doubtful that a buyer pays this price. That is the case if the price is hidden, if the
+    text has several prices, or if a class or id names a price that only some buyers pay."""
     several = found.currency is not None and text.count(found.currency) > 1
     return several or is_hidden(element) or words.DOUBTFUL.search(author_names(element)) is not None
 

@@ -27,12 +27,13 @@ class DatedSelector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the block of one type is recognized.
 
-    inside   selectors by id, attribute or element name; a matching element is a block of this type
-    classes  the same by class name; ignored on pages whose class names are all new
-    signs    selectors; an otherwise unknown block that contains a match has this type
-    entries  selectors of the entries inside the block; the first selector that matches is used
-    one      whether the block is a single result without entries
-    aside    whether the block is beside the main column, so that its position comes after all others
+    - `inside`: selectors by id, attribute or element name. A matching element is a block of this type.
+    - `classes`: selectors by class name for the same purpose. They are ignored on a page whose class names
+      are all new.
+    - `signs`: selectors of typical elements. An unknown block that contains such an element has this type.
+    - `entries`: selectors of the entries inside the block. The first selector that matches is used.
+    - `one`: whether the block is a single result without entries.
+    - `aside`: whether the block is beside the main column, so that its position comes after all others.
     """
 
     type: str

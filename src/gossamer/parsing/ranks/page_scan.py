@@ -80,9 +80,9 @@ def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
 
 def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
     """Returns the element that contains the organic results (the main column), or None. Returns None if the
-    ids of the page seem to have changed their meaning. That is assumed if less than two thirds of the
-    elements that usually surround the main column do so, or if the page has elements that are usually inside
-    the main column."""
+    ids of the page seem to have changed their meaning. This is assumed if elements exist that are usually
+    inside the main column. It is also assumed if less than two thirds of the elements that usually surround
+    the main column do so."""
     element = next((one for css in rules.main if (one := tree.select_one(css)) is not None), None)
     if element is None:
         return None

@@ -36,9 +36,9 @@ def result_page(
 ) -> ResultPage:
     """Parses a result page. Accepts any bytes.
 
-    engine  `google` or `bing`
-    url     the page's URL, if known. It tells the page number, and whether the engine redirected to a CAPTCHA
-    data    a data file, or its path, to use instead of the one that is part of the package
+    - `engine`: `google` or `bing`.
+    - `url`: the page's URL, if it is known. It shows the page number and redirects to a CAPTCHA.
+    - `data`: a data file, or its path, which replaces the one in the package.
 
     Raises UsageError if the engine is not known, and ConfigError if the data file is malformed.
 

@@ -1,6 +1,6 @@
-"""Derives the data that the checks need from the pages and links of an audit: the final targets of redirects,
-the number of clicks from the first page to each page, the number of pages that link to each page, and the
-groups of similar pages. Everything is computed with SQL on disk."""
+"""Derives the data that the checks need from the pages and links of an audit. These are the final targets of
+redirects, and the groups of similar pages. For each page, they also include the number of clicks from the
+first page and the number of pages that link to it. Everything is computed with SQL on disk."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Files that an https page loads over http."""
     insecure_forms: list[str] = []
     security_headers: list[str] = []
-    """The names of the security headers that the response has, of Strict-Transport-Security,
-    Content-Security-Policy and X-Content-Type-Options."""
+    """The names of the security headers in the response. Only Strict-Transport-Security,
+    Content-Security-Policy and X-Content-Type-Options are included."""
 
     @property
     def directives(self) -> set[str]:

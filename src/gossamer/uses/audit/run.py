@@ -31,7 +31,7 @@ HIDING_SKIPS: Final = {
     "private": "{n} URLs lead to private addresses",
     "content-type": "",
 }
-"""Reasons for which links are skipped so that the audit may miss pages, with a message for each. robots.txt
+"""The reasons for skipping links that may cause the audit to miss pages, with a message for each. robots.txt
 and nofollow are not among them, because search engines do not follow such links either."""
 _FETCH: Final = (
     *("setting", "user_agent", "header", "proxies", "allow_private", "ca_file", "timeout", "ladder"),

@@ -1,17 +1,17 @@
 """The tables of the price history. SQLite and PostgreSQL have the same tables, columns and indexes.
 
-| table | one row per | key |
+| table | primary key | content |
 | --- | --- | --- |
-| `price_targets` | target of the last list | `key` |
-| `price_offers` | target and variant: the last confirmed values | `id`; (`target`, `variant`) is unique |
-| `price_points` | confirmed change of an offer, append-only | (`offer`, `time`) |
-| `price_events` | event | `id` |
-| `price_failing` | target that fails run after run | `target` |
-| `price_shops` | shop: its usual coverage and its state | `shop` |
-| `price_alerts` | rule and target that fired | (`rule`, `target`, `variant`) |
-| `price_deliveries` | notification that a receiver has got | (`alert`, `receiver`) |
-| `price_matches` | pair of targets in different shops: the same product or not | (`one`, `other`); `one` < `other` |
-| `price_meta` | value of this database, for example its version | `name` |
+| `price_targets` | `key` | the targets, with a mark for those in the last list |
+| `price_offers` | `id`, from `target` and `variant` | the last confirmed values of each target and variant |
+| `price_points` | (`offer`, `time`) | the confirmed changes of offers; rows are only appended |
+| `price_events` | `id` | the events |
+| `price_failing` | `target` | the targets that fail run after run |
+| `price_shops` | `shop` | the health and the state of each shop |
+| `price_alerts` | (`rule`, `target`, `variant`) | the rules that have fired |
+| `price_deliveries` | (`alert`, `receiver`) | the alerts of each receiver (the outbox) |
+| `price_matches` | (`one`, `other`) in order | decisions whether two targets are the same product |
+| `price_meta` | `name` | values of this database, for example its version |
 
 Amounts are NUMERIC columns. SQLite holds them exactly up to 15 digits. Times are seconds since the epoch.
 """

@@ -160,8 +160,8 @@ def read_statistics(
 
 
 def lowest_before(points: Sequence[Point], days: float = PERIOD_DAYS) -> Decimal | None:
-    """Returns the lowest price of the days before the last price began. None if no earlier price in this
-    currency is known. An honest shop states its discounts relative to this price."""
+    """Returns the lowest price within `days` days before the last price began. None if no earlier price in
+    this currency is known. An honest shop states its discounts relative to this price."""
     priced = [point for point in points if point.price is not None]
     if not priced:
         return None

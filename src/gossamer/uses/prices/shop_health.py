@@ -35,10 +35,11 @@ DOUBTFUL_VISITS = 14
 """Number of visits that must show a new value in a doubtful shop, for example during an A/B test. A page that
 shows one of two values at random shows the new value that often only in 1 of 8,192 cases."""
 NEW_SHOP_VISITS = 4
-"""Number of visits that must show a new value in a shop that has had few second visits, none of them
-contradicted, if the second visits of all shops together can be trusted."""
+"""Number of visits that must show a new value in a new shop. A shop is new if it has had few second visits
+and none of them contradicted a new value. This number applies if the second visits of all shops together can
+be trusted."""
 FIRST_SHOP_VISITS = 6
-"""Number of visits that must show a new value in such a shop if all shops together have had too few second
+"""Number of visits that must show a new value in a new shop if all shops together have had too few second
 visits."""
 FADING = 0.97
 """In each run, the earlier counts of second visits are multiplied by this factor."""

@@ -1,18 +1,21 @@
 """The tables of the rank history. SQLite and PostgreSQL have the same tables, columns and indexes.
 
-| table | one row per | key |
+| table | primary key | content |
 | --- | --- | --- |
-| `rank_searches` | search: keyword, engine, country, language, location, device | `id` |
-| `rank_domains` | domain that is followed in a search; `own` is 1 for the user's, 0 for a competitor | (`search`, `domain`) |
-| `rank_checks` | search in a run: whether its positions are known, or why not | (`search`, `run`) |
-| `rank_pages` | result page that was fetched, with its results and, for a while, its body | (`search`, `run`, `page`) |
-| `rank_positions` | domain in a check; never for a check that failed | (`search`, `domain`, `run`) |
-| `rank_features` | type of result on page 1; `domain` is '' or a followed domain that is in it | (`search`, `run`, `type`, `domain`) |
-| `rank_events` | change between two checks | `id` |
-| `rank_layouts` | engine, form and device: how many results its pages have, and whether they can be read | (`engine`, `form`, `device`) |
-| `rank_alerts` | rule and keyword that fired | (`rule`, `search`, `domain`) |
-| `rank_deliveries` | notification that a receiver has got | (`alert`, `receiver`) |
-| `rank_meta` | value of this database, for example its version | `name` |
+| `rank_searches` | `id` | the searches: keyword, engine, country, language, location and device |
+| `rank_domains` | (`search`, `domain`) | the followed domains of each search |
+| `rank_checks` | (`search`, `run`) | the result of each check: whether its positions are known, or why not |
+| `rank_pages` | (`search`, `run`, `page`) | the fetched pages, with results and temporarily bodies |
+| `rank_positions` | (`search`, `domain`, `run`) | the positions of domains in successful checks |
+| `rank_features` | (`search`, `run`, `type`, `domain`) | the types of results on page 1 |
+| `rank_events` | `id` | the changes between two checks |
+| `rank_layouts` | (`engine`, `form`, `device`) | the usual number of results, and the state |
+| `rank_alerts` | (`rule`, `search`, `domain`) | the rules that have fired |
+| `rank_deliveries` | (`alert`, `receiver`) | the alerts of each receiver (the outbox) |
+| `rank_meta` | `name` | values of this database, for example its version |
+
+In `rank_domains`, `own` is 1 for a domain of the user and 0 for a competitor. In `rank_features`, `domain` is
+a followed domain in a result of this type, or '' for the type itself.
 
 `position` is NULL for 'not in the first `depth`'. A domain without a row was not checked. Times are seconds since
 the epoch.

@@ -21,13 +21,12 @@ from gossamer.uses.ranks.page_rows import unpack_results
 class Standing(NamedTuple):
     """The current position of a domain in a search.
 
-    position     the current position; None if not in the first `depth` results
-    before       the position at the beginning of the period
-    known_before whether `before` is known
-    change       places won (+) or lost (-); 'not in the results' counts as `depth` + 1
-    best, worst  positions in the period; None if the domain was never in the results
-    state        the state of the last check (`done`, `failed`, ...); `error` has its error
-    time         the time of the position, in seconds since the epoch
+    - `position`: the current position. None if the domain is not in the first `depth` results.
+    - `before`: the position at the beginning of the period. `known_before`: whether it is known.
+    - `change`: the number of places won (+) or lost (-). 'Not in the results' counts as `depth` + 1.
+    - `best`, `worst`: the extreme positions in the period. None if the domain was never in the results.
+    - `state`: the state of the last check (`done`, `failed`, ...). `error`: its error.
+    - `time`: the time of the position, in seconds since the epoch.
     """
 
     search: str
@@ -274,8 +273,8 @@ def share_of_voice(history: RankHistory, curve: Curve | None = None) -> dict[str
 
 
 class FeatureShare(NamedTuple):
-    """Counts for a type of result: on how many pages 1 it is now, on how many of these it contains a domain
-    of the user, and the same numbers at the beginning of the period."""
+    """Counts for a type of result. They tell on how many pages 1 it is now, on how many of these it contains
+    a domain of the user, and the same for the beginning of the period."""
 
     type: str
     pages: int

@@ -27,14 +27,14 @@ MOBILE_AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, li
 class Way(NamedTuple):
     """How result pages are fetched.
 
-    name         the provider, the unlocker, `own` or `archive`
-    form         `html`, or the name of the provider if it returns JSON
-    engines      the engines that can be searched
-    mobile       whether results for phones are available
-    cumulative   whether a request returns all results up to a page
-    seconds      about how long a request takes
-    account      the budget, or None if requests cost nothing
-    notice       a message that the user must see before the start
+    - `name`: the provider, the unlocker, `own` or `archive`.
+    - `form`: `html`, or the name of the provider if it returns JSON.
+    - `engines`: the engines that can be searched.
+    - `mobile`: whether results for phones are available.
+    - `cumulative`: whether a request returns all results up to a page.
+    - `seconds`: the approximate duration of a request.
+    - `account`: the budget, or None if requests cost nothing.
+    - `notice`: a message that the user must see before the start.
     """
 
     name: str
