@@ -1,4 +1,4 @@
-"""The command tree, and the function that runs a command and turns errors into one line on stderr and an exit
+"""Contains the command tree. `run` runs one command, and turns an error into one line on stderr and an exit
 code."""
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ def find(
 
 
 class _RecordSource:
-    """The page records of a crawl. `signature` changes when rows are added. It is None if changes cannot be
-    detected, for example in a database."""
+    """A source for the search index that reads the page records of a crawl. `signature` changes when rows are
+    added. It is None if changes cannot be detected, for example in a database."""
 
     kind = "records"
 
@@ -132,7 +132,7 @@ class _RecordSource:
 
 
 class _ArchiveSource:
-    """Whole pages that a crawl stored."""
+    """A source for the search index that reads whole stored pages of a crawl."""
 
     kind = "pages"
 

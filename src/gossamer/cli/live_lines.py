@@ -1,4 +1,4 @@
-"""A few lines at the bottom of a terminal that are repainted in place, while other output scrolls above them."""
+"""Repaints a few lines at the bottom of a terminal in place, while other output scrolls above them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class LiveLines:
 
 
 class _Above:
-    """A standard stream that writes above the lines."""
+    """Replaces a standard stream while lines are shown. Writes the output of the stream above the lines."""
 
     def __init__(self, lines: LiveLines, file: TextIO) -> None:
         self._lines, self._file = lines, file

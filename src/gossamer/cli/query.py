@@ -255,7 +255,7 @@ def opened_crawl(settings: Settings, crawl: str | None) -> Iterator[LocalRows | 
 
 
 class LocalRows:
-    """The rows of a crawl in this machine's data folder."""
+    """Reads the rows of a crawl in this machine's data folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self.name, self.folder = folder, folder.name, str(folder)
@@ -277,7 +277,7 @@ class LocalRows:
 
 
 class SharedRows:
-    """The rows of a crawl in a shared store."""
+    """Reads the rows of a crawl in a shared store."""
 
     def __init__(self, shared: SharedCrawl, settings: Settings) -> None:
         self._shared, self._settings, self.name = shared, settings, shared.name

@@ -282,7 +282,7 @@ def count_of(text: str | None) -> int:
 
 
 class ReparseProgress:
-    """The progress of a reparse run on stderr."""
+    """Prints the progress of a reparse run on stderr."""
 
     def __init__(self, quiet: bool) -> None:
         from gossamer.cli.printing import is_plain_stderr

@@ -29,7 +29,7 @@ class ResponseLine(msgspec.Struct):
 
 
 class Responses:
-    """The responses since `began` (seconds since the epoch), updated from the log at `path`."""
+    """Counts the responses since `began` (seconds since the epoch), which it reads from the log at `path`."""
 
     def __init__(self, path: Path, began: float) -> None:
         self._path = path

@@ -102,7 +102,7 @@ async def _print_lines(snapshots: TopSnapshots, once: bool) -> None:
 
 
 class TopView:
-    """The view on a terminal. It fills the screen, and restores the previous screen at the end."""
+    """Shows the live view on a terminal. It fills the screen, and restores the previous screen at the end."""
 
     def __init__(self, snapshots: TopSnapshots, settings: Settings) -> None:
         self._snapshots, self._settings = snapshots, settings

@@ -1,4 +1,4 @@
-"""A crawl over whose results the caller iterates with `for` or `async for`."""
+"""Provides `Crawl`, over whose results the caller iterates with `for` or `async for`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _END = object()
 
 
 class Crawl:
-    """A crawl over which the caller iterates with `for` or `async for`. The crawl starts when the loop
+    """A crawl whose results the caller reads with `for` or `async for`. The crawl starts when the loop
     starts, and runs in its own thread.
 
     Rows are delivered at least once: if a process is killed before it settles a commit, the rows of that

@@ -16,7 +16,7 @@ from gossamer.observability.alert_states import Alert
 
 
 class Notification(msgspec.Struct, kw_only=True, frozen=True):
-    """One alert of a notification."""
+    """One alert that is sent in a notification."""
 
     rule: str
     text: str
@@ -30,7 +30,7 @@ class Notification(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Receivers:
-    """The receivers of notifications. `names` are their addresses without secrets."""
+    """Sends notifications to receivers. `names`: the addresses of the receivers, without secrets."""
 
     def __init__(self, addresses: Sequence[str], allow_private: Sequence[str] = ()) -> None:
         """`addresses`: addresses of receivers, in the form of the setting `alerts`. `allow_private`: the

@@ -28,7 +28,7 @@ DEAD_SHARE = 0.02
 
 
 class SnapshotHistory:
-    """The last snapshots, for rules that read the growth within a window."""
+    """Keeps the last snapshots, for rules that read the growth within a window."""
 
     def __init__(self, seconds: float) -> None:
         self._length, self._looks = seconds, deque[Snapshot]()
@@ -66,7 +66,7 @@ class SnapshotHistory:
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One alert rule."""
+    """One alert rule. It yields readings from snapshots, and defines when a reading causes an alert."""
 
     name: str
     text: str

@@ -1,5 +1,5 @@
-"""The state of each alert: pending, firing or resolved. All processes that evaluate alerts share these states
-in the store, so that a restart neither repeats nor forgets a notification."""
+"""Computes and stores the state of each alert: pending, firing or resolved. All processes that evaluate
+alerts share these states in the store, so that a restart neither repeats nor forgets a notification."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _resolved(alert: Alert, receivers: list[str], now: float) -> Alert:
 
 
 class AlertStates:
-    """The alerts and mutes of a store."""
+    """Reads and writes the alerts and mutes in a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

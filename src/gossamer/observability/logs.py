@@ -1,4 +1,4 @@
-"""The log of a process on stderr: one event per line, as JSON or as readable text.
+"""Writes the log of a process to stderr: one event per line, as JSON or as readable text.
 
 Everything that the process writes to stderr goes through one formatter: its events, the records of `logging`
 (of Celery, of libraries, of site files), and plain lines. Each line has the fields of FIELDS that apply.

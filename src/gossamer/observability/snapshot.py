@@ -1,5 +1,5 @@
-"""A snapshot of a store: the totals of all crawls, the crawls under way, lanes, workers, servers, schedules,
-proxies. The exporter of metrics and the alerts read the same snapshot."""
+"""Takes snapshots of a store. A snapshot contains the totals of all crawls, the crawls under way, lanes,
+workers, servers, schedules and proxies. The metrics and the alerts are computed from the same snapshot."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class CrawlNow(msgspec.Struct):
 
 
 class ServerNow(NamedTuple):
-    """One server of the store. Sizes are in bytes. `most` is the server's memory limit, or 0 if it has
-    none."""
+    """The state of one server of the store. Sizes are in bytes. `most` is the server's memory limit, or 0 if
+    it has none."""
 
     name: str
     memory: int
@@ -309,7 +309,7 @@ class _Look(msgspec.Struct):
 
 
 class _Sums:
-    """The sums over the replies of all servers."""
+    """Adds up the replies of all servers."""
 
     def __init__(self) -> None:
         self.counts, self.leases, self.at = Counter[str](), 0, 0

@@ -1,4 +1,4 @@
-"""The base URL of a document, which makes the document's links absolute."""
+"""Resolves the links of a document relative to its base URL."""
 
 from __future__ import annotations
 

@@ -271,8 +271,8 @@ class Pruner:
             self._asking.add(box)
 
     def _other(self, title: Element, main: Element) -> None:
-        """Marks a box that begins with a heading over links to other articles (`title`) for dropping, if the
-        box has less than a quarter of the text."""
+        """`title` is a heading over links to other articles. Finds the box that begins with this heading, and
+        marks it for dropping if it has less than a quarter of the text."""
         box: Element | None = None
         node = title
         for _ in range(MAX_LEVELS_UP):

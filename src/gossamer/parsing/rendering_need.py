@@ -27,8 +27,8 @@ complete."""
 PARAGRAPH_CHARS: Final = 400
 """A page with at least this many characters in paragraphs is complete, wherever the paragraphs are."""
 BLANK_CHARS: Final = 60
-"""An empty container together with a request to enable JavaScript shows that a page needs a browser only if
-the main part has fewer characters of its own than this.
+"""A page with an empty container and a request to enable JavaScript needs a browser only if its main part has
+fewer characters of its own than this.
 """
 MAX_BARE_CHARS: Final = 60
 """A page with fewer characters than this in total counts as a page without text."""

@@ -175,8 +175,8 @@ def entries(body: Body, url: str | None) -> tuple[list[SitemapEntry], list[Sitem
 
 
 class _SitemapScan:
-    """One pass over an XML document. Inside an entry, only elements with the entry's own namespace prefix
-    count, so the `loc` of an image is ignored."""
+    """Scans an XML document once, and collects its entries. Inside an entry, only elements with the entry's
+    own namespace prefix count, so the `loc` of an image is ignored."""
 
     def __init__(self, text: str, url: str) -> None:
         self.text = text

@@ -1,4 +1,5 @@
-"""Routes of single-page applications in fragments: `https://example.com/#/guide` or `#!/guide`.
+"""Handles routes of single-page applications in fragments, such as `https://example.com/#/guide` or
+`#!/guide`.
 
 A URL in the crawler has a fragment only if the fragment is a route that the crawl visits as a separate page.
 All other fragments are dropped when a link is resolved. A request over HTTP never contains the fragment. The

@@ -151,8 +151,8 @@ def _parameters(query: str) -> bool:
 
 
 def _dated(head: str, query: str, today: date | None) -> bool:
-    """Returns whether a URL that contains a year is a calendar view that is far from today, or contains a
-    date more than two years ahead."""
+    """Returns whether a URL that contains a year leads into a calendar trap. It does if it is a calendar view
+    far from today, or if it contains a date more than two years ahead."""
     path = head[head.find("/", 8) :]
     when = None
     if at_end := _PATH_DATE.search(path):

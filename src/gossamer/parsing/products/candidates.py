@@ -1,4 +1,5 @@
-"""The prices of a page: the role and source of each price, and the decision which of them a buyer pays."""
+"""Represents the prices of a page: the role and source of each price, and the decision which of them a buyer
+pays."""
 
 from __future__ import annotations
 

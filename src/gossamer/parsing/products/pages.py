@@ -1,4 +1,5 @@
-"""A product page: its record, its offers, and all of its prices. Each part is read once, when it is first used."""
+"""Reads all data of a product page: its record, its offers, and all of its prices. Each part is read once,
+when it is first used."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _UNSOLD: Final = ("OutOfStock", "SoldOut", "Discontinued")
 
 
 class ProductPage:
-    """A product page. `found`: the page's structured data, if it has already been read."""
+    """All data of a product page. `found`: the page's structured data, if it has already been read."""
 
     def __init__(self, page: Document, found: dict[str, Any] | None = None) -> None:
         self.page = page

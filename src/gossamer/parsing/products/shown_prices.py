@@ -46,7 +46,7 @@ Key = tuple[bool, bool, bool, bool, int, int]
 
 
 class ShownPrice(NamedTuple):
-    """A price that an element shows."""
+    """A price that an element of the page shows."""
 
     element: Element
     text: str

@@ -236,7 +236,7 @@ def _availability(texts: Iterable[str]) -> str | None:
 
 
 class MetaFields(NamedTuple):
-    """The product in the meta elements of a page."""
+    """The fields of the product that the meta elements of a page contain."""
 
     record: dict[str, Any]
     amount: Decimal | None

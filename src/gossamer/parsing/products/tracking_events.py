@@ -32,7 +32,7 @@ _CURRENCY: Final = re.compile(
 
 
 class TrackedPrices(NamedTuple):
-    """The prices in a page's events."""
+    """The prices that a page's events send to analytics."""
 
     amounts: frozenset[Decimal]
     currency: str | None

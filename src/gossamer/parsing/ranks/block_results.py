@@ -1,4 +1,4 @@
-"""Turns the blocks of a page into results."""
+"""Converts the blocks of a result page to results."""
 
 from __future__ import annotations
 

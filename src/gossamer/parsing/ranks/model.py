@@ -1,4 +1,4 @@
-"""The values that a parsed result page consists of."""
+"""The classes of which a parsed result page consists."""
 
 from __future__ import annotations
 

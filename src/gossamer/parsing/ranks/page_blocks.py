@@ -1,4 +1,4 @@
-"""Divides a page into blocks in their order: organic results, known features, and unknown blocks."""
+"""Divides a result page into blocks, in page order: organic results, known features, and unknown blocks."""
 
 from __future__ import annotations
 

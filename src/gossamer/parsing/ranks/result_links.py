@@ -1,4 +1,4 @@
-"""The targets of links on result pages, without the engine's redirects."""
+"""Returns the targets of links on result pages, without the engine's redirects."""
 
 from __future__ import annotations
 

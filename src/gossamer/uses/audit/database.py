@@ -64,7 +64,7 @@ SITE_TABLES = (
 
 
 class AuditRecord(NamedTuple):
-    """One audit of the database. `ended`: None while it is running or was interrupted."""
+    """One audit in the database. `ended`: None while the audit is running, or if it was interrupted."""
 
     number: int
     url: str
@@ -94,8 +94,8 @@ class ResponseRow(NamedTuple):
 
 
 class AuditDatabase:
-    """A database file. Its methods may be called from several threads. Raises ConfigError if the file is not a
-    database of audits."""
+    """Reads and writes a database file. Its methods may be called from several threads. Raises ConfigError if
+    the file is not a database of audits."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

@@ -234,7 +234,7 @@ def _attribute(value: object) -> str:
 
 
 class _SitemapFiles:
-    """Sitemap files of at most 50,000 URLs and 50 MB each, and an index if there are several."""
+    """Writes sitemap files of at most 50,000 URLs and 50 MB each, and an index if there are several files."""
 
     def __init__(self, path: str, base: str) -> None:
         self._path, self._base = path, base

@@ -47,7 +47,7 @@ MAX_CACHED_STEMS: Final = 200_000
 
 
 class Stems(dict[str, str]):
-    """A cache of the stems of one language."""
+    """Computes and caches the stems of one language."""
 
     def __init__(self, language: str) -> None:
         super().__init__()

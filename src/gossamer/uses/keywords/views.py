@@ -61,7 +61,7 @@ class DiscoveredTerm(msgspec.Struct, frozen=True):
 
 
 class KeywordPage(msgspec.Struct, frozen=True):
-    """A page with a keyword."""
+    """The counts of a keyword on one page."""
 
     url: str
     title: str
@@ -95,7 +95,7 @@ class Gap(msgspec.Struct, frozen=True):
 
 
 class Overlap(msgspec.Struct, frozen=True):
-    """How many keywords two sites share."""
+    """The number of keywords that two sites share."""
 
     site: str
     other: str

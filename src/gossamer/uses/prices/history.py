@@ -67,9 +67,10 @@ class Held(NamedTuple):
 
 
 class History:
-    """A price history. Several processes may write to it at the same time. A connection may only be used by
-    one thread at a time. `url`: a path or `postgresql://...`. `clock`: returns the time in seconds since the
-    epoch, for records without a time of their own. Raises ConfigError if the database cannot be opened.
+    """Reads and writes a price history. Several processes may write to it at the same time. A connection may
+    only be used by one thread at a time. `url`: a path or `postgresql://...`. `clock`: returns the time in
+    seconds since the epoch, for records without a time of their own. Raises ConfigError if the database
+    cannot be opened.
     """
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:

@@ -63,7 +63,7 @@ class OpenPair(NamedTuple):
 
 
 class _Offers(NamedTuple):
-    """The main offers of all listed targets."""
+    """The main offers of all listed targets, with the data for matching them."""
 
     products: dict[str, Product]
     shops: dict[str, str]

@@ -271,8 +271,8 @@ def _missing(one: Prepared, other: Prepared) -> tuple[float, float]:
 
 
 def _same_models(left: Prepared, right: Prepared) -> tuple[float, float, float]:
-    """Returns three numbers: how many model numbers both names have, and the minimum and the maximum, over
-    the two names, of model numbers that the other name lacks."""
+    """Compares the model numbers in two names. Returns how many both names have, and how many only one name
+    has: first the smaller and then the larger of the two numbers."""
     lacking = [
         sum(word not in other.squashed and word not in other.models for word in one.models)
         for one, other in ((left, right), (right, left))
@@ -358,7 +358,8 @@ def _quantity(left: Prepared, right: Prepared) -> float:
 
 
 class MatchModel(NamedTuple):
-    """Boosted trees. A tree is a list of nodes `[feature, threshold, left, right]`, or `[value]` for a leaf."""
+    """The score model, which consists of boosted trees. A tree is a list of nodes `[feature, threshold, left,
+    right]`, or `[value]` for a leaf."""
 
     base: float
     trees: list[list[list[float]]]

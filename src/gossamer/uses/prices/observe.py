@@ -49,7 +49,7 @@ class MainFields(TypedDict):
 
 
 class Selectors(Protocol):
-    """The selectors for a page."""
+    """The interface of the selectors for a page."""
 
     def values(self, page: PageView) -> dict[str, tuple[str, str]]:
         """Returns the fields that the selectors find on a page: field -> (text, selector)."""

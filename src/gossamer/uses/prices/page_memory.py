@@ -1,5 +1,6 @@
 """Stores data of each product page for later visits: validators for conditional requests, the last
-observations, and the time of the last check. The data are in the table `price_pages` of the price history."""
+observations, and the time of the last check. The data are stored in the table `price_pages` of the price
+history."""
 
 from __future__ import annotations
 

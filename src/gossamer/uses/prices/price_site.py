@@ -1,5 +1,5 @@
-"""The site of all shops. Its target is `module:gossamer.uses.prices.price_site`, so every process with gossamer
-can load it.
+"""The site file that reads the product pages of all shops. Its target is
+`module:gossamer.uses.prices.price_site`, so every process with gossamer can load it.
 
 A request carries the data that its page function needs: the requested URL, whether the visit confirms held
 values, and the selectors for the page. The function yields the product data of the page. The sinks

@@ -79,7 +79,7 @@ def release_held(database: Database, offer: Offer, fields: Sequence[str]) -> tup
 
 
 class Batch:
-    """Visits that are recorded together. `run`: the number of the run."""
+    """Records several visits together. `run`: the number of the run."""
 
     def __init__(self, database: Database, run: int, observations: Sequence[Observation]) -> None:
         self._database, self._run = database, run

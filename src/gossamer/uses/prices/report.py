@@ -42,7 +42,7 @@ class PriceChart(NamedTuple):
 
 
 class PriceReport(NamedTuple):
-    """The data of a report."""
+    """The data that a report on prices shows."""
 
     title: str
     after: float

@@ -1,4 +1,4 @@
-"""The tables of a price history, for a terminal or for files. Times are UTC."""
+"""Creates the tables of a price history, for a terminal or for files. Times are UTC."""
 
 from __future__ import annotations
 

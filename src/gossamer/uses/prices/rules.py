@@ -61,7 +61,7 @@ _SIZES = ("hysteresis", "min_change")
 
 
 class Margin(NamedTuple):
-    """An amount, or a percentage."""
+    """A size in a rule: an amount, or a percentage of a price."""
 
     number: Decimal
     is_percent: bool = False

@@ -117,7 +117,7 @@ def check_history(options: RunOptions) -> None:
 
 
 class PriceRun:
-    """The crawls of one run."""
+    """Runs the crawls of one run."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""The table of selectors by domain (`selectors.csv`), which is used before the generic extractor.
+"""Reads the table of selectors by domain (`selectors.csv`), which takes precedence over the generic
+extractor.
 
     domain,path,field,selector,pattern
     shop.example,^/p/,price,.buybox .amount::text,
@@ -33,7 +34,7 @@ FIELDS = (
 
 
 class SelectorLine(NamedTuple):
-    """A line of the table."""
+    """A line of the table: a selector for one field on the pages of a domain."""
 
     domain: str
     path: re.Pattern[str] | None

@@ -56,7 +56,7 @@ class PriceStatistics(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A change of price."""
+    """A price change of an offer."""
 
     target: str
     variant: str

@@ -27,7 +27,7 @@ MAX_TEXT_CHARS = 60
 
 
 class TriedCandidate(msgspec.Struct):
-    """A price of a page."""
+    """A price of the page, with a selector that finds it."""
 
     amount: Decimal
     currency: str | None

@@ -52,8 +52,8 @@ class PageRequest(NamedTuple):
 
 
 class RankHistory:
-    """A rank history. Several processes may write to it at the same time. A connection may only be used by
-    one thread at a time.
+    """Reads and writes a rank history. Several processes may write to it at the same time. A connection may
+    only be used by one thread at a time.
 
     `url`: a path or `postgresql://...`. `clock`: returns the time in seconds since the epoch. Raises ConfigError
     if the database cannot be opened.

@@ -1,4 +1,5 @@
-"""Measures of positions: bands, visibility, share of voice and volatility. All functions are pure."""
+"""Computes measures of positions: bands, visibility, share of voice and volatility. All functions are
+pure."""
 
 from __future__ import annotations
 

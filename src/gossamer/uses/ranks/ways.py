@@ -25,7 +25,7 @@ MOBILE_AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, li
 
 
 class Way(NamedTuple):
-    """How result pages are fetched.
+    """A way to fetch result pages.
 
     - `name`: the provider, the unlocker, `own` or `archive`.
     - `form`: `html`, or the name of the provider if it returns JSON.

@@ -1,4 +1,4 @@
-"""The definition of a check."""
+"""The class of a check: its severity, its texts, and the function or query that finds problems."""
 
 from __future__ import annotations
 
