@@ -63,8 +63,8 @@ def read_stored_pages(
     stored: Sequence[str], site_file: str, folder: str, processes: int, tell: Callable[[str], None]
 ) -> str:
     """Reads each stored page once with the page functions of a site file, and returns the path of the JSON Lines
-    file with their items. `folder`: the folder for that file and for the progress, from which a stopped run
-    continues. `tell`: called with messages for the user. Raises GossamerError."""
+    file with their items. `folder`: the folder for that file and for the stored progress. A stopped run
+    continues from this progress. `tell`: called with messages for the user. Raises GossamerError."""
     from gossamer.app.reparse.runner import ReparseRun
     from gossamer.sites.loading import load_all
 

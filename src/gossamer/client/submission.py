@@ -32,7 +32,7 @@ async def submit_to_fleet(
     say: Callable[[str], None],
 ) -> Summary:
     """Submits a crawl, and waits for its end if `wait` is true. Returns its summary. Raises GossamerError,
-    also if no page or item was found."""
+    also if no page was fetched or nothing was found."""
     from gossamer.app.job import JobOutput
     from gossamer.app.outcome import error_of
     from gossamer.app.submit import read_summary, submit, wait_for_end

@@ -240,7 +240,7 @@ def cost_of(body: bytes) -> Cost:
 
 
 def _may_leave_open(body: bytes) -> bool:
-    """Whether more than MAX_OPEN formatting elements may be open at once.
+    """Whether more than MAX_OPEN formatting elements may be open at the same time.
 
     Start tags count wherever their text occurs, including in scripts and comments. An end tag counts only if
     it is certain that the parser closes an element at it.

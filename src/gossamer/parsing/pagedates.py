@@ -38,7 +38,7 @@ _META: Final = {
         r".*(?:modified|updated?|modification|revised|revision|lastmod|moddate)(?:on|at)?(?:date|time)?|lastdate|utime"
     ),
 }
-"""Names of meta elements in lower case without punctuation, such as `articlepublishedtime`."""
+"""Matches names of meta elements in lower case without punctuation, such as `articlepublishedtime`."""
 _NOT_A_LETTER: Final = re.compile(r"[^a-z]+")
 _CALLED: Final = re.compile(
     r"(?<![a-z])(?:[a-z]*(?<!up)(?<!candi)(?<!vali)(?<!man)date(?:time|line)?|time|timestamp|publish(?:ed)?(?:date|time|at|on)?|posted(?:on|at)?"

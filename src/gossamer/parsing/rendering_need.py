@@ -90,9 +90,9 @@ _MAIN_NAME: Final = re.compile(
     r"(?:[-_](?:list|grid|results?|container|wrapper|items|feed|root|app))?|catalogue|listing|feed",
     re.IGNORECASE,
 )
-"""An id or class of a container that holds the main part of a page."""
+"""Matches the id or class of a container for the main part of a page."""
 _APP_ELEMENT: Final = re.compile(r"app-[\w-]+|[\w-]+-(?:app|root|view|outlet|shell|page|main|content)")
-"""The name of a custom element that holds the main part of a page."""
+"""Matches the name of a custom element for the main part of a page."""
 _VIEWS: Final = ("ng-view", "ui-view", "data-ng-view", "router-outlet", "v-cloak", "ng-cloak", "x-cloak")
 """Attributes of elements that a framework fills or has not filled yet."""
 _LOADING_NAME: Final = re.compile(

@@ -90,15 +90,15 @@ NOT_NOW_NAMES: Final = re.compile("|".join(one.pattern for one in NAME_ROLES.val
 WITH_TAX: Final = re.compile(rf"(?<!\w)(?:{_words('with_tax')})")
 """Matches lower-case words beside a price that includes taxes."""
 GONE: Final = _words("gone")
-"""Texts that say that the product is not available."""
+"""Alternatives of a pattern for texts which say that the product is not available."""
 SOON: Final = _words("soon")
 BACK: Final = _words("back")
 THERE: Final = _words("there")
-"""Texts that say that the product is in stock."""
+"""Alternatives of a pattern for texts which say that the product is in stock."""
 STOCK_SUBJECT: Final = _words("stock_subject")
-"""Words that may precede a text about stock."""
+"""Alternatives of a pattern for words that may precede a text about stock."""
 STOCK_LABEL: Final = _words("label_stock")
-"""Labels before a text about stock."""
+"""Alternatives of a pattern for labels before a text about stock."""
 AUCTION: Final = re.compile(rf"(?<![^\W\d_])(?:{_words('auction')})", re.IGNORECASE)
 """Matches words in titles and URLs of auctions."""
 CLASSIFIED: Final = re.compile(_words("classified"))

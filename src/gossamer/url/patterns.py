@@ -328,8 +328,8 @@ def _is_anchored(tree: Any, flags: int) -> bool:
 
 
 def _pieces(tree: Any, flags: int, ways: list[int]) -> list[_Piece]:
-    """Splits a parsed pattern into pieces, in order. Multiplies `ways[0]` by the number of ways in which the
-    bounded pieces can match. Raises _Complex."""
+    """Splits a parsed pattern into pieces, in order. Multiplies `ways[0]` by the number of ways to match the
+    bounded pieces. Raises _Complex."""
     found: list[_Piece] = []
     for op, av in tree:
         name = str(op)

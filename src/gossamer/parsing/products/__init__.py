@@ -84,7 +84,7 @@ def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 def product_page(body: Body, url: str | None = None, content_type: str | None = None) -> ProductPage:
-    """Returns everything that a page says about its product. Accepts any bytes and never raises.
+    """Returns all data that a page contains about its product. Accepts any bytes and never raises.
 
     >>> page = product_page("<h1>Tea 250 g</h1><p class=price>5,00 €</p><p class=price>4,20 € excl. VAT</p>")
     >>> page.decision.price.amount, page.unit_price

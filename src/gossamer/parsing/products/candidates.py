@@ -84,7 +84,8 @@ CONFIDENCE: Final = {
     "class": 0.6,
     "text": 0.4,
 }
-"""The confidence in a price, by its source. Confirmation by another source halves the distance to 1."""
+"""The confidence in a price, by its source. If another source confirms the price, the difference between the
+confidence and 1 is halved."""
 MAX_CANDIDATES: Final = 40
 
 

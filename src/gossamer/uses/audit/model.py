@@ -28,8 +28,9 @@ class PageLink(msgspec.Struct, array_like=True):
     url: str
     """The absolute URL without fragment."""
     kind: str
-    """The element: a, area, iframe, frame, form, img, script, stylesheet, media, refresh (a meta refresh), or
-    the relation of a `link` element: next, prev, alternate."""
+    """The kind of link. It is the name of the element (a, area, iframe, frame, form, img, script),
+    `stylesheet`, `media`, `refresh` (a meta refresh), or the relation of a `link` element (next, prev,
+    alternate)."""
     text: str = ""
     """The visible text of the link, or the `alt` text of its image. At most 100 characters."""
     nofollow: bool = False

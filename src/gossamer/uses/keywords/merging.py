@@ -32,7 +32,7 @@ MANY_PAGES: Final = 0.3
 """Words that have at most SHORT_CHARS characters and occur on more than this share of the pages are function
 words. No phrase begins or ends with a function word."""
 SHARE_BYTES: Final = 64 << 20
-"""Approximate number of compressed bytes of partial term counts that are summed at once."""
+"""Approximate number of compressed bytes of partial term counts that are summed in one query."""
 _ROWS: Final = 10_000
 MAX_ROUNDS: Final = 3
 SKIPPED: Final = "skipped.npy"
@@ -208,7 +208,7 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
 
 def _sum_terms(base: Any, folder: Path) -> None:
     """Creates the view `sums`, which contains the terms with their sums over all parts. DuckDB exceeds its
-    memory limit if it sums many texts at once, so the terms are divided into shares by their hash."""
+    memory limit if one query sums many texts, so the terms are divided into shares by their hash."""
     parts = list(folder.glob("terms.terms-*.parquet"))
     shares = 1 + sum(path.stat().st_size for path in parts) // SHARE_BYTES
     for share in range(shares):

@@ -93,7 +93,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class EventKind(StrEnum):
-    """A kind of change. One visit may cause several."""
+    """The kind of a change. One visit may cause changes of several kinds."""
 
     FIRST = "first"
     PRICE = "price"
@@ -109,7 +109,7 @@ class EventKind(StrEnum):
     BACK = "back"
     """A page that was gone is back."""
     SHOP_REDESIGNED = "shop-redesigned"
-    """Most pages of a shop lost their price at once. No other events are reported for these pages."""
+    """Most pages of a shop lost their price in the same run. No other events are reported for these pages."""
     SHOP_AWAY = "shop-away"
     """Most pages of a shop are blocked, empty or in maintenance."""
     SHOP_BACK = "shop-back"

@@ -91,7 +91,7 @@ class _Sink:
         self._memory: PageMemory | None = None
 
     def _opened(self) -> tuple[History, PageMemory, WatchedPages]:
-        """Returns the history, and opens it at the first call, in the thread that writes."""
+        """Returns the history with its tables. Opens it at the first call, in the thread that writes."""
         if self._history is None or self._memory is None or self._pages is None:
             self._pages = _listed(self._url, *self._list)
             self._history = History(self._url)

@@ -13,7 +13,8 @@
 | `price_matches` | (`one`, `other`) in order | decisions whether two targets are the same product |
 | `price_meta` | `name` | values of this database, for example its version |
 
-Amounts are NUMERIC columns. SQLite holds them exactly up to 15 digits. Times are seconds since the epoch.
+Amounts are NUMERIC columns. SQLite stores amounts of up to 15 digits exactly. Times are seconds since the
+epoch.
 """
 
 from __future__ import annotations
