@@ -111,8 +111,8 @@ class ProductPage:
 
     @once
     def list_price(self) -> Decimal | None:
-        """The former or recommended price. It is taken from an offer, or else it is a struck-through price
-        that is higher than the price and in the element that shows the price."""
+        """The former or recommended price. It is taken from an offer. If no offer has one, it is a
+        struck-through price that is higher than the price and in the same element."""
         for offer in self.offers:
             if offer.regular is not None:
                 return offer.regular

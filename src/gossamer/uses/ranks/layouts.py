@@ -12,7 +12,8 @@ MIN_PAGES = 5
 UNREADABLE_SHARE = 0.3
 """The layout has changed if at least this share of the pages is `layout_unknown`."""
 MIN_FIRST_PAGES, MIN_USUAL_PAGES = 10, 20
-"""How many pages 1 are needed, in the run and from earlier runs, to compare their numbers of results."""
+"""Minimum numbers of first result pages, in the run and from earlier runs, that are needed to compare their
+numbers of results."""
 FEW_RESULTS = 0.6
 """The layout has changed if the average number of organic results on page 1 is less than this share of the
 usual number."""

@@ -273,8 +273,8 @@ def share_of_voice(history: RankHistory, curve: Curve | None = None) -> dict[str
 
 
 class FeatureShare(NamedTuple):
-    """Counts for a type of result. They tell on how many pages 1 it is now, on how many of these it contains
-    a domain of the user, and the same for the beginning of the period."""
+    """Counts for a type of result. They tell on how many first result pages it is now, and on how many of
+    these it contains a domain of the user. Two more counts are for the beginning of the period."""
 
     type: str
     pages: int
