@@ -55,12 +55,11 @@ def crawl(*targets: Target, **options: Unpack[CrawlOptions]) -> Crawl:
     """Crawls targets and yields the results: pages for plain URLs, items for sites. Use it with `for` or
     `async for`.
 
-    A target is what the command line takes, a `Site`, or a list or generator of URLs. Options have the names
-    of the command-line options: `limit=100`, `delay=1`, `scope="domain"`, `header={"Accept": "text/html"}`.
-    Without `data` nothing is stored, and the files of items are downloaded only if `files=` is given.
-
-    Raises GossamerError, also after the last row if the crawl came to nothing (docs/python.md). Raises
-    UnknownOption, a TypeError, for an unknown option.
+    A target is a text as on the command line, a `Site`, or a list or generator of URLs. Options have the
+    names of the command-line options: `limit=100`, `delay=1`, `scope="domain"`, `header={"Accept":
+    "text/html"}`. If `data` is not given, nothing is stored, and the files of items are downloaded only if
+    `files=` is given. Raises GossamerError. If no page was fetched or nothing was found, the error is raised
+    after the last row (docs/python.md). Raises UnknownOption, a TypeError, for an unknown option.
 
     >>> for page in gossamer.crawl("https://example.com", limit=100):  # doctest: +SKIP
     ...     print(page.url, page.title, page.css("h1::text").get())
@@ -72,8 +71,8 @@ def crawl(*targets: Target, **options: Unpack[CrawlOptions]) -> Crawl:
 def run(*targets: Target, output: Output = (), **options: Unpack[CrawlOptions]) -> RunResult:
     """Runs a crawl like `gossamer crawl`, writes into `output`, and returns the summary. An unfinished crawl
     is resumed. Works in a notebook too, because the crawl has its own thread and event loop. Ctrl-C stops the
-    crawl within two seconds, and what it found is kept. Raises GossamerError, also if the crawl came to
-    nothing.
+    crawl within two seconds, and its results are kept. Raises GossamerError, also if no page was fetched or
+    nothing was found.
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
@@ -99,10 +98,10 @@ def submit(
     say: Callable[[str], None] = lambda _: None,
     **options: Unpack[CrawlOptions],
 ) -> Summary:
-    """Submits a crawl to the fleet of `store=` like `gossamer submit`, and returns its summary. `wait`: waits for
-    its end. Ctrl-C then ends the waiting, and the crawl goes on. `say`: called with messages, for example about
-    workers that refuse the crawl. A site is given as a file, or as `module:PACKAGE.MODULE`. Raises
-    GossamerError, also if the crawl came to nothing.
+    """Submits a crawl to the fleet of `store=` like `gossamer submit`, and returns its summary. `wait`:
+    whether to wait for its end. Ctrl-C then stops waiting, but the crawl continues. `say`: called with
+    messages, for example about workers that refuse the crawl. A site is given as a file, or as
+    `module:PACKAGE.MODULE`. Raises GossamerError, also if no page was fetched or nothing was found.
 
     >>> gossamer.submit("shop.py", store="valkey://store", output="/shared/items/", wait=True)  # doctest: +SKIP
     """

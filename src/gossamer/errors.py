@@ -1,5 +1,5 @@
-"""The tree of exceptions. Exceptions of other libraries are converted where gossamer calls these libraries,
-and each message says what the user can do.
+"""The tree of exceptions. Exceptions of other libraries are converted where gossamer calls these libraries.
+Each message explains what the user can do.
 
 Expected outcomes of a visit, such as a refused connection or a status 500, are not exceptions. They are
 `Failure` and `Verdict` values.
@@ -108,7 +108,8 @@ class NothingFound(GossamerError):
 
 
 class FetchFailed(CrawlFailed):
-    """`fetch` received no page. `reason` is the reason as in the records: `robots`, `dns`, `timeout`, ..."""
+    """`fetch` received no page. `reason`: the reason, with the same words as in the records (`robots`, `dns`,
+    `timeout`, ...)."""
 
     reason = ""
 
@@ -146,8 +147,8 @@ class SinkError(GossamerError):
 
 
 class SinkAway(SinkError):
-    """At the moment, a database or another remote sink does not answer or accepts no rows. It may recover
-    without any action."""
+    """At the moment, a database or another remote sink does not answer or does not accept rows. It may
+    recover without any action."""
 
 
 class DeliveryError(GossamerError):

@@ -1,5 +1,5 @@
-"""The command line of gossamer. Each file holds one group of commands, and `commands` holds the command tree.
-The commands are thin, because the layers below do the work.
+"""The command line of gossamer. Each file contains one group of commands, and `commands` contains the command
+tree. The commands are thin, because the layers below do the work.
 
 Data goes to stdout and everything else to stderr. A command returns its exit code (docs/commands.md). Heavy
 modules are imported only when a command runs, so that `gossamer version` is quick.
@@ -16,7 +16,7 @@ def main() -> None:
     import sys
 
     ended = list[int]()
-    atexit.register(_leave, ended)  # registered first, so it is called last
+    atexit.register(_leave, ended)  # registered first, so that it is called last
     gc.disable()  # imported objects are not garbage; a crawl enables collection again (`interpreter.settle_in`)
 
     from gossamer.cli.printing import prepare_streams
@@ -42,8 +42,8 @@ def main() -> None:
 
 
 def _leave(ended: list[int]) -> None:
-    """Ends the process with the command's exit code, after all threads and other handlers. The interpreter would
-    first take all modules apart, which takes longer than importing many of them."""
+    """Ends the process with the command's exit code, after all threads and other handlers. A normal exit
+    would first destroy all modules, which takes longer than importing many of them."""
     import contextlib
     import os
     import sys

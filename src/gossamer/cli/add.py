@@ -129,7 +129,7 @@ async def _add(
 
 
 def said(result: Added) -> str:
-    """Formats the result of adding URLs, as `3 URLs added, 1 known already, 2 refused (scope 2)`."""
+    """Formats the result of adding URLs, for example `3 URLs added, 1 known already, 2 refused (scope 2)`."""
     from gossamer.cli.printing import format_counts
 
     parts = [f"{result.added:,} URL{'' if result.added == 1 else 's'} added"]
@@ -143,8 +143,8 @@ def said(result: Added) -> str:
 
 
 def then(result: Added, record: Any) -> str:
-    """Returns a text that tells the user what happens to the added URLs. If no process works on the crawl,
-    the text contains the command that continues it."""
+    """Returns a message about what happens to the added URLs. If no process works on the crawl, the text
+    contains the command that continues it."""
     from gossamer.cli.steering import continue_command
 
     if result.state == "paused":

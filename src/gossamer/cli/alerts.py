@@ -1,4 +1,5 @@
-"""`gossamer alerts`: shows what fires, sends a test, mutes alerts, and writes the files for Prometheus."""
+"""`gossamer alerts`: lists firing alerts, sends a test notification, mutes alerts, and writes the files for
+Prometheus."""
 
 from __future__ import annotations
 

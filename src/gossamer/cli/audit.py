@@ -1,4 +1,4 @@
-"""`gossamer audit`: crawls a site and reports what is broken in it."""
+"""`gossamer audit`: crawls a site and reports its problems."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def crawl_options(given: dict[str, Any], progress: bool) -> dict[str, Any]:
 
 
 def parse_external(text: str) -> int | None:
-    """Returns the number of `--external`, None for `all`. Raises UsageError."""
+    """Returns the number given with `--external`, or None for `all`. Raises UsageError."""
     if text == "all":
         return None
     if not text.isdigit():
@@ -181,7 +181,7 @@ def stored_audit(path: str) -> AuditSummary:
 
 
 def write_outputs(paths: list[str], done: AuditSummary) -> list[str]:
-    """Writes all outputs. Returns the files."""
+    """Writes all outputs. Returns the files that were written."""
     from gossamer.uses.audit.database import AuditDatabase
     from gossamer.uses.audit.exports import write_output
 
@@ -193,7 +193,8 @@ def write_outputs(paths: list[str], done: AuditSummary) -> list[str]:
 
 
 def failed(done: AuditSummary, fail_on: str | None) -> int:
-    """Returns 0. Raises GateNotMet if there is what `--fail-on` names, or something worse."""
+    """Returns 0. Raises GateNotMet if the audit has findings of the severity that `--fail-on` names, or of a
+    higher one."""
     if fail_on is None:
         return 0
     worst = {"error": 1, "warning": 2, "notice": 3, "new": 3}[fail_on.removeprefix("new-")]

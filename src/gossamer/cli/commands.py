@@ -1,4 +1,4 @@
-"""The command tree, and the function that runs a command and turns errors into one line on stderr and an exit
+"""Contains the command tree. `run` runs one command, and turns an error into one line on stderr and an exit
 code."""
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ GROUPS = {
 
 
 DEFAULTS = {"keywords": "count"}
-"""The command of a group that runs if the words after the group's name begin with no command of the group."""
+"""The command of a group that runs if the first word after the group's name is not a command of the group."""
 
 
 class CommandGroup(click.Group):
@@ -200,11 +200,12 @@ class CommandGroup(click.Group):
         self.groups = groups or {"Commands": tuple(tree)}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Puts the group's default command before words that name none."""
+        """Inserts the group's default command if the words name no command."""
         return super().parse_args(ctx, self.with_default(args))
 
     def with_default(self, words: list[str]) -> list[str]:
-        """Returns the words, with the group's default command (`DEFAULTS`) before words that name no command."""
+        """Returns the words. If they name no command, the group's default command (`DEFAULTS`) is inserted
+        before them."""
         default = DEFAULTS.get(self.name or "")
         if default is None or not words or words[0] in self.tree or words[0] in ("-h", "--help"):
             return words
@@ -290,7 +291,7 @@ def unless_printed(words: list[str], reason: str, code: int) -> int:
             printing.put_json(failed_summary(name, reason))
         else:
             printing.put_json({"state": "failed", "reason": reason, "exit_code": code})
-    except (OSError, ImportError):  # stdout is closed or the disk is full; stderr has the reason too
+    except (OSError, ImportError):  # stdout is closed or the disk is full; the reason is also on stderr
         return code
     return code
 
@@ -315,7 +316,7 @@ def in_the_way(error: OSError) -> int:
 
 
 def below_zero(words: list[str]) -> list[str]:
-    """Moves a negative number behind a `--`, so that `priority CRAWL -2` does not read the number as an
+    """Moves a negative number after a `--`, so that `priority CRAWL -2` does not read the number as an
     option."""
     number = next((word for word in words[2:] if re.fullmatch(r"-\d+", word)), None)
     if words[:1] != ["priority"] or number is None:
@@ -327,7 +328,7 @@ def below_zero(words: list[str]) -> list[str]:
 
 def excluded_words(words: list[str]) -> list[str]:
     """Puts a space before the excluded words of a search, so that `find bees -maps` does not read `-maps` as
-    options. Options of one letter stay options."""
+    options. A dash with a single letter remains an option."""
     if words[:1] != ["find"]:
         return words
     return [f" {word}" if re.fullmatch(r"-(?:\d|(?!-|s[^:]*=).{2,})", word) else word for word in words]

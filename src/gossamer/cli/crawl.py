@@ -1,4 +1,5 @@
-"""`gossamer crawl`: its options, the `Job` made from them, the warnings before the run, and the exit code."""
+"""`gossamer crawl`: defines its options, builds the `Job` from them, prints warnings before the run, and
+returns the exit code."""
 
 from __future__ import annotations
 
@@ -287,9 +288,9 @@ def folder_of(targets: list[str]) -> Path:
 
 
 def outputs_of(words: dict[str, Any], shared: bool = False) -> list[JobOutput]:
-    """Returns the outputs of `-o` and `-O`. Without any, rows go to stdout if stdout is not a terminal and
-    `--json` does not print the summary there. `shared`: whether several machines write the outputs. Raises
-    UsageError if an output cannot be written."""
+    """Returns the outputs of `-o` and `-O`. If there are none, rows are written to stdout, unless stdout is a
+    terminal or `--json` prints the summary there. `shared`: whether several machines write the outputs.
+    Raises UsageError if an output cannot be written."""
     from gossamer.app.job import JobOutput
     from gossamer.sinks.output_spec import parse
 
@@ -350,8 +351,8 @@ def arguments_to_continue(words: list[str]) -> list[str]:
 
 
 def warn_before_start(settings: Settings, quiet: bool) -> None:
-    """Prints warnings before the crawl starts, about ignored robots.txt, bad lines in proxy lists, slow
-    patterns and private addresses."""
+    """Prints warnings before the crawl starts. They are about ignored robots.txt, bad lines in proxy lists,
+    slow patterns and private addresses."""
     from gossamer.cli.printing import remark
 
     if settings.ignore_robots:  # even with --quiet, because this is a warning
@@ -377,8 +378,8 @@ def warn_before_start(settings: Settings, quiet: bool) -> None:
 
 
 def warn_of_slow_patterns(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> None:
-    """Warns about patterns that run with a time limit. `where` is their origin, and `then` the consequence of
-    a timeout."""
+    """Warns about patterns that run with a time limit. `where`: the origin of the patterns. `then`: the
+    consequence of a timeout."""
     from gossamer.cli.printing import remark
 
     for one in timed(patterns):
@@ -390,8 +391,8 @@ def warn_of_slow_patterns(where: str, patterns: Iterable[Searcher], then: str, q
 
 
 def of_sites(job: Job, words: dict[str, Any]) -> Job:
-    """Loads the sites of a job. Warns about sites that ignore robots.txt, even with --quiet. Returns the job,
-    without its default output on stdout if every site has its own sinks."""
+    """Loads the sites of a job. Warns about sites that ignore robots.txt, even with --quiet. Returns the job.
+    If every site has its own sinks, the default output on stdout is removed from it."""
     import msgspec
 
     from gossamer.cli.printing import remark

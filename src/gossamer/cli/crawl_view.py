@@ -32,7 +32,7 @@ STATUS_STYLES = {
 }
 STATE_STYLES = {"running": "green", "paused": "magenta", "stopping": "magenta", "cancelling": "magenta"}
 LONG_WAIT_S = 2.0
-"""Seconds. A shorter wait for a host is not shown as the reason why a crawl is stalled."""
+"""Minimum wait for a host, in seconds, that is shown as the reason why a crawl is stalled."""
 Paint = Callable[[str, str], str]
 Part = tuple[str, str]
 """A text and its style."""
@@ -96,9 +96,9 @@ def _bar(live: Live, width: int, paint: Paint, signs: Signs) -> str:
 
 
 def progress_of(live: Live) -> tuple[int, int, str]:
-    """Returns the number of finished URLs, the number of known URLs, and a text with both. The number of
-    known URLs grows while the crawl finds URLs. With `--limit`, as soon as enough URLs are known, pages up to
-    the limit are counted instead."""
+    """Returns the number of finished URLs, the number of known URLs, and a text with both numbers. The number
+    of known URLs grows while the crawl finds URLs. If `--limit` is given and enough URLs are known, returns
+    the number of fetched pages and the limit instead."""
     s = live.summary
     done = s.pages + s.redirected + s.failed + s.dead
     known = done + s.pending
@@ -190,7 +190,7 @@ def host_text(host: HostLine, width: int, signs: Signs) -> str:
 
 
 def waits(live: Live, responses: Responses) -> list[Part]:
-    """Returns the reasons why the crawl is stalled or URLs wait for long, each with its style."""
+    """Returns the reasons why the crawl is stalled or URLs wait for a long time, each with its style."""
     s = live.summary
     found: list[Part] = []
     if s.state == "paused":
@@ -207,8 +207,8 @@ def waits(live: Live, responses: Responses) -> list[Part]:
 
 
 def _why_idle(hosts: Sequence[HostLine]) -> list[str]:
-    """Returns why no host with pending URLs is requested now. The reason of the host that is due first is
-    returned."""
+    """Returns the reason why no host with pending URLs is requested now. It is the reason of the host that is
+    due first."""
     from gossamer.politeness.pace import why_delay
 
     queued = [host for host in hosts if host.waiting]
@@ -230,7 +230,8 @@ def _why_idle(hosts: Sequence[HostLine]) -> list[str]:
 
 
 def waiting_retries(live: Live, responses: Responses) -> str:
-    """Returns how many URLs wait for a retry, why, and until when."""
+    """Returns a text with the number of URLs that wait for a retry, the reasons, and the time of the next
+    retry."""
     retries = live.retries
     urls = "1 URL waits" if retries.urls == 1 else f"{retries.urls:,} URLs wait"
     reasons = responses.waiting()
@@ -240,7 +241,8 @@ def waiting_retries(live: Live, responses: Responses) -> str:
 
 
 def why_no_page(live: Live) -> str:
-    """Returns why the crawl has no page yet. Returns '' if it has one or the reason is unknown."""
+    """Returns the reason why the crawl has no page yet. Returns '' if it has a page or if the reason is
+    unknown."""
     if live.silent is None or not live.summary.pending:
         return ""
     host, error = live.silent

@@ -283,7 +283,8 @@ async def run_checks(settings: Settings) -> list[Finding]:
 
 
 async def in_cold(settings: Settings) -> list[Finding]:
-    """Checks the cold store if it is a server. The cold store keeps long queues on disk."""
+    """Checks the cold store, which keeps long queues on disk. Nothing is checked unless the cold store is a
+    server."""
     from gossamer.app.wiring import cold_settings
     from gossamer.config.redaction import mask
 
@@ -427,7 +428,7 @@ async def in_store(settings: Settings) -> list[Finding]:
                 findings.append(Finding("store program", "ok", server_binary()))
                 if not (
                     Path(settings.data) / "store"
-                ).is_dir():  # there is no store yet, so use a temporary folder
+                ).is_dir():  # no store exists yet, so use a temporary folder
                     import msgspec
 
                     settings = msgspec.structs.replace(settings, data=spare)
@@ -469,7 +470,8 @@ async def malformed(store: Store) -> list[Finding]:
 
 
 async def check_waste(settings: Settings, store: Store) -> list[Finding]:
-    """Reports what `gossamer clean` would remove, and whether a scheduler runs for the schedules."""
+    """Reports the data that `gossamer clean` would remove, and whether a scheduler is running if there are
+    schedules."""
     from gossamer.app.cleanup import clean
     from gossamer.cli.printing import format_bytes
     from gossamer.fleet import broker_cleanup
@@ -523,9 +525,9 @@ async def check_servers(store: Store) -> list[Finding]:
 def of_server(
     info: dict[str, Any], kind: str, where: str, took: float, off: float, replicas: int
 ) -> Iterator[Finding]:
-    """Yields findings about one server. `info` is the reply to INFO. `kind` is the kind of the store's
-    address, and `where` the address as text. `took` is the response time in milliseconds, and `off` the clock
-    difference in seconds."""
+    """Yields findings about one server. `info`: the reply to INFO. `kind`: the kind of the store's address.
+    `where`: the address as text. `took`: the response time in milliseconds. `off`: the clock difference in
+    seconds."""
     from gossamer.cli.printing import format_bytes
     from gossamer.store.store_check import server_findings, server_name
 

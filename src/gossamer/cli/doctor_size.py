@@ -55,7 +55,7 @@ class PlannedLoad(NamedTuple):
     concurrency: int = MAX_AUTO_VISITS
     """Number of concurrent visits of a process."""
     workers: int | None = None
-    """Number of worker processes. None means as many as make the crawl faster."""
+    """Number of worker processes. If it is None, as many processes are assumed as make the crawl faster."""
     pending: int | None = None
     """Maximum number of URLs that are pending at the same time. None means half of all URLs."""
     within: float | None = None
@@ -227,8 +227,8 @@ def size_rows(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
 
 
 def _about_workers(load: PlannedLoad, found: Size) -> str:
-    """Returns a text about how many processes are useful, and whether they are at full load or mostly
-    wait."""
+    """Returns a text that states how many processes are useful, and whether they are fully loaded or mostly
+    waiting."""
     n = "1 process keeps" if found.workers == 1 else f"{found.workers:,} processes keep"
     text = f"{n} up with that, with {found.visits:,} visits at once each"
     if found.bound == "concurrency":

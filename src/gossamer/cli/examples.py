@@ -1,4 +1,4 @@
-"""Examples of the commands, which their help shows."""
+"""The examples that the help texts of the commands show."""
 
 from __future__ import annotations
 

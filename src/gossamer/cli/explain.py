@@ -1,7 +1,6 @@
-"""`gossamer explain URL`: reports every gate's verdict on the URL with the rule that decided, the current
-state of the URL, and its history.
-
-Gates are the checks that a URL passes before it is fetched, such as scope, robots.txt and the host's budget.
+"""`gossamer explain URL`: reports the verdict of each gate on the URL, the current state of the URL, and its
+history. Gates are the checks that a URL passes before it is fetched, such as scope, robots.txt and the host's
+budget. Each verdict names the rule that decided.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from gossamer.store.store import Store
 
 OPEN = ("pass", "wait", "unknown", "known", "duplicate")
-"""Verdicts that do not keep a URL out of the crawl."""
+"""Verdicts that do not exclude a URL from the crawl."""
 
 PARKED = {
     True: "over its host's page budget; requeued when more domains link to the host",
@@ -48,8 +47,8 @@ PARKED = {
 
 
 class GateVerdict(NamedTuple):
-    """The verdict of one gate. `verdict` is one of `OPEN` or a skip reason. `rule` is the rule that led to
-    it."""
+    """The verdict of one gate. `verdict`: one of `OPEN`, or the reason for which the URL is skipped. `rule`:
+    the rule that led to the verdict."""
 
     gate: str
     verdict: str
@@ -149,8 +148,8 @@ def gate_verdicts(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
 
 
 def last_skip_reason(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
-    """Returns the verdict that skipped the last response, or an empty list. These verdicts need a response,
-    because a URL's content type and redirect target are not known before it."""
+    """If the last response was skipped, returns the verdict that caused this, otherwise an empty list. Such
+    verdicts need a response, because they depend on its content type or redirect target."""
     from gossamer.collectors.http.transfer import ACCEPT
 
     last = attempts[-1] if attempts else {}
@@ -255,8 +254,8 @@ async def explain_url(
 
 
 async def _meant(store: Store, crawl: str | None, url: str) -> str:
-    """Returns the name of the crawl to report on. This is the given crawl. If none is given, it is the crawl
-    that started last among those that have URLs on the URL's host."""
+    """Returns the name of the crawl to report on. If no crawl is given, this is the last started crawl that
+    has URLs on the URL's host."""
     from gossamer import url as urls
     from gossamer.frontier.stats import CrawlStatistics
 
@@ -383,7 +382,7 @@ class Explainer:
         return [GateVerdict("link", "unknown", f"{got.url} has no link to it")]
 
     async def _address(self, url: str) -> GateVerdict:
-        """Returns the verdict that the egress guard would now give on the host's addresses."""
+        """Returns the verdict of the egress guard on the host's current addresses."""
         from gossamer.egress.resolver import Refused, Resolver
         from gossamer.model.request import split
 
@@ -480,7 +479,7 @@ class Explainer:
 
     async def _robots(self, url: str, user_agent: str) -> GateVerdict:
         """Returns the verdict of the robots.txt that the frontier stores. The verdict's rule is the line of
-        the file that decided, with its number."""
+        robots.txt that decided, with its line number."""
         from gossamer.frontier.frontier_client import Frontier
         from gossamer.model.request import split
         from gossamer.politeness import robots_access
@@ -516,6 +515,6 @@ class Explainer:
         return GateVerdict("robots.txt", "pass" if robots.allows(agent, url) else "robots", line)
 
     def _lawless(self, host: str) -> str:
-        """Formats the names of the site files for a host that ignore its robots.txt."""
+        """Formats the names of a host's site files that ignore its robots.txt."""
         own = [one for one in self._sites if not one.site.robots and (one.default or one.site.claims(host))]
         return "site " + ", ".join(one.name for one in own)

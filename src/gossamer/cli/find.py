@@ -93,8 +93,8 @@ def find(
 
 
 class _RecordSource:
-    """The page records of a crawl. `signature` changes when rows are added, and is None if that cannot be
-    seen, as in a database."""
+    """A source for the search index that reads the page records of a crawl. `signature` changes when rows are
+    added. It is None if changes cannot be detected, for example in a database."""
 
     kind = "records"
 
@@ -132,7 +132,7 @@ class _RecordSource:
 
 
 class _ArchiveSource:
-    """Whole pages that a crawl stored."""
+    """A source for the search index that reads whole stored pages of a crawl."""
 
     kind = "pages"
 
@@ -165,7 +165,8 @@ class _ArchiveSource:
 
 
 def _stored_page(opened: ArchiveCollector, url: str) -> PageSource | None:
-    """Returns a stored page, or None if the response is not a page: a redirect, an error, a block, robots.txt."""
+    """Returns a stored page. Returns None if the response is not a page but a redirect, an error, a block or
+    robots.txt."""
     from gossamer.collectors.archive.answers import is_blocked
     from gossamer.uses.search.index import PageSource
     from gossamer.uses.search.sources import GONE
@@ -198,8 +199,8 @@ def _document(opened: ArchiveCollector, url: str, fetched: str) -> IndexedPage |
 def _source(
     settings: Settings, crawl: str | None, archive: str | None
 ) -> Iterator[_RecordSource | _ArchiveSource]:
-    """Opens what a crawl kept: whole pages if there are any, because they have headings and dates, otherwise
-    its page records. Raises UsageError."""
+    """Opens the stored pages of a crawl. Whole pages are preferred, because they contain headings and dates.
+    If there are none, the page records are used. Raises UsageError."""
     from gossamer.cli.query import opened_crawl
     from gossamer.cli.reparse import crawl_folder, local_copy, stored_page_paths
     from gossamer.sites.manifest import NAME, read_manifest
@@ -224,8 +225,8 @@ def _source(
 
 
 def _only_crawl(data: Path) -> str:
-    """Returns the only crawl of a data folder. The crawls of `audit`, `prices`, `keywords` and `ranks`, which give
-    their rows to Python only, are not counted. Raises UsageError."""
+    """Returns the only crawl of a data folder. The crawls of `audit`, `prices`, `keywords` and `ranks` are
+    ignored, because their rows are passed only to Python code. Raises UsageError."""
     from gossamer.app.repair import read_crawl_file
 
     names = []
@@ -254,14 +255,14 @@ def signature(paths: list[Path]) -> str:
 
 
 def update(index: SearchIndex, source: _RecordSource | _ArchiveSource) -> None:
-    """Brings the index up to date with what the crawl kept. Raises UsageError if it kept no text."""
+    """Updates the index with the stored pages of the crawl. Raises UsageError if the crawl stored no text."""
     from gossamer.cli.printing import remark
 
     now = source.signature
     if now is not None and now == index.fact("signature") and source.kind == index.fact("kind"):
         return
     if source.kind != index.fact("kind"):
-        index.forget_times()  # the other kind of source has more or other fields
+        index.forget_times()  # pages from the other kind of source have different fields
     index.set_fact("kind", source.kind)
     last = time.monotonic()
 

@@ -32,7 +32,7 @@ MAX_READ_REJECTS, MAX_REASONS = 100_000, 5
 """The maximum number of rejected items whose reasons are read, and the maximum number of different reasons
 that are reported."""
 FORCED_STOP_S = 2.0
-"""Seconds that a forced stop waits for locks and the store to be released."""
+"""How many seconds a forced stop waits until locks and the store are released."""
 
 
 def report_bad_seeds(job: Job, crawl: str, since: float, quiet: bool) -> None:
@@ -61,7 +61,8 @@ def report_no_seeds(job: Job, crawl: str) -> int:
 
 
 def hint_for_empty_pages(site: Site, settings: Settings) -> str:
-    """Returns what to change in a site whose pages may lack their items until scripts ran, '' if nothing."""
+    """Returns advice for a site whose pages may contain their items only after scripts have run. Returns ''
+    if no change is needed."""
     browser = "browser" in (site.ladder if site.says_ladder else settings.ladder)
     if browser and site.must_have:
         return ""
@@ -144,7 +145,7 @@ class ForegroundCrawl:
         self._stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # leave SIGHUP ignored if nohup has set it so, because the terminal may close
+            # keep ignoring SIGHUP if nohup has set this, because the terminal may close
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 loop.add_signal_handler(name, self._signal)
                 # this handler also works while a site's function blocks the event loop

@@ -1,4 +1,4 @@
-"""`gossamer status CRAWL --freshness`: how fresh the pages of a crawl are that visits them again. `gossamer
+"""`gossamer status CRAWL --freshness`: shows how fresh the pages are in a crawl with revisits. `gossamer
 changed` reports pages as changed."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The help texts: examples at the top, and options and commands in groups with titles."""
+"""Formats the help texts, with examples at the top, and with options and commands in titled groups."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class HelpFormatter(click.HelpFormatter):
 
 
 class HelpContext(click.Context):
-    """The context of every command: it formats help with `HelpFormatter`."""
+    """The click context of every command. It formats help with `HelpFormatter`."""
 
     formatter_class = HelpFormatter
 
@@ -91,7 +91,7 @@ class GroupedCommand(click.Command):
     context_class = HelpContext
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes what the command does, and its examples."""
+        """Writes the description of the command, and its examples."""
         from gossamer.cli.examples import EXAMPLES
 
         super().format_help_text(ctx, formatter)

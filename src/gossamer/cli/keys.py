@@ -1,4 +1,4 @@
-"""Keys that a user presses while a command shows a live view."""
+"""Reads the keys that a user presses while a command shows a live view."""
 
 from __future__ import annotations
 

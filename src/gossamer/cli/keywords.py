@@ -1,4 +1,4 @@
-"""`gossamer keywords`: counts keywords over the pages of sites, and discovers the terms that matter."""
+"""`gossamer keywords`: counts keywords on the pages of sites, and discovers important terms."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def count(
 
 
 def check_options(outputs: Sequence[str], stem: str, delay: str) -> None:
-    """Raises UsageError or ConfigError for options that a run could not use, before it begins."""
+    """Checks options before a run begins. Raises UsageError or ConfigError if the run could not use them."""
     from gossamer.config.redaction import register_in
     from gossamer.uses.keywords.exports import check_output
     from gossamer.uses.keywords.stemming import check_stem
@@ -174,7 +174,7 @@ def check_options(outputs: Sequence[str], stem: str, delay: str) -> None:
 def run_and_show(
     sources: Sequence[str], options: KeywordRunOptions, outputs: Sequence[str], as_json: bool
 ) -> int:
-    """Runs, writes the outputs, and prints the result. Returns the exit code."""
+    """Runs the count, writes the outputs, and prints the result. Returns the exit code."""
     from gossamer.cli.printing import remark
     from gossamer.uses.keywords.run import run_keywords
     from gossamer.uses.keywords.views import RunTables
@@ -216,7 +216,7 @@ def _beside(source: str) -> str:
 
 
 def check_delay(text: str) -> None:
-    """Raises UsageError unless the text is seconds or a range of seconds."""
+    """Raises UsageError unless the text is a number of seconds or a range."""
     from gossamer.cli.prices import delays
 
     delays(text)
@@ -324,7 +324,7 @@ def put_terms(rows: Sequence[DiscoveredTerm]) -> None:
 
 
 def summary_of(run: KeywordRun) -> str:
-    """Returns a run in one sentence."""
+    """Summarizes a run in one sentence."""
     found: Any = run.result
     parts = [f"{found.counted:,} pages counted", f"{found.words:,} words"]
     if found.copies:

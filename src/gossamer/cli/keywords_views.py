@@ -1,5 +1,5 @@
-"""`gossamer keywords discover`, `pages`, `gaps`, `overlap`, `cannibals`, `trend`, `runs`, `export` and `report`:
-what counted pages show."""
+"""`gossamer keywords discover`, `pages`, `gaps`, `overlap`, `cannibals`, `trend`, `runs`, `export` and
+`report`: show and export the results of keyword counts."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def report(
 
 @contextmanager
 def _opened(folder: str | None, number: str | None) -> Iterator[tuple[KeywordRun, RunTables]]:
-    """Opens the tables of a run. Raises UsageError if there is none."""
+    """Opens the tables of a run. Raises UsageError if there is no such run."""
     from gossamer.uses.keywords.run import FOLDER, done_run
     from gossamer.uses.keywords.views import RunTables
 

@@ -1,4 +1,4 @@
-"""The progress of a crawl on a terminal."""
+"""Shows the progress of a crawl in live lines on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A few lines at the bottom of a terminal that are repainted in place, while other output scrolls above them."""
+"""Repaints a few lines at the bottom of a terminal in place, while other output scrolls above them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, TextIO, cast
 from gossamer.cli.terminal import columns_now, rows_now, text_width
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
-"""Escape sequences that enclose output which the terminal is to show in one step. Terminals that do not know
-the sequences ignore them."""
+"""Escape sequences that enclose output which the terminal should show in one step. Terminals that do not know
+these sequences ignore them."""
 CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
 
@@ -96,7 +96,7 @@ class LiveLines:
 
 
 class _Above:
-    """A standard stream that writes above the lines."""
+    """Replaces a standard stream while lines are shown. Writes the output of the stream above the lines."""
 
     def __init__(self, lines: LiveLines, file: TextIO) -> None:
         self._lines, self._file = lines, file

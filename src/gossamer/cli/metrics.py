@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PORT = 9464
 READ_TIMEOUT_S = 9.0
-"""Seconds within which the store must answer. Prometheus waits ten."""
+"""Seconds within which the store must answer. Prometheus waits ten seconds."""
 
 
 def metrics(

@@ -4,8 +4,8 @@
     def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...
 
 A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, which is None
-if the option is not given). The module also contains parts that many commands share: common options, and
-functions that read the settings from them and open the store."""
+if the option is not given). The module also contains common options, and functions that read the settings and
+open the store."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def only_of(host: str | None) -> str | None:
 
 @contextlib.asynccontextmanager
 async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
-    """Opens the store of existing crawls. Raises UsageError if no crawl was made in the data folder."""
+    """Opens the store of existing crawls. Raises UsageError if the data folder contains no crawls."""
     from gossamer.app import wiring
 
     async with wiring.open_existing_store(settings) as store:

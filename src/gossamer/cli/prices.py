@@ -1,4 +1,4 @@
-"""`gossamer prices plan` and `gossamer prices run`: how long a run takes, and the run itself."""
+"""`gossamer prices plan` and `gossamer prices run`: computes how long a run takes, and runs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gossamer.uses.prices.targets import TargetList
 
 UNFIT = 3
-"""The exit code of a plan that does not fit into its time."""
+"""The exit code if a run does not fit into the time `--within`."""
 MAX_SHOWN = 10
 MAX_SHOWN_CHANGES = 50
 
@@ -85,7 +85,7 @@ SELECTORS = "selectors.csv"
 
 
 def seconds(option: str, text: str | None) -> float | None:
-    """Returns the seconds of an option such as `3h`. Raises UsageError."""
+    """Parses the time of an option, such as `3h`, and returns it in seconds. Raises UsageError."""
     from gossamer.config.value_parsers import seconds as parse
 
     if text is None:
@@ -213,7 +213,7 @@ def print_plan(made: RunPlan) -> None:
 
 
 def summary_of_plan(made: RunPlan) -> str:
-    """Returns the plan in one sentence."""
+    """Summarizes a plan in one sentence."""
     from gossamer.uses.prices.plan import told_hours
 
     low, high = made.delay
@@ -291,7 +291,7 @@ def run(
 
 
 def _given(**options: object) -> dict[str, object]:
-    """Returns the options that have a value."""
+    """Returns only the options that have a value."""
     return {name: value for name, value in options.items() if value is not None}
 
 

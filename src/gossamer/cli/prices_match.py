@@ -1,4 +1,4 @@
-"""`gossamer prices match` and `review`: which targets of different shops offer the same product."""
+"""`gossamer prices match` and `review`: find the targets of different shops that offer the same product."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def review(
 def ask(
     history: History, pairs: Sequence[OpenPair], read: Callable[[], str], put: Callable[[str], None]
 ) -> int:
-    """Asks for each pair, and stores each answer at once. `read` returns a key, or an empty text at the end. Returns
-    the number of decisions."""
+    """Asks for each pair, and stores each answer at once. `read` returns a key, or an empty text at the end
+    of the input. Returns the number of decisions."""
     from gossamer.uses.prices.match_offers import decide, reopen
     from gossamer.uses.prices.product_groups import read_group
 
@@ -101,7 +101,7 @@ def ask(
     put(_HELP)
     while at < len(pairs):
         pair = pairs[at]
-        if pair.other in read_group(history.database, pair.one):  # earlier answers have joined the two
+        if pair.other in read_group(history.database, pair.one):  # earlier answers joined the two
             at += 1
             continue
         put(f"\n{_shown(pair, at, len(pairs))}")
@@ -171,8 +171,8 @@ def _print_pairs(pairs: Sequence[OpenPair], as_csv: bool, as_json: bool) -> None
 
 
 def _accept(history: History, path: str) -> int:
-    """Stores the decisions of a CSV file: all of them, or none if a line is wrong. Lines without a decision are
-    ignored."""
+    """Stores the decisions in a CSV file. If a line is wrong, none of them is stored. Lines without a
+    decision are ignored."""
     from gossamer.uses.prices.match_offers import decide
 
     known = {target.key for target in history.targets()}
@@ -204,7 +204,7 @@ def _accept(history: History, path: str) -> int:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
-    """A context that yields a function which waits for a key of the terminal. Ctrl-C works as usual."""
+    """A context that yields a function which waits for a key press on the terminal. Ctrl-C works as usual."""
     import os
     import termios
     import tty

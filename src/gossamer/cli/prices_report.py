@@ -1,4 +1,4 @@
-"""`gossamer prices moves`, `market`, `stale` and `report`: what a price history shows."""
+"""`gossamer prices moves`, `market`, `stale` and `report`: show the data of a price history."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ def report(
 
 
 def _chosen(base: History, shop: str | None, tag: str | None, product: str | None) -> TargetFilter:
-    """Returns the filter of --shop, --tag and --product. Raises UsageError for what no target has."""
+    """Returns the filter of --shop, --tag and --product. Raises UsageError if no target matches one of
+    them."""
     from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
     chosen = TargetFilter(shop or "", tag or "", product or "")

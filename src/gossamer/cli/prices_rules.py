@@ -1,4 +1,5 @@
-"""`gossamer prices alert`, `rules`, `failing` and `shops`: what follows from a price history."""
+"""`gossamer prices alert`, `rules`, `failing` and `shops`: send alerts, check rules, and list failing targets
+and the state of shops."""
 
 from __future__ import annotations
 

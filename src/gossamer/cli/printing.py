@@ -1,6 +1,6 @@
-"""Prints the output of the commands: tables for people, JSON for programs, and remarks on stderr. The
-standard streams are made usable even if they are closed or full, or their encoding has few characters.
-Control characters from crawled pages never reach a terminal.
+"""Prints the output of the commands: tables for people, JSON for programs, and remarks on stderr. Output
+works even if a standard stream is closed or full, or if its encoding lacks characters. Control characters
+from crawled pages never reach a terminal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Shows the progress of a crawl on stderr: live lines on a terminal, a JSON line every 10 s otherwise."""
+"""Shows the progress of a crawl on stderr: as live lines on a terminal, otherwise as a JSON line every 10
+s."""
 
 from __future__ import annotations
 

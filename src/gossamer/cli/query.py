@@ -239,8 +239,8 @@ def export(
 
 @contextlib.contextmanager
 def opened_crawl(settings: Settings, crawl: str | None) -> Iterator[LocalRows | SharedRows]:
-    """Opens the rows of a crawl. If the settings name a shared store, these are the rows that any machine can
-    reach. Otherwise they are the rows in the data folder. Raises UsageError."""
+    """Opens the rows of a crawl. If the settings name a shared store, these are the rows in outputs that any
+    machine can reach. Otherwise they are the rows in the data folder. Raises UsageError."""
     if settings.store is None:
         yield LocalRows(folder_of(Path(settings.data), crawl))
         return
@@ -255,7 +255,7 @@ def opened_crawl(settings: Settings, crawl: str | None) -> Iterator[LocalRows | 
 
 
 class LocalRows:
-    """The rows of a crawl in this machine's data folder."""
+    """Reads the rows of a crawl in this machine's data folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self.name, self.folder = folder, folder.name, str(folder)
@@ -277,7 +277,7 @@ class LocalRows:
 
 
 class SharedRows:
-    """The rows of a crawl in a shared store."""
+    """Reads the rows of a crawl in a shared store."""
 
     def __init__(self, shared: SharedCrawl, settings: Settings) -> None:
         self._shared, self._settings, self.name = shared, settings, shared.name
@@ -327,8 +327,8 @@ def folder_of(data: Path, crawl: str | None) -> Path:
 
 
 def sources(folder: Path, *, partial: bool = False) -> list[str]:
-    """Returns the outputs of a crawl, in the notation of `-o`. `partial`: if true, returns the outputs that
-    contain only some of the rows or columns, otherwise the complete ones."""
+    """Returns the outputs of a crawl, in the notation of `-o`. `partial`: whether to return the outputs that
+    contain only some of the rows or columns. Otherwise the complete outputs are returned."""
     from gossamer.sites.manifest import NAME, read_manifest
 
     if not (folder / NAME).exists():
@@ -338,10 +338,10 @@ def sources(folder: Path, *, partial: bool = False) -> list[str]:
 
 
 def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
-    """Yields the stored rows of a crawl. They come from the first output that can be read, because all
-    outputs contain the same rows. If no output can be read, the rows are those that the crawl keeps in its
-    folder. If `natural` is true, values have the types of the output instead of JSON types. Raises UsageError
-    or ConfigError if nothing can be read."""
+    """Yields the stored rows of a crawl. They are read from the first readable output, because all outputs
+    contain the same rows. If no output is readable, they are read from the crawl's own folder. If `natural`
+    is true, values have the types of the output instead of JSON types. Raises UsageError or ConfigError if
+    nothing can be read."""
     from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, to_json_values
     from gossamer.cli.printing import remark
     from gossamer.errors import ConfigError

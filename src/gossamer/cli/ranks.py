@@ -1,4 +1,4 @@
-"""`gossamer ranks plan` and `gossamer ranks run`: what a run costs, and the run itself."""
+"""`gossamer ranks plan` and `gossamer ranks run`: computes the cost of a run, and runs it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from gossamer.uses.ranks.strategy import Depth
 
 UNFIT = 3
-"""The exit code of a plan that the budget does not suffice for."""
+"""The exit code if the budget does not suffice for a plan."""
 ALL_FAILED = 9
-"""The exit code of a run that checked nothing, though a later run may."""
+"""The exit code of a run in which every check failed. A later run may succeed."""
 HISTORY = "ranks.db"
 MAX_SHOWN = 10
 MAX_SHOWN_CHANGES = 50
@@ -138,7 +138,7 @@ def defaults_of(*values: str | None) -> dict[str, str | None]:
 
 
 def depth_of(strategy: str, first: int, no_fallback: bool) -> Depth:
-    """Returns how deep a check looks. Raises UsageError."""
+    """Returns the depth and strategy of checks. Raises UsageError."""
     from gossamer.uses.ranks.strategy import MAX_DEPTH, STRATEGIES, Depth
 
     if strategy not in STRATEGIES:
@@ -151,7 +151,7 @@ def depth_of(strategy: str, first: int, no_fallback: bool) -> Depth:
 def crawl_settings(
     provider: str | None, budget: int | None, setting: list[str] | None, **more: object
 ) -> dict[str, Any]:
-    """Returns options of `gossamer.run` for what the command line gives."""
+    """Converts options of the command line to options of `gossamer.run`."""
     from gossamer.uses.ranks.ways import provider_setting
 
     options = {name: value for name, value in more.items() if value is not None}
@@ -217,7 +217,7 @@ def plan(
 
 
 def known_pages(url: str) -> dict[str, int]:
-    """Returns the page of the last position of each search, {} if there is no history yet."""
+    """Returns the page of the last position of each search. Returns {} if there is no history yet."""
     from gossamer.uses.ranks.history import RankHistory
 
     if "://" not in url and not Path(url).is_file():
@@ -310,7 +310,7 @@ def run(
 
 
 def run_and_print(keywords: Sequence[Keyword], options: RankRunOptions, as_json: bool) -> int:
-    """Runs, prints what changed and the summary, and returns the exit code."""
+    """Runs the checks, prints the changes and the summary, and returns the exit code."""
     import msgspec
 
     from gossamer.cli.printing import put_json, remark

@@ -1,4 +1,5 @@
-"""`gossamer ranks alert`, `rules`, `report`, `export`, `import` and `reparse`: what follows from a rank history."""
+"""`gossamer ranks alert`, `rules`, `report`, `export`, `import` and `reparse`: send alerts, check rules, and
+read and write rank histories."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`gossamer ranks positions`, `history`, `competitors`, `features`, `volatility`, `competing` and `failing`: what a
-rank history shows."""
+"""`gossamer ranks positions`, `history`, `competitors`, `features`, `volatility`, `competing` and `failing`:
+show the data of a rank history."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def opened(url: str | None) -> RankHistory:
 
 
 def plain(domain: str | None) -> str:
-    """Returns the domain of an option in its plain form. Raises UsageError."""
+    """Returns the domain of an option in its canonical form. Raises UsageError."""
     from gossamer.uses.ranks.domains import plain_domain
 
     if domain is None:
@@ -271,5 +271,5 @@ def failing(history: HistoryUrl = None, as_csv: AsCsv = False, as_json: Json = F
 
 
 def when(seconds: float) -> str:
-    """Returns a time for people, '' for 0."""
+    """Formats a time for display. Returns '' for 0."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else ""

@@ -217,7 +217,7 @@ def crawl_folder(data: Path, crawl: str | None, archive: str | None) -> Path:
 
 def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
     """Returns the local paths of the stored pages of all runs. Warns about archives that no longer exist.
-    Raises UsageError if none exists."""
+    Raises UsageError if none of the archives exists."""
     import sys
 
     gone = [one for one in archives if "://" not in one and not Path(one.removeprefix("objects:")).exists()]
@@ -250,8 +250,8 @@ def local_copy(archive: str, folder: Path) -> Path:
 
 
 def refuse_output(spec: str, over: bool, data: Path, taken: list[str]) -> None:
-    """Raises UsageError if the output must not be overwritten, because a crawl writes to it or this run
-    compares its results with it. Databases are allowed, because they store items by key."""
+    """Raises UsageError if the output must not be overwritten, because a crawl writes to it or because it
+    contains the items to compare with. Databases are allowed, because they store items by key."""
     import os
 
     from gossamer.frontier.crawl_lock import refuse_if_written
@@ -282,7 +282,7 @@ def count_of(text: str | None) -> int:
 
 
 class ReparseProgress:
-    """The progress of a reparse run on stderr."""
+    """Prints the progress of a reparse run on stderr."""
 
     def __init__(self, quiet: bool) -> None:
         from gossamer.cli.printing import is_plain_stderr

@@ -1,5 +1,6 @@
-"""Reads the attempts log of a running crawl for the progress display: the servers' responses, the last URL,
-and why URLs wait for a retry. The log covers all processes of the crawl, because all of them write to it."""
+"""Reads the attempts log of a running crawl for the progress display. Provides the counts of responses, the
+last URL, and the reasons why URLs wait for a retry. All processes of the crawl write to the log, so it covers
+all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class ResponseLine(msgspec.Struct):
 
 
 class Responses:
-    """The responses since `began` (seconds since the epoch), updated from the log at `path`."""
+    """Counts the responses since `began` (seconds since the epoch), which it reads from the log at `path`."""
 
     def __init__(self, path: Path, began: float) -> None:
         self._path = path

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]:
-    """Returns the rows of `schedule list`, and the name of the leading scheduler or None."""
+    """Returns the rows of `schedule list`, and the name of the leading scheduler (None if no scheduler
+    leads)."""
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.state.schedules import Schedules
 
@@ -106,7 +107,7 @@ CLOCK: dict[str, tuple[str, str, str]] = {
     "overlap": ("--overlap", "WHAT", "When due while the last run is still open: skip (default) or queue."),
 }
 NOT_HERE = ("name", "fresh", "resume", "json", "quiet", "output", "overwrite")
-"""Options of `crawl` that do not apply to a schedule or are read separately."""
+"""Options of `crawl` that do not apply to a schedule, or that this module reads separately."""
 PATHS = ("cache", "archive", "ca_file", "known")
 
 OUTPUTS = ("pages", "attempts", "graph")
@@ -347,7 +348,7 @@ def _path(spec: str) -> str:
 
 
 def _own(words: dict[str, Any]) -> list[str]:
-    """Returns the texts of `-s` that locate the store of the schedules."""
+    """Returns the `-s` texts that select the store of the schedules."""
     return [pair for pair in words["setting"] or () if pair.partition("=")[0].strip() in ("data", "store")]
 
 

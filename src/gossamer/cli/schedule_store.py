@@ -1,4 +1,4 @@
-"""The store that contains the schedules."""
+"""Opens the store that contains the schedules."""
 
 from __future__ import annotations
 

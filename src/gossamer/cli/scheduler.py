@@ -212,8 +212,8 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 
 
 async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
-    """Records a run, so that no second run of the schedule starts. If a manual run was stopped before its
-    end, returns that run, which then continues. Raises UsageError if another run is open."""
+    """Records a run, so that no second run of the schedule starts. If an earlier manual run was stopped
+    before its end, returns that run so that it continues. Raises UsageError if another run is open."""
     from gossamer.cli.schedule_store import MANUAL_RUN_S, schedule_store
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.scheduler.jobs import by_hand
@@ -237,7 +237,8 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
 
 
 async def _start(settings: Settings, job: Job, run: ScheduledRun) -> Job:
-    """Returns the job of a run as it starts now: the first crawl, a pass, or the rest of one."""
+    """Returns the job that a run starts now. It is the first crawl, another pass, or the rest of an
+    interrupted pass."""
     from gossamer.cli.schedule_store import schedule_store
     from gossamer.scheduler.jobs import start_of
 

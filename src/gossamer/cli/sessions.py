@@ -1,4 +1,4 @@
-"""`gossamer sessions`: lists log-ins at sites, and forgets them. `doctor`, `host show` and `explain` format
+"""`gossamer sessions`: lists log-ins at sites, and deletes them. `doctor`, `host show` and `explain` format
 log-ins with the functions here."""
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ class ShellSession:
     typed lines run."""
 
     def __init__(self, trial: Trial, folder: Path, options: tuple[Any, ...]) -> None:
-        """`folder`: where `view` saves pages. `options`: the command's site files, headers, arguments,
-        settings and ladder."""
+        """`folder`: the folder in which `view` saves pages. `options`: the command's site files, headers,
+        arguments, settings and ladder."""
         self._folder, self._options, self._viewed = folder, options, 0
         self.names: dict[str, Any] = {
             "fetch": self.fetch,

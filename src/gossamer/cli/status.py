@@ -52,7 +52,7 @@ LIMITS = {
     "fixed": "fixed: --concurrency allows no more",
     "descriptors": "descriptors: raise ulimit -n for more",
 }
-"""Explains limits of the visits at once (`worker.concurrency_level`)."""
+"""Messages that explain what limits the number of concurrent visits (`worker.concurrency_level`)."""
 LEAST = ("redirected", "hosts", "skipped", "failed", "dead", "last page")
 """Columns that are left out on a narrow terminal, the least important one first."""
 
@@ -134,8 +134,8 @@ async def read_summary(census: CrawlStatistics, settings: Settings, name: str) -
 
 
 async def broken_off(census: CrawlStatistics, name: str) -> dict[str, Any]:
-    """Returns a dict with two values. `broken_off`: the producers (such as long seed lists) that were not
-    read to their end and that no process reads now. `go_on`: the command that continues them, or None."""
+    """Returns a dict with two keys. `broken_off`: the producers (such as long seed lists) that were not read
+    to the end and are not being read now. `go_on`: the command that continues them, or None."""
     from gossamer.cli.steering import continue_command
     from gossamer.frontier import producer_positions
 
@@ -231,7 +231,8 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
 
 
 def _put_levels(levels: Sequence[ProcessLevel]) -> None:
-    """Prints how many pages each process gets at once, and what limits them."""
+    """Prints the number of pages that each process fetches at the same time, and the reason for this
+    limit."""
     from gossamer.cli.printing import format_duration, put_table
 
     if levels:
@@ -253,7 +254,7 @@ def _put_levels(levels: Sequence[ProcessLevel]) -> None:
 
 
 def _put_lanes(lanes: Sequence[HeapLine], now: Current) -> None:
-    """Prints the hosts that wait by lane and region, and the rates of the workers by theirs."""
+    """Prints the waiting hosts and the workers' rates by lane and region."""
     from gossamer.cli.printing import put_table
 
     if any(line.stranded or line.region or line.lane != "http" for line in lanes):
@@ -326,7 +327,7 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 
 async def stranded_findings(store: Store) -> list[Finding]:
-    """Returns the findings of `doctor` about hosts that wait but that no worker serves."""
+    """Returns the findings of `doctor` about waiting hosts that no worker serves."""
     from gossamer.cli.doctor_findings import Finding
     from gossamer.frontier.crawls import Crawls
     from gossamer.state.worker_lanes import heaps_of_crawl

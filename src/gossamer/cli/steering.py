@@ -165,7 +165,7 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
 
 
 async def toggle_pause(crawls: Crawls, name: str, settings: Settings) -> str:
-    """Pauses a crawl, or continues it if it is paused. Returns what was done."""
+    """Pauses a crawl, or continues it if it is paused. Returns a message about the change."""
     from gossamer.frontier.crawl_lock import is_running
 
     record = await crawls.need(name)
@@ -232,7 +232,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
 async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if lives and await _turned(crawls, record, "cancelling", "by gossamer cancel"):
         return await _ended(crawls, record) or await _cancel(crawls, await crawls.need(record.name), False)
-    if lives:  # another process changed the state; the crawl may have ended
+    if lives:  # another process changed the state, so the crawl may have ended
         from gossamer.frontier.crawls import ENDED
 
         now = await crawls.need(record.name)
@@ -299,7 +299,7 @@ def continue_command(record: Record) -> str:
 
 
 def _outputs(record: Record) -> list[str]:
-    """Returns the outputs that were named on the command line, without those that site files name."""
+    """Returns the outputs that the command line named. Outputs from site files are left out."""
     from gossamer.errors import GossamerError
     from gossamer.sites import load_all
 

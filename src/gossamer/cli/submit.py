@@ -1,5 +1,5 @@
-"""`gossamer submit`: submits a crawl to the fleet. It prints the name as soon as workers may start the crawl.
-After a signal, it reports in one line how much was added."""
+"""`gossamer submit`: submits a crawl to the fleet. Prints the crawl's name as soon as workers may start the
+crawl. After a signal, reports in one line how many URLs were added."""
 
 from __future__ import annotations
 
@@ -130,13 +130,13 @@ class Submission:
             loop.call_soon_threadsafe(task.cancel)
 
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # leave SIGHUP ignored if nohup has set it so, because the terminal may close
+            # keep ignoring SIGHUP if nohup has set this, because the terminal may close
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 self._were[name] = signal.signal(name, heard)
 
     async def _cut_off(self) -> int:
-        """Reports how much was added before the signal, and the command that continues. Returns the exit
-        code."""
+        """Reports how many URLs were added before the signal, and the command that continues. Returns the
+        exit code."""
         from gossamer.app.submit import read_summary
         from gossamer.cli.printing import put_json, remark
 

@@ -65,8 +65,8 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
 
 
 def advice(summary: Summary) -> list[str]:
-    """Returns what the user may do about pages and links that the crawl could not read or follow, one line
-    for each."""
+    """Returns advice about pages and links that the crawl could not read or follow, one line for each
+    kind."""
     lines = []
     if found := summary.unrendered:
         one = sum(found.values()) == 1

@@ -12,8 +12,8 @@ from gossamer.cli.terminal import cut_end, cut_middle, text_width
 
 GAP = "  "
 MIN_URL, MIN_TEXT, MIN_PROSE = 24, 16, 24
-"""Minimum widths in columns to which a cell may be shortened: for a URL, for another text, and for a text of
-several lines."""
+"""Minimum widths in columns to which cells are shortened: for URLs, for other texts, and for texts of several
+lines."""
 MAX_NAME = 40
 """Names of up to this width in the first column are not shortened, because users copy them into other
 commands."""
@@ -30,8 +30,8 @@ STATES = ("state", "outcome", "verdict", "")
 
 
 class FittedTable:
-    """A table. It has column headings (none for a table of labels and values) and cells without control
-    characters.
+    """A table of column headings and cells. Cells contain no control characters. A table of labels and values
+    has no headings.
 
     `right`: headings of the right-aligned columns. `long`: headings of the columns whose cells may have
     several lines. In a table without headings, this is the last column. `least`: headings of the columns that

@@ -102,12 +102,12 @@ async def _print_lines(snapshots: TopSnapshots, once: bool) -> None:
 
 
 class TopView:
-    """The view on a terminal. It fills the screen, and restores the previous screen at the end."""
+    """Shows the live view on a terminal. It fills the screen, and restores the previous screen at the end."""
 
     def __init__(self, snapshots: TopSnapshots, settings: Settings) -> None:
         self._snapshots, self._settings = snapshots, settings
         self._message = ""
-        """The message at the bottom: what the last key did, or why nothing is shown."""
+        """The message at the bottom: the effect of the last key, or the reason why nothing is shown."""
 
     async def run(self) -> None:
         """Shows the view until q is pressed."""
@@ -198,7 +198,7 @@ class TopSnapshots:
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
 
     async def toggle_pause(self, settings: Settings) -> str:
-        """Pauses the crawl, or continues it if it is paused. Returns what was done."""
+        """Pauses the crawl, or continues it if it is paused. Returns a message about the change."""
         from gossamer.cli.steering import toggle_pause
         from gossamer.frontier.crawls import UNDER_WAY, Crawls
 

@@ -198,7 +198,8 @@ def print_trial(trial: Trial) -> None:
 
 
 def show_preview(trial: Trial, preview: PagePreview) -> None:
-    """Prints what the page function yields, and which links a crawl follows."""
+    """Prints the items and requests that the page function yields, and the links that a crawl would
+    follow."""
     from gossamer.cli.printing import clean_line, put_table
 
     if lines := list(reading_lines(trial, preview)):
@@ -243,7 +244,8 @@ def show_preview(trial: Trial, preview: PagePreview) -> None:
 
 
 def reading_lines(trial: Trial, preview: PagePreview) -> Iterable[str]:
-    """Yields the lines about the function that reads the page and about what it yields."""
+    """Yields lines about the function that reads the page, and about the items and requests that it
+    yields."""
     if preview.too_costly:
         yield "the page is so large that only a crawl reads it, in a separate process: no links are shown"
     elif preview.site == "" and trial.sites:
@@ -289,8 +291,8 @@ def _rest(number: int) -> None:
 
 
 def exit_code(trial: Trial) -> int:
-    """Returns the exit code of a trial. It is 9 if no page came and a later try may help, 4 if the site file
-    cannot read the page, and 0 otherwise. Prints the reason."""
+    """Returns the exit code of a trial. It is 9 if no page was received and a later attempt may succeed, 4 if
+    the site file cannot read the page, and 0 otherwise. Prints the reason."""
     import msgspec
 
     from gossamer.app.outcome import RETRYABLE

@@ -1,2 +1,2 @@
-"""The parts of the Python API: its options, the yielded records, tables, and crawls that run in their own
-threads."""
+"""The parts of the Python API: its options, the yielded records, tables, crawls in their own threads, and
+tools for programs that build on it."""

@@ -17,8 +17,8 @@ Result = TypeVar("Result")
 
 
 class Background(Generic[Result]):
-    """Runs one coroutine in a thread of its own. `work` creates the coroutine; its argument is an event that
-    is set to stop it. `done` receives the result."""
+    """Runs one coroutine in a thread of its own. `work`: creates the coroutine, given an event that is set
+    when the coroutine should stop. `done`: called with the result."""
 
     def __init__(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, Result]]) -> None:
         self._work = work

@@ -1,4 +1,5 @@
-"""The command that installs an extra here, for messages of programs that need one."""
+"""Provides `install_command`, which returns the command that installs an extra in this environment. For error
+messages of programs that need the extra."""
 
 from gossamer.config.optional_deps import install_command
 

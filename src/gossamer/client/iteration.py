@@ -1,4 +1,4 @@
-"""A crawl over whose results the caller iterates with `for` or `async for`."""
+"""Provides `Crawl`, over whose results the caller iterates with `for` or `async for`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 MAX_WAITING_ROWS = 1000
 MAX_WAITING_BYTES = 64 << 20
 """The maximum number of records that wait for a slow consumer, and the maximum number of bytes of their
-pages. When either is reached, the crawl waits."""
+pages. If either limit is reached, the crawl waits."""
 _END = object()
 
 
 class Crawl:
-    """A crawl over which the caller iterates with `for` or `async for`. The crawl begins when the loop
-    begins, and runs in a thread of its own.
+    """A crawl whose results the caller reads with `for` or `async for`. The crawl starts when the loop
+    starts, and runs in its own thread.
 
     Rows are delivered at least once: if a process is killed before it settles a commit, the rows of that
     commit are delivered again. `summary` is set after the last row. Leaving the loop early stops the crawl

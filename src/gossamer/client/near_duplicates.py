@@ -1,5 +1,5 @@
-"""Finds texts that are equal or nearly equal, as `--duplicates near` does (docs/duplicates.md), for programs
-that compare texts of several crawls."""
+"""Finds equal and nearly equal texts in the same way as `--duplicates near` (docs/duplicates.md). For
+programs that compare texts of several crawls."""
 
 from gossamer.model.minhash import MIN_LIKENESS, bands, likeness, make_sketch
 

@@ -1,5 +1,5 @@
-"""Sends notifications to the receivers of the setting `alerts` (docs/alerts.md), for programs that have alerts
-of their own."""
+"""Sends notifications to the receivers of the setting `alerts` (docs/alerts.md). For programs that have their
+own alerts."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from gossamer.observability.alert_states import Alert
 
 
 class Notification(msgspec.Struct, kw_only=True, frozen=True):
-    """One alert of a notification."""
+    """One alert that is sent in a notification."""
 
     rule: str
     text: str
-    """One line for people."""
+    """The message, in one line."""
     time: float
-    """Seconds since the epoch."""
+    """The time of the alert, in seconds since the epoch."""
     severity: str = "warn"
-    """`info`, `warn` or `page`."""
+    """The severity: `info`, `warn` or `page`."""
     labels: Mapping[str, str] = {}
     value: float = 0.0
 
 
 class Receivers:
-    """The receivers of notifications. `names` are their addresses without secrets."""
+    """Sends notifications to receivers. `names`: the addresses of the receivers, without secrets."""
 
     def __init__(self, addresses: Sequence[str], allow_private: Sequence[str] = ()) -> None:
-        """`addresses`: as in the setting `alerts`. `allow_private`: as in the setting of this name. Raises
-        ConfigError, which contains the invalid address."""
+        """`addresses`: addresses of receivers, in the form of the setting `alerts`. `allow_private`: the
+        value of the setting with this name. Raises ConfigError, which contains the invalid address."""
         found = receivers_of(addresses, allow_private)
         self._receivers = {receiver.name: receiver for receiver in found}
         self.names = list(self._receivers)
 
     def send(self, name: str, notifications: Sequence[Notification], suppressed: int = 0) -> str:
-        """Sends a notification to one receiver, and returns "" or why it failed. `suppressed`: the number of
-        alerts that were left out before."""
+        """Sends a notification to one receiver. Returns "", or the reason of a failure. `suppressed`: the
+        number of earlier alerts that were not sent."""
         alerts = [
             Alert(
                 rule=one.rule,
@@ -64,7 +64,7 @@ class Receivers:
 
 
 def receivers_of_settings(options: Mapping[str, Any], folder: str = ".") -> Receivers:
-    """Returns the receivers of the settings: of `gossamer.toml`, the environment, and `options`, which has the
-    options of `gossamer.run`."""
+    """Returns the receivers in the settings. These are read from `gossamer.toml`, the environment, and
+    `options`, which are options of `gossamer.run`."""
     settings = read_given_settings(dict(options), folder)
     return Receivers(settings.alerts, settings.allow_private)

@@ -26,12 +26,12 @@ Time = float | str
 
 
 class PageOptions(TypedDict, total=False):
-    """The options of `fetch`: how a page is requested."""
+    """The options of `fetch`, which determine how a page is requested."""
 
     header: Mapping[str, str] | Texts
     """`{"Accept-Language": "de"}`, or texts such as `Accept-Language: de`."""
     setting: Mapping[str, Any] | Texts
-    """Settings by name. Each setting may also be given as an option of its own."""
+    """Settings by name. Each setting may also be given as a separate option."""
     headers: Mapping[str, str]
     """The earlier name of `header`."""
     user_agent: str | None
@@ -115,8 +115,8 @@ class CrawlOptions(PageOptions, total=False):
     processes: int | str
     log_level: str
     log_format: str
-    """`log_level`: messages that site files log at this level or above are printed, if the program has no log
-    handlers of its own."""
+    """The format of the log. `log_level`: the minimum level of messages from site files that are printed if
+    the program has no log handlers of its own."""
     browser_pages: int
     host_pages: int | None
     host_bytes: Size | None
@@ -149,9 +149,9 @@ _LISTS = ("include", "exclude", "ladder", "proxies", "allow_private", "allow_por
 
 
 def job_of(targets: Sequence[str], options: Mapping[str, Any], folder: str = ".") -> Job:
-    """Returns a job made from keyword options. `folder` is the folder in which gossamer.toml is looked for.
-    If an option's value is None, its default applies. Raises UnknownOption for an unknown option (its message
-    contains the most similar valid name), and UsageError for an invalid value."""
+    """Builds a job from keyword options. `folder`: the folder that may contain gossamer.toml. If an option's
+    value is None, its default applies. Raises UnknownOption for an unknown option (its message contains the
+    most similar valid name), and UsageError for an invalid value."""
     from gossamer.app.job import Job, JobOutput
     from gossamer.items.quality_gates import parse
     from gossamer.sinks.item_files import parse_file_store
@@ -218,8 +218,8 @@ def texts(value: Texts) -> list[str]:
 
 
 def read_given_settings(given: dict[str, Any], folder: str = ".") -> Settings:
-    """Returns the settings of options by name. `setting` has further settings. Raises UsageError and
-    ConfigError."""
+    """Returns the settings for options that are settings. The option `setting` contains further settings.
+    Raises UsageError and ConfigError."""
     from gossamer.config.settings import GivenSetting, load
 
     more = given.pop("setting", ())

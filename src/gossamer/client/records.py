@@ -18,7 +18,7 @@ from gossamer.parsing.links import Link, links_of
 from gossamer.parsing.page_view import PageView
 
 MAX_CELL_CHARACTERS = 200
-"""The maximum number of characters that the HTML of a record shows of a value."""
+"""The maximum number of characters of a value that the HTML table of a record shows."""
 
 
 class _Record(Mapping[str, Any]):
@@ -111,7 +111,7 @@ class CrawledPage(PageView, _Record):
 
 
 class Found(_Record):
-    """An item as a crawl yields it. Its fields can be read as attributes and as keys, and so can `_url`,
+    """An item that a crawl yields. Its fields can be read as attributes and as keys, and so can `_url`,
     `_site`, `_kind`, `_key`, `_seen_at` and `_version`. `item` is the item as an object of its own class.
 
     A field that has the name of a method (`items`, `keys`, `get`) can be read only as a key.

@@ -1,5 +1,5 @@
-"""Sends rows that no crawl has found to the outputs of `-o`: to stores (Kafka, a webhook, a database) and to
-JSON Lines and CSV files."""
+"""Sends rows of other programs to the outputs of `-o`: to Kafka, webhooks and databases, and to JSON Lines
+and CSV files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ _FILES = ("jsonl", "csv")
 
 
 class RowOutputs:
-    """Outputs for rows. Whoever sends rows remembers which ones were sent.
-
-    `specs`: as after `-o`. `owner`: the name of the sender, which stays the same. `batch`: a name for these
-    rows; rows that are sent again have the same one. It decides the `webhook-id`. `folder`: for rows on their
-    way.
+    """Outputs for rows. The sender must keep track of the rows that were sent. `specs`: outputs as given
+    after `-o`. `owner`: a name of the sender that never changes. `batch`: a name for these rows. If rows are
+    sent again, they must have the same `batch`, because it determines the `webhook-id`. `folder`: the folder
+    for rows that are not sent yet.
 
     Raises UsageError for an output that does not take rows one by one, and ConfigError if a library is
     missing.
@@ -44,9 +43,9 @@ class RowOutputs:
                 self._tables.append(output)
 
     def send(self, kind: str, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Sends rows, each with its key. When it returns, all outputs have them. After an error, send the same
-        rows again: databases have each once, streams and files at least once. Raises SinkError, SinkAway and
-        DiskFull."""
+        """Sends rows, each with its key. When this returns, all outputs have received them. After an error,
+        send the same rows again. Databases then contain each row once, streams and files at least once.
+        Raises SinkError, SinkAway and DiskFull."""
         found = [Row(kind, key, dict(data)) for key, data in rows]
         if not found:
             return

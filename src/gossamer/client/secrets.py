@@ -1,5 +1,5 @@
-"""References to secrets in texts, for programs that use the addresses of databases: `${env:NAME}` and
-`${file:PATH}`."""
+"""Resolves references to secrets in texts (`${env:NAME}` and `${file:PATH}`). For programs that connect to
+databases."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _REFERENCE = re.compile(r"\$\{(?:env|file):[^}]+\}")
 
 
 def with_secrets(text: str) -> str:
-    """Returns the text with its references replaced by the secrets, which are masked in all output from then
-    on. Within a URL, a secret is percent-encoded. Raises ConfigError if a secret is missing or empty."""
+    """Returns the text with its references replaced by the secrets. From then on, these secrets are masked in
+    all output. Within a URL, a secret is percent-encoded. Raises ConfigError if a secret is missing or
+    empty."""
 
     def value(found: re.Match[str]) -> str:
         secret = put_in(found[0])

@@ -1,8 +1,7 @@
-"""Reads the rows of a source with any columns, for programs that have lists of their own: CSV, JSON lines,
-Excel, text with one URL per line, sitemaps, SQL queries, and URLs.
-
-A crawl reads its lists itself (`gossamer.run("urls.txt")`). A row that cannot be read has its number and the
-reason, and reading continues.
+"""Reads the rows of a source with any columns, for programs that have their own lists. A source is CSV, JSON
+lines, Excel, text with one URL per line, a sitemap, an SQL query, or a URL. A crawl reads its lists itself
+(`gossamer.run("urls.txt")`). If a row cannot be read, its number and the reason are returned, and reading
+continues.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.parsing.sitemaps import entries
 
 MAX_SITEMAPS = 1000
-"""The most sitemaps that an index may lead to."""
+"""Maximum number of sitemaps that are read because of an index."""
 SITEMAP_INTERVAL_S = 1.0
 """Seconds between requests for the sitemaps of an index."""
 CheckNames = Callable[[Sequence[str]], None]
@@ -36,7 +35,7 @@ class SourceRow(NamedTuple):
 
     line: int
     columns: Mapping[str, Any] | None
-    """The values by the name of the column. None: the row cannot be read."""
+    """The values by column name. None if the row cannot be read."""
     reason: str = ""
     """Why the row cannot be read."""
 
@@ -47,7 +46,7 @@ def read_rows(
     """Yields the rows of a source: a path (`.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json`, `.xlsx`, or text with one
     URL per line), `sitemap:URL`, `sql:DATABASE QUERY` or a URL. Rows of text, of a sitemap and of a URL have the
     column `url`. `options`: the options of `gossamer.fetch`, for sitemaps. Raises GossamerError if the source
-    cannot be read at all."""
+    cannot be read."""
     if source.startswith("sitemap:"):
         return _of_sitemap(target_kind(source).text, dict(options or {}))
     if source.startswith("sql:"):
@@ -85,7 +84,7 @@ def _of_csv(path: Path, check_names: CheckNames) -> Iterator[SourceRow]:
     mark = max("\t;,", key=head.count) if path.suffix.lower() == ".csv" else "\t"
     lines = csv.reader(text.splitlines(keepends=True), delimiter=mark)
     names = next(lines, [])
-    if len(names) == 1 and "://" in names[0]:  # a list of URLs without a head
+    if len(names) == 1 and "://" in names[0]:  # a list of URLs without a header
         yield from _of_text(path)
         return
     check_names(names)
@@ -147,7 +146,7 @@ def _of_excel(path: Path, check_names: CheckNames) -> Iterator[SourceRow]:
 
 
 def _of_query(text: str, check_names: CheckNames) -> Iterator[SourceRow]:
-    """Yields the rows of a query, read as a crawl reads them."""
+    """Yields the rows of an SQL query."""
     background = Background(lambda _stop: _queried(text, check_names))
     background.start()
     names, rows = background.wait()
@@ -176,7 +175,7 @@ def _of_sitemap(url: str, options: dict[str, Any]) -> Iterator[SourceRow]:
 
 
 async def _sitemap_pages(url: str, options: dict[str, Any]) -> list[str]:
-    """Returns the pages of a sitemap, and of the sitemaps that an index contains."""
+    """Returns the URLs of pages in a sitemap or, for an index, in all of its sitemaps."""
     waiting, seen, found = [url], {url}, list[str]()
     while waiting:
         at = waiting.pop()

@@ -1,4 +1,4 @@
-"""Makes texts from pages safe for spreadsheets, for programs that write CSV."""
+"""Escapes texts from pages so that spreadsheets do not run them as formulas. For programs that write CSV."""
 
 from gossamer.sinks.csv import guarded_field
 

@@ -1,5 +1,5 @@
-"""Stored pages of an earlier crawl (docs/archive.md), for programs that take something else from them: read again with
-another site file, or one by one."""
+"""Reads the stored pages of an earlier crawl (docs/archive.md): with another site file, or one by one. For
+programs that extract other data from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_BODY = 16 << 20
 
 
 class StoredPage(NamedTuple):
-    """A stored response with its decoded body. `time`: of the fetch, in seconds since the epoch."""
+    """A stored response with its decoded body. `time`: the time of the fetch, in seconds since the epoch."""
 
     url: str
     status: int
@@ -63,8 +63,8 @@ def read_stored_pages(
     stored: Sequence[str], site_file: str, folder: str, processes: int, tell: Callable[[str], None]
 ) -> str:
     """Reads each stored page once with the page functions of a site file, and returns the path of the JSON Lines
-    file with their items. `folder`: for that file and the progress; a run that was stopped continues there.
-    `tell`: called with messages for the user. Raises GossamerError."""
+    file with their items. `folder`: the folder for that file and for the stored progress. A stopped run
+    continues from this progress. `tell`: called with messages for the user. Raises GossamerError."""
     from gossamer.app.reparse.runner import ReparseRun
     from gossamer.sites.loading import load_all
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gossamer.model.summary import Summary
 
 END_TIMEOUT_S = 60.0
-"""Seconds for which `stop_submitted` waits until the workers have ended a crawl."""
+"""How many seconds `stop_submitted` waits until the workers have finalized a crawl."""
 CHECK_INTERVAL_S = 0.2
 
 
@@ -31,8 +31,8 @@ async def submit_to_fleet(
     wait: bool,
     say: Callable[[str], None],
 ) -> Summary:
-    """Submits a crawl, and waits for its end if `wait` is true. Returns its summary. Raises GossamerError, also
-    if the crawl came to nothing."""
+    """Submits a crawl, and waits for its end if `wait` is true. Returns its summary. Raises GossamerError,
+    also if no page was fetched or nothing was found."""
     from gossamer.app.job import JobOutput
     from gossamer.app.outcome import error_of
     from gossamer.app.submit import read_summary, submit, wait_for_end
@@ -59,7 +59,7 @@ async def submit_to_fleet(
 
 def stop_submitted(crawl: str, **options: Any) -> bool:
     """Stops a crawl on the fleet gracefully, and waits until the workers have ended it. Its queue is kept.
-    Returns whether the crawl was under way. `options`: `store`, `setting`. Raises GossamerError."""
+    Returns whether the crawl was running. `options`: `store` and `setting`. Raises GossamerError."""
     background = Background(lambda _stop: _stop_submitted(crawl, options))
     background.start()
     return background.wait()

@@ -1,4 +1,4 @@
-"""Writes tables that a program made to a file of any format: Excel, Parquet, CSV, JSON lines, SQLite."""
+"""Writes the tables of a program to a file of any format: Excel, Parquet, CSV, JSON lines or SQLite."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class TableRows(NamedTuple):
 
 
 def write_tables(spec: str, tables: Mapping[str, TableRows]) -> list[str]:
-    """Writes tables by name to a new file, or replaces it, and returns the paths. Excel has a sheet for each
-    table; CSV and Parquet have a file for each, if there are several. `spec`: a path in the form of `-o`.
-    Raises UsageError, ConfigError, SinkError and DiskFull."""
+    """Writes tables by name to a file, and returns the paths. An existing file is replaced. Excel files have
+    one sheet per table. For CSV and Parquet, several tables are written to one file each. `spec`: an output
+    as given after `-o`. Raises UsageError, ConfigError, SinkError and DiskFull."""
     path, form = parse(spec)
     if form in WHOLE or kind_of(spec) or "://" in path:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Tables of records for pandas and polars, which are imported only when they are used."""
+"""Converts records to tables of pandas and polars, which are imported only when they are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The unlocker of the settings, for programs that plan what they will pay."""
+"""Reads the unlocker and its budget from the settings. For programs that estimate their cost."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gossamer.config.settings import Settings
 
 
 class UnlockerAccount(NamedTuple):
-    """The unlocker that the settings name, and what may be spent there.
+    """The unlocker that the settings name, and its budget.
 
-    name      the provider, such as `zenrows`; `generic` for one that is given as a URL
-    options   the options after `?`
-    at_once   the most calls at the same time
-    daily     the setting `credits_daily`, None without a limit
-    spent     the credits spent today (UTC) in the store of the settings
+    - `name`: the provider, such as `zenrows`, or `generic` if the unlocker is given as a URL.
+    - `options`: the options after `?` in the setting.
+    - `at_once`: the maximum number of calls at the same time.
+    - `daily`: the setting `credits_daily`, or None if there is no limit.
+    - `spent`: the credits spent today (UTC), as recorded in the store.
     """
 
     name: str
@@ -31,16 +31,16 @@ class UnlockerAccount(NamedTuple):
 
     @property
     def left(self) -> int | None:
-        """The credits that are left today, None without a limit."""
+        """The credits that are left today, or None if there is no limit."""
         return None if self.daily is None else max(0, self.daily - self.spent)
 
 
 def unlocker_account(
     options: Mapping[str, Any], folder: str = ".", *, with_key: bool = True
 ) -> UnlockerAccount:
-    """Returns the account of the settings: of `gossamer.toml`, the environment, and `options`, which has the
-    options of `gossamer.run`. No request is made. `with_key`: the key must be set. Raises ConfigError if there
-    is no provider or no key, and StoreError."""
+    """Returns the account in the settings. These are read from `gossamer.toml`, the environment, and
+    `options`, which are options of `gossamer.run`. No request is made. `with_key`: whether the key must be
+    set. Raises ConfigError if there is no provider or no key, and StoreError."""
     settings = job_of((), options, folder).settings
     one = chosen_of(settings)
     if with_key:

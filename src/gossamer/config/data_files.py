@@ -1,7 +1,7 @@
 """Opens files in the data folder without following symbolic links.
 
-The data folder itself may be a link. An entry inside it may not, because a link there would make a crawl
-write to a file elsewhere.
+The data folder itself may be a link. An entry inside it may not be one, because a crawl would then write to a
+file elsewhere.
 """
 
 from __future__ import annotations

@@ -123,8 +123,8 @@ def is_secret_header(name: str) -> bool:
 
 
 def register_header(name: str, value: str) -> None:
-    """Registers the value of a header that carries credentials. Of a cookie header, registers each cookie's
-    value."""
+    """Registers the value of a header that carries credentials. For a cookie header, registers the value of
+    each cookie."""
     if not is_secret_header(name):
         return
     register(value)
@@ -156,9 +156,9 @@ def conceal_values(value: object) -> object:
 
 
 def mask(text: str) -> str:
-    """Returns the text with its secrets replaced by `***`. These are the registered secrets, credentials in
-    URLs, the values of query parameters with a secret-like name (key, token, signature, password, session
-    ...), and the values of Authorization and Cookie headers. Idempotent.
+    """Returns the text with its secrets replaced by `***`. Secrets are the registered secrets, credentials in
+    URLs, and the values of Authorization and Cookie headers. The values of query parameters with a
+    secret-like name (key, token, signature, password, session ...) are also masked. Idempotent.
 
     >>> mask("http://joe:pw@example.com/?page=2&api_key=abc#top")
     'http://***:***@example.com/?page=2&api_key=***#top'

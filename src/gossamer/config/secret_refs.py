@@ -1,5 +1,5 @@
 """Resolves references to secrets in settings: `${env:NAME}` and `${file:PATH}`. Most of them are resolved
-when the settings are read. Those in the settings of KEPT are not."""
+when the settings are read. References in the settings of KEPT are not resolved then."""
 
 from __future__ import annotations
 

@@ -37,9 +37,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     store: str | None = None
     data: str = ".gossamer"
     keep: int | None = 10 << 30
-    """The maximum size of the rows that crawls keep in the data folder. None: rows are not kept."""
+    """The maximum size of the rows that crawls keep in the data folder. If it is None, no rows are kept."""
     keep_attempts: int | None = 64 << 20
-    """None: attempts are not kept in a shared store."""
+    """The maximum size of each crawl's attempts in a shared store. If it is None, no attempts are kept
+    there."""
     cold: str | None = None
     user_agent: str | None = None
     contact: str | None = None
@@ -51,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     time_limit: float | None = None
     size_limit: int | None = None
     delay: tuple[float, float] | None = None
-    """The shortest and the longest delay. None: learned for each host."""
+    """The shortest and the longest delay. If it is None, the delay of each host is learned."""
     host_rate: float | None = None
     """The rate from which `delay` was computed, in requests per second."""
     per_host: int = 1
@@ -61,7 +62,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     region: str | None = None
     retries: tuple[float, ...] = (60.0, 300.0, 1800.0)
     revisit: str | None = None
-    """`auto`, or the time after which each page is visited again. None: pages are visited only once."""
+    """When pages are revisited: `auto`, or the time after which each page is visited again. If it is None,
+    pages are visited only once."""
     revisit_budget: str | None = None
     max_age: float | None = None
     min_age: float | None = None
@@ -73,7 +75,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A number, or `auto`."""
     log_level: str = "info"
     log_format: str | None = None
-    """None: `crawl` shows its progress instead of a log, and the other processes log as text."""
+    """The format of the log. If it is None, `crawl` shows its progress instead of a log, and the other
+    processes log as text."""
     ladder: tuple[str, ...] = value_parsers.RUNGS[:1]
     browser: tuple[str, ...] = ("any",)
     session: float = 3600.0
@@ -480,8 +483,8 @@ def load(
 
 
 def _one_of_delays(source: list[GivenSetting], values: dict[str, Any]) -> list[GivenSetting]:
-    """Returns the settings of one source. `delay` and `host_rate` of an earlier source are forgotten if this
-    source has one of them. Raises UsageError or ConfigError if it has both."""
+    """Returns the settings of one source. If this source has `delay` or `host_rate`, both values of earlier
+    sources are removed from `values`. Raises UsageError or ConfigError if it has both."""
     given = {one.name: one.where for one in source if one.name in ("delay", "host_rate")}
     if len(given) > 1:
         kind: type[GossamerError] = UsageError if given["host_rate"].startswith("--") else ConfigError
@@ -528,7 +531,7 @@ def _of_file(folder: Path) -> list[GivenSetting]:
     path = folder / FILE
     try:
         text = path.read_text("utf-8-sig")
-        import tomllib  # only now, because most folders have no such file
+        import tomllib  # imported late, because most folders have no such file
 
         found = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):

@@ -81,8 +81,8 @@ def budget(value: object) -> str:
 
 
 def budget_value(text: str) -> tuple[float, str]:
-    """Parses a budget: a share of what a crawl may fetch and `%`, or visits a day and `/d`. Raises
-    ValueError.
+    """Parses a budget. Returns a share of the pages that a crawl may fetch and `%`, or a number of visits per
+    day and `/d`. Raises ValueError.
 
     >>> budget_value("10%"), budget_value("200/h")
     ((0.1, '%'), (4800.0, '/d'))

@@ -1,2 +1,2 @@
-"""The logs that a crawl writes about its own work: the attempts log with one line per request, and the log of
-known pages."""
+"""Logs, metrics, alerts and traces about the work of crawls, and the current state of a store for people and
+monitoring."""

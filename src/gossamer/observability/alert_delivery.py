@@ -143,7 +143,7 @@ class _Post:
 
 async def checked(host: str, port: int, allow: Sequence[Any], name: str) -> tuple[str, ...]:
     """Returns the addresses of a host that the egress guard permits. Raises DeliveryError."""
-    # the host counts as a seed, because the user typed its address: a seed's address is allowed for the seed
+    # the host counts as a seed, because the user typed its address, and seeds may have private addresses
     resolver = Resolver(allow, [f"{host}:{port}"])
     try:
         found = await resolver.resolve(f"{host}:{port}")

@@ -1,8 +1,9 @@
-"""The alert rules: what each rule watches, when it fires and clears, and the same rule in PromQL.
+"""The alert rules. Each rule defines the readings that it watches, when it fires and clears, and an
+equivalent rule in PromQL.
 
-A reading is bad when it is high. A rule fires when a reading is above `fire` for `for_s` seconds, and clears when
-it is at most `clear`, so that a reading near the limit does not fire again and again. Some rules read how
-much totals have grown within the last `window_s` seconds.
+A reading is bad when it is high. A rule fires when a reading has been above `fire` for `for_s` seconds, and
+clears when the reading is at most `clear`. Because of these two limits, a reading near the limit does not
+fire again and again. The readings of some rules are the growth of totals within the last `window_s` seconds.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ DEAD_SHARE = 0.02
 
 
 class SnapshotHistory:
-    """The last snapshots, for rules that read the growth within a window."""
+    """Keeps the last snapshots, for rules that read the growth within a window."""
 
     def __init__(self, seconds: float) -> None:
         self._length, self._looks = seconds, deque[Snapshot]()
@@ -65,14 +66,14 @@ class SnapshotHistory:
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One alert rule."""
+    """One alert rule. It yields readings from snapshots, and defines when a reading causes an alert."""
 
     name: str
     text: str
     """The message of an alert. `{value}` is replaced by the value of the reading, and the name of a label in
     braces by the value of the label."""
     expr: str
-    """The same rule in PromQL. `{fire}` and `{window}` are replaced."""
+    """The equivalent rule in PromQL. `{fire}` and `{window}` are replaced by the values of the rule."""
     read: Callable[[SnapshotHistory, float], Iterator[tuple[Labels, float]]]
     """Called with the history and the window in seconds. Yields the labels and the value of each reading."""
     fire: float = 0.0
@@ -80,7 +81,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     for_s: float = 0.0
     window_s: float = 900.0
     severity: str = "warn"
-    """`page`: somebody must act now. `warn`: somebody must act within the day."""
+    """How urgent the alert is. `page`: somebody must act now. `warn`: somebody must act within the day."""
     enabled: bool = True
 
 

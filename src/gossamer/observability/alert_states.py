@@ -1,5 +1,5 @@
-"""The state of each alert: pending, firing or resolved. All processes that evaluate alerts share these states
-in the store, so that a restart neither repeats nor forgets a notification."""
+"""Computes and stores the state of each alert: pending, firing or resolved. All processes that evaluate
+alerts share these states in the store, so that a restart neither repeats nor forgets a notification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 STALE_S = 86_400.0
-"""Seconds after which a resolved alert is forgotten."""
+"""How many seconds a resolved alert is remembered."""
 
 
 class Alert(msgspec.Struct, kw_only=True):
@@ -24,7 +24,8 @@ class Alert(msgspec.Struct, kw_only=True):
     labels: Labels
     severity: str
     state: str
-    """`pending`: the reading is bad, but not for long enough to fire. Otherwise `firing` or `resolved`."""
+    """The state: `pending`, `firing` or `resolved`. `pending` means that the reading is bad, but not for long
+    enough to fire."""
     since: float
     """When the reading became bad or, if the alert is resolved, good again."""
     value: float
@@ -32,7 +33,7 @@ class Alert(msgspec.Struct, kw_only=True):
     unsent: list[str] = []
     """The receivers that have not been notified of this state yet."""
     knows: list[str] = []
-    """The receivers that have been notified that the alert fires."""
+    """The receivers that were notified when the alert fired."""
     sent: float = 0.0
     """The time of the last notification."""
 
@@ -76,7 +77,7 @@ def evaluate(
             continue
         if alert.state == "pending":
             changed[key] = None
-        elif alert.state == "firing":  # the crawl, worker or host that it was about no longer exists
+        elif alert.state == "firing":  # the crawl, worker or host of the alert no longer exists
             changed[key] = _resolved(alert, receivers, now)
         elif now - alert.since > STALE_S:
             changed[key] = None
@@ -119,13 +120,13 @@ def _next(
 
 
 def _resolved(alert: Alert, receivers: list[str], now: float) -> Alert:
-    """Returns the alert as resolved. Only receivers that were notified that it fired are notified now."""
+    """Returns the resolved alert. Only receivers that were notified when it fired are notified now."""
     told = [one for one in receivers if one in alert.knows]
     return msgspec.structs.replace(alert, state="resolved", since=now, unsent=told)
 
 
 class AlertStates:
-    """The alerts and mutes of a store."""
+    """Reads and writes the alerts and mutes in a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

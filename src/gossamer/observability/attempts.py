@@ -1,7 +1,7 @@
 """Writes the attempts log (one JSON line per request) and the log of known pages. All processes of a crawl
 share these files.
 
-Lines are written before the claims are settled, so each line is written at least once, and after a kill a
+Lines are written before the claims are settled, so each line is written at least once. After a kill, a
 request may have two lines. The file survives a kill of any process. After a power failure the last lines may
 be missing, because the file is not synced to disk.
 """

@@ -1,5 +1,5 @@
-"""The current figures of a crawl: its rates in the last minutes, the age of its last page, its response
-times, and the reason if it gets no pages."""
+"""Computes the current figures of a crawl: its rates in the last minutes, the age of its last page, its
+response times, and the reason if it gets no pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Current(msgspec.Struct, frozen=True):
     requests: tuple[float, float]
     """Requests per second in the last minute and in the last ten minutes."""
     last_page_age: float | None
-    """Seconds since the last page, None before the first page."""
+    """Seconds since the last page, or None before the first page."""
     response: ResponseTimes | None
     """The response times, or None before the first request."""
     idle: Idle | None

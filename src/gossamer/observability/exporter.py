@@ -1,4 +1,4 @@
-"""The HTTP server from which Prometheus scrapes the metrics."""
+"""Serves the metrics over HTTP, so that Prometheus can scrape them."""
 
 from __future__ import annotations
 

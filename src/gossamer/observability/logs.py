@@ -1,4 +1,4 @@
-"""The log of a process on stderr: one event per line, as JSON or as readable text.
+"""Writes the log of a process to stderr: one event per line, as JSON or as readable text.
 
 Everything that the process writes to stderr goes through one formatter: its events, the records of `logging`
 (of Celery, of libraries, of site files), and plain lines. Each line has the fields of FIELDS that apply.
@@ -77,7 +77,7 @@ BURST, WINDOW_S, MAX_KEYS = 20, 60.0, 1000
 """The number of equal lines that are written within WINDOW_S seconds, and the maximum number of different lines
 that are remembered."""
 _ORDER = {name: place for place, name in enumerate(FIELDS)}
-# control characters, line and paragraph separators, marks that turn the direction of text, lone surrogates
+# control characters, line and paragraph separators, marks that change the direction of text, lone surrogates
 _UNSAFE = late_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 _BARE = late_pattern(r"[^\s\"'=]+")
 _NUMBER = late_pattern(r"\d+")
@@ -97,8 +97,7 @@ def log_event(event: str, **fields: Any) -> None:
 
 
 def logs_events(event: str) -> bool:
-    """Returns whether an event would be written. For callers that would need costly work to compute its
-    fields."""
+    """Returns whether an event would be written. Callers check this before they compute costly fields."""
     return not _events.disabled and _events.isEnabledFor(EVENTS[event])
 
 
@@ -214,8 +213,8 @@ class LogHandler(logging.Handler):
         super().close()
 
     def _counted(self, record: logging.LogRecord) -> list[logging.LogRecord]:
-        """Returns the records to write now: counts of earlier lines that are due and, unless too many equal
-        ones were written, this one."""
+        """Returns the records to write now. These are the counts of earlier lines that are due. `record`
+        itself is included unless too many equal lines were written."""
         now, key = time.monotonic(), _key_of(record)
         due = [other for other, (since, n, _) in self._seen.items() if now - since >= WINDOW_S and n > BURST]
         counts = [count for other in due if (count := self._count_of(other)) is not None]

@@ -1,8 +1,8 @@
 """The metrics of a store: their names, types, labels and meaning, and their values in a snapshot.
 
-Names follow Prometheus: one prefix, base units, `_total` for counters. The number of series is bounded,
-whatever is crawled. Labels come from closed lists. At most 50 domains, 50 crawls and MAX_FIELDS fields of
-items have series of their own.
+Names follow Prometheus: one prefix, base units, `_total` for counters. The number of series is bounded for
+every crawl. Labels come from closed lists. At most 50 domains, 50 crawls and MAX_FIELDS fields of items have
+series of their own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Metric(NamedTuple):
 
     name: str
     kind: str
-    """`counter`, `gauge` or `histogram`."""
+    """The type of the metric: `counter`, `gauge` or `histogram`."""
     text: str
     labels: tuple[str, ...]
     read: Callable[[Snapshot], Iterator[Sample]]

@@ -1,4 +1,5 @@
-"""How many visits the processes of workers run at once, and what limits them, read from their score records."""
+"""Reads the limits of concurrent visits from the score records of worker processes, with the reason for each
+limit."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ from gossamer.store.store import Store
 
 
 class ProcessLevel(NamedTuple):
-    """A process that works on a crawl. `visits`: how many visits it may run at once, over all of its crawls.
-    `limit`: what limits its visits of this crawl (`worker.concurrency_level`). Both are None if the process
-    runs an earlier version, which does not report them. `age`: seconds since its last record."""
+    """A process that works on a crawl. `visits`: how many concurrent visits it may run, over all of its
+    crawls. `limit`: the reason that limits its visits of this crawl (`worker.concurrency_level`). Both are
+    None if the process runs an earlier version, which does not report them. `age`: seconds since its last
+    record."""
 
     crawl: str
     process: str

@@ -1,5 +1,5 @@
-"""A snapshot of a store: the totals of all crawls, the crawls under way, lanes, workers, servers, schedules,
-proxies. The exporter of metrics and the alerts read the same snapshot."""
+"""Takes snapshots of a store. A snapshot contains the totals of all crawls, the crawls under way, lanes,
+workers, servers, schedules and proxies. The metrics and the alerts are computed from the same snapshot."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from gossamer.store.store import Store
 MAX_CRAWLS = 50
 """Maximum number of crawls in a snapshot. Crawls under way come first, then those that ended last."""
 KEPT_ENDED_S = 86_400.0
-"""Seconds for which an ended crawl stays in the snapshot."""
+"""How many seconds an ended crawl stays in the snapshot."""
 ENDED_CACHE_S = 60.0
-"""Seconds for which the counts of an ended crawl are cached."""
+"""How many seconds the counts of an ended crawl are cached."""
 
 
 class LaneNow(msgspec.Struct):
@@ -43,7 +43,7 @@ class LaneNow(msgspec.Struct):
     waiting: int = 0
     """Number of hosts to which a request may start only later."""
     oldest: float = 0.0
-    """Seconds for which the ready host that has waited longest has been waiting for a worker."""
+    """How many seconds the oldest ready host has been waiting for a worker."""
 
 
 class CrawlNow(msgspec.Struct):
@@ -80,8 +80,8 @@ class CrawlNow(msgspec.Struct):
 
 
 class ServerNow(NamedTuple):
-    """One server of the store. Sizes are in bytes. `most` is the server's memory limit, or 0 if it has
-    none."""
+    """The state of one server of the store. Sizes are in bytes. `most` is the server's memory limit, or 0 if
+    it has none."""
 
     name: str
     memory: int
@@ -118,11 +118,11 @@ class Snapshot(msgspec.Struct):
     credits_daily: int | None = None
     """The maximum number of credits per day, or None if this process does not have that setting."""
     levels: list[ProcessLevel] = []
-    """The processes that work on the crawls under way, with their numbers of visits at once."""
+    """The processes that work on the crawls under way, with their numbers of concurrent visits."""
     took: float = 0.0
     """How many seconds it took to read the snapshot."""
     by_name: dict[str, list[tuple[tuple[str, ...], int]]] | None = None
-    """The totals that have labels, by the first part of their names. Computed when they are first needed."""
+    """The totals that have labels, by the first part of their names. Computed at the first use."""
 
     def labelled(self, what: str) -> list[tuple[tuple[str, ...], int]]:
         """Returns the labels and values of the totals `WHAT|LABEL|...`, sorted."""
@@ -309,7 +309,7 @@ class _Look(msgspec.Struct):
 
 
 class _Sums:
-    """The sums over the replies of all servers."""
+    """Adds up the replies of all servers."""
 
     def __init__(self) -> None:
         self.counts, self.leases, self.at = Counter[str](), 0, 0

@@ -1,4 +1,4 @@
-"""Logs events that can only be seen in the store: crawls that change their state, workers that come and go,
+"""Logs events that are visible only in the store: state changes of crawls, workers that start and end, and
 circuit breakers that open. In a fleet, one process logs them. On a laptop, the crawl itself does."""
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ MAX_OPENINGS = 100
 
 class StoreEvents:
     """Compares the store's state with its state at the last check, and logs the changes. The first check logs
-    nothing about a crawl or a worker whose earlier state is unknown. The states of a fleet's crawls that were
-    logged last are kept in the store: if the process that logs them is killed, the next one logs what changed
-    in between."""
+    nothing about a crawl or a worker whose earlier state is unknown. The last logged states of a fleet's
+    crawls are kept in the store. If the process that logs them is killed, the next one logs the changes since
+    then."""
 
     def __init__(self, store: Store, crawl: str | None = None) -> None:
-        """`crawl`: the only crawl whose changes of state are logged. None: those of all crawls are logged."""
+        """`crawl`: the only crawl whose state changes are logged. If it is None, the state changes of all
+        crawls are logged."""
         self._store, self._crawl = store, crawl
         self._crawls, self._workers = Crawls(store), WorkerRecords(store)
         self._states: dict[str, str] | None = None
@@ -56,7 +57,7 @@ class StoreEvents:
             await self._note(changed, before.keys() - states.keys())
 
     async def _note(self, changed: dict[str, str], removed: set[str]) -> None:
-        """Notes in the store what was logged, so that another process can go on from there."""
+        """Records the logged states in the store, so that another process can continue from there."""
         pipe = self._store.client.pipeline(transaction=False)
         for name, text in changed.items():
             pipe.hset(keys.LOGGED_STATES, name, text)

@@ -1,4 +1,5 @@
-"""Traces: one span per visit and one per request of it, sent to an OpenTelemetry receiver (docs/traces.md).
+"""Sends traces to an OpenTelemetry receiver (docs/traces.md). A trace has one span for each visit, and one
+for each request of the visit.
 
 A trace follows one URL. All tries of a URL have the same trace ID on any worker, because the ID is a hash of
 the crawl and the URL. A span also has a link to the visit that found its URL. The IDs for this link are
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 FLUSH_S: Final = 2.0
-"""Maximum time in seconds for which a process that ends waits until its spans are sent."""
+"""Maximum time in seconds that a process waits at its end until its spans are sent."""
 EVENTS_THAT_FAILED: Final = ("page_failed", "page_retried", "page_blocked", "page_dead")
 _MAX_QUEUED, _MAX_BATCH, _EXPORT_TIMEOUT_S = 2048, 512, 10.0
 _started: Traces | None = None
 
 
 class Traces:
-    """The traces of a process. `sample`: the share of URLs, 0 to 1, whose visits are traced even if nothing
-    fails. `exporter`: receives the spans instead of an OTLP receiver."""
+    """Creates and sends the traces of a process. `sample`: the share of URLs, 0 to 1, whose visits are traced
+    even if nothing fails. `exporter`: receives the spans instead of an OTLP receiver."""
 
     def __init__(self, url: str, sample: float, exporter: SpanExporter | None = None) -> None:
         try:

@@ -1,5 +1,5 @@
-"""Finds out why a crawl gets no pages. Returns one reason, checked in the order in which an operator
-would."""
+"""Finds the reason why a crawl gets no pages. Possible reasons are checked in the order in which an operator
+would check them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Finds the main text of a page and splits it into text blocks.
 
-The library turbohtml finds the element that holds the main text. `boilerplate` decides what is dropped inside
-it. This module corrects the choice: the text may begin before the element, as a summary below the heading, and
-it may continue in the elements around it, for example in modules, slides or the posts of a thread. If
-turbohtml finds no element, or one with too little text, the longest run of text on the page is used instead.
+The library turbohtml finds the element that holds the main text. `boilerplate` decides which parts of this
+element are dropped. This module corrects the choice. The text may begin before the element, as a summary
+below the heading. It may also continue in the elements around it, for example in modules, slides or the posts
+of a thread. If turbohtml finds no element, or one with too little text, the longest run of text on the page
+is used instead.
 """
 
 from __future__ import annotations
@@ -109,8 +110,9 @@ class TextBlock(NamedTuple):
 
 
 class MainText(NamedTuple):
-    """The main text of a page. `element`: the element that contains it. `inside`: the element in it that
-    turbohtml found. `lead`: the blocks of the summary before `element`. `blocks`: the blocks in `element`."""
+    """The main text of a page. `element`: the element that contains it. `inside`: the element that turbohtml
+    found, which is `element` or one of its descendants. `lead`: the blocks of the summary before `element`.
+    `blocks`: the blocks in `element`."""
 
     element: Element
     inside: Element
@@ -138,7 +140,7 @@ def _chars(found: list[TextBlock]) -> int:
 
 
 def find_main(tree: turbohtml.Document) -> MainText | None:
-    """Returns where the main text is, or None."""
+    """Returns the main text of a page with the element that contains it, or None if there is none."""
     main = main_of(tree) or _largest(tree)
     if main is None:
         return None
@@ -204,8 +206,9 @@ def _is_good(block: TextBlock) -> bool:
 def _reach(found: list[TextBlock], chain: list[Element]) -> int:
     """Returns how many levels above the main element the main text reaches.
 
-    A level is added if it has at least 60 % more text in paragraphs, or 10 % more in several elements like the
-    one below it, and little other text. Beyond a whole article or post, only elements like it are added.
+    A level is added if its paragraphs increase the text by at least 60 % and it has little other text. If
+    most of the new text is in several siblings that look like the element below the level, 10 % is enough.
+    Above a whole article or post, a level is added only if most of its new text is in such siblings.
     """
     good, other = [0] * len(chain), [0] * len(chain)
     for block in found:
@@ -227,8 +230,8 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
 
 
 def _twins(element: Element) -> list[int]:
-    """Returns the number of characters, without links, in each sibling with the same tag and classes. Siblings
-    shorter than a paragraph are left out."""
+    """Returns the size in characters, without links, of each sibling that has the same tag and similar
+    classes. Siblings shorter than a paragraph are left out."""
     names = attribute_of(element, "class").split()
     parent = element.parent
     if not isinstance(parent, Element) or not names:

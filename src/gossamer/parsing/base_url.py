@@ -1,4 +1,4 @@
-"""The base URL of a document, which makes the document's links absolute."""
+"""Resolves the links of a document relative to its base URL."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _ODD: Final = late_pattern(r"[^\x00-\x7f]")
 
 _SCHEME: Final = late_pattern(r"[\x00-\x20]*([a-zA-Z][a-zA-Z0-9+.-]*):")
 _ROOTED: Final = late_pattern(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n\r]*[/\\])")
-"""Matches an href that takes at most the origin from the base URL."""
+"""Matches an href that needs no more than the origin of the base URL to become absolute."""
 
 
 class Base(HrefResolver):
     """The base URL of a document, parsed once. `resolve` makes links absolute, accepts only http and https,
-    and drops fragments. `routes` changes that: `routes` keeps the routes of a single-page application
-    (`url.routes`), `docsify` those of docsify.
+    and drops fragments. However, if the attribute `routes` is `routes` or `docsify`, fragments that are
+    routes of a single-page application are kept (`url.routes`).
 
-    A URL has at most `MAX_URL` characters. Longer URLs are refused by the lengths of their parts, before
-    anything is joined, because a page of 100 KB may have a base of 800 KB and 50,000 relative links.
+    A URL has at most `MAX_URL` characters. The lengths of the parts are checked before a URL is joined,
+    because a page of 100 KB may have a base of 800 KB and 50,000 relative links.
     """
 
     __slots__ = ("is_long", "routes", "url")

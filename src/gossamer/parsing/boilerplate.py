@@ -1,5 +1,5 @@
 """Recognizes the boilerplate around a main text, such as share buttons, advertisements and links to other
-articles: by tag, by class or id, and by the wording of headings and lines. The words are in
+articles. The signs are the tag, the class or id, and the wording of headings and lines. The words are in
 `data/main_text_words.txt`."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _words = partial(alternatives, "main_text_words")
 
 
 def named(*sections: str) -> re.Pattern[str]:
-    """Returns a pattern that finds the names of a section of the word list in a class or id."""
+    """Returns a pattern that finds, in a class or id, the names listed in some sections of the word list."""
     names = "|".join(map(_words, sections))
     return re.compile(rf"(?<![^\s_-])(?:{names})(?![^\s_-])", re.IGNORECASE)
 
@@ -72,7 +72,8 @@ MAX_MEASURED: Final = 200
 """Maximum number of elements that one search measures. Further elements with a boilerplate name are dropped
 unmeasured."""
 MAX_MEASURED_CHARS: Final = 50_000_000
-"""Maximum number of characters that one search measures, counted again for every element around them."""
+"""Maximum number of characters that one search measures. Text in nested elements counts once for each of
+them."""
 MAX_LEVELS_UP: Final = 5
 """Maximum number of levels above an element that are searched."""
 MAX_LEVELS: Final = 12
@@ -113,7 +114,8 @@ HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _TITLES: Final = ("h2", "h3", "h4", "h5", "h6", "strong", "b")
 """Tags whose text may be a heading."""
 _SLUGGED: Final = frozenset((*HEADINGS, "p", "li", "dt", "dd"))
-"""Tags whose id is usually made from the text, so that it says nothing about what the element is."""
+"""Tags of elements whose id is usually derived from their text. Such an id does not show whether an element
+is boilerplate."""
 _BOILERPLATE: Final = named("names")
 _COMMENT: Final = named("comment_names")
 _SMALL: Final = named("small_names")
@@ -144,7 +146,7 @@ def called_boilerplate(name: str) -> bool:
 _CONSENT: Final = named("consent_names")
 _WEAK: Final = named("weak_names")
 _TEASER: Final = re.compile(r"(?<![^\s_-])teasers?(?![^\s_-])", re.IGNORECASE)
-"""Names both of summaries of the article and of links to other articles."""
+"""Matches names that sites use both for summaries of the article and for links to other articles."""
 _OUTSIDE: Final = named("outside_names")
 _NEUTRAL: Final = re.compile(rf"(?<!\S)(?:{_words('neutral_names')})(?!\S)")
 
@@ -166,14 +168,18 @@ def size_of(element: Element) -> int:
 _ALWAYS, _LESS, _WEAKLY, _LEADING, _SMALLER, _NEVER = range(6)
 
 INSIDE, BEFORE, AFTER = range(3)
-"""Where an element is, as seen from the main text."""
+"""The position of an element relative to the main text."""
 
 
 @lru_cache(10_000)
 def _kind(name: str) -> int:
-    """Returns in which cases an element with this class or id is dropped: `_ALWAYS`, `_LESS` (if it has less
-    than half of the text), `_WEAKLY` (the same, but only if it has few paragraphs), `_LEADING` (the same
-    as `_LESS`, except before the main text and without links), `_SMALLER` (if it is shorter than `SHORT_CHARS`), or `_NEVER`."""
+    """Returns when an element with this class or id is dropped.
+
+    - `_ALWAYS`, `_NEVER`: regardless of its size.
+    - `_LESS`: if it has less than half of the text.
+    - `_WEAKLY`: if it has less than half of the text and few paragraphs.
+    - `_LEADING`: as for `_LESS`, but only if it contains links and is not before the main text.
+    - `_SMALLER`: if it is shorter than `SHORT_CHARS`."""
     name = _NEUTRAL.sub(" ", name)
     if _CONSENT.search(name):
         return _ALWAYS
@@ -203,7 +209,8 @@ def paragraphs_of(element: Element) -> int:
 
 
 def _is_slug(section: Element) -> bool:
-    """Whether a section's id is made from its heading, so that it says nothing about what the section is.
+    """Whether a section's id is derived from its heading. Such an id does not show whether the section is
+    boilerplate.
 
     >>> _is_slug(turbohtml.parse("<section id=more-on-cats><h2>More on cats</h2></section>").select_one("section"))
     True
@@ -220,9 +227,10 @@ class Pruner:
     """Decides which elements inside a main element are dropped, by their tag, class or id. However, an
     element with a boilerplate name is kept if it has at least half of the text.
 
-    `inside`: the main text, if `main` also contains what is around it. Then the text of `inside` is what
-    sizes are compared with, and the elements between the two are kept. `discussion`: comments are kept, too.
-    `names`: False if names that are not those of consent dialogs and comments are ignored.
+    `inside`: the element with the main text, if `main` also contains its surroundings. In that case, sizes
+    are compared with the text of `inside`, and the elements between `main` and `inside` are kept.
+    `discussion`: whether comments are kept. `names`: if False, only the names of consent dialogs and comments
+    cause an element to be dropped.
     """
 
     def __init__(
@@ -263,8 +271,8 @@ class Pruner:
             self._asking.add(box)
 
     def _other(self, title: Element, main: Element) -> None:
-        """Given a heading over links to other articles: marks the box that begins with this heading for
-        dropping, if the box has less than a quarter of the text."""
+        """`title` is a heading over links to other articles. Finds the box that begins with this heading, and
+        marks it for dropping if it has less than a quarter of the text."""
         box: Element | None = None
         node = title
         for _ in range(MAX_LEVELS_UP):
@@ -370,8 +378,8 @@ class Pruner:
 
 
 def prune(main: Element, pruner: Pruner, inside: Element | None = None) -> None:
-    """Removes the boilerplate from an element, which changes the tree. `inside`: the main text, if `main` also
-    contains what is around it."""
+    """Removes the boilerplate from an element, which changes the tree. `inside`: the element with the main
+    text, if `main` also contains its surroundings."""
     inside = inside or main
     path = {inside, *islice(inside.ancestors, MAX_LEVELS)}
     waiting = [(main, INSIDE)]

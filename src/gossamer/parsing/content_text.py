@@ -1,5 +1,5 @@
-"""The text of a page for comparisons with other pages. It excludes navigation, advertisements, forms, and
-links that stand alone."""
+"""Extracts the text of a page for comparisons with other pages. The text excludes navigation, advertisements,
+forms, and links that are not inside a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ISO 4217 currency codes, and the ways in which people write currencies."""
+"""Maps the ways in which people write currencies to ISO 4217 codes."""
 
 from __future__ import annotations
 

@@ -65,9 +65,9 @@ def date(text: str | None, language: str | None = None, now: datetime | None = N
     Returns None if there is no date. Never raises.
 
     `language`: a language tag, which decides whether `05/12/2024` begins with the month (`en`, `en-US` and no
-    language) or with the day (most other languages). `now`: the time from which `3 hours ago` and days
-    without a year are counted. If `now` is not given, such texts have no date. Years before 1000 and after
-    2200 are not accepted.
+    language) or with the day (most other languages). `now`: the reference time for texts such as `3 hours
+    ago` and for days without a year. If `now` is not given, such texts have no date. Years before 1000 and
+    after 2200 are not accepted.
 
     >>> date("Published 12 May 2024, 3:05 pm"), date("12. Mai 2024"), date("05/12/2024", "en-US"), date("May 2024")
     ('2024-05-12T15:05:00', '2024-05-12', '2024-05-12', '2024-05')

@@ -17,8 +17,8 @@ from gossamer.parsing.lenient_json import json_values
 MAX_SCRIPT_CHARS: Final = 8_000_000
 """Maximum number of characters of scripts that are read on one page."""
 MAX_REREADS: Final = 4
-"""How often the characters of one script may be read, on average. Text that turns out not to be a value is
-read more than once."""
+"""Limit on the work for one script: on average, each character may be read about this many times. Text that
+turns out not to be a value is read again."""
 MAX_VALUES: Final = 1000
 """Maximum number of values that are kept for one page."""
 _ROOTS: Final = r"(?:(?:window|self|globalThis|top|this)(?:\.|(?=\[)))"
@@ -55,8 +55,8 @@ def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
     """Returns the objects and lists in a page's scripts, by name. Accepts any bytes and never raises. No
     script is run.
 
-    The name is one of four: the variable to which the value is assigned (`window.__STATE__ = {...}` gives
-    `__STATE__`), the `id` of a JSON script, the function that is called with the value (`init({...})`), or an
+    The name of a value is the variable to which it is assigned (`window.__STATE__ = {...}` gives
+    `__STATE__`), the function that is called with it (`init({...})`), the `id` of a JSON script, or an
     attribute (`data-page`). Values that are pushed to a variable form a list. JSON scripts without an id form
     the list under "". JSON-LD is left out because `structured` reads it.
 

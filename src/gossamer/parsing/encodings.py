@@ -1,5 +1,5 @@
-"""Detects the encoding of a body as browsers do (HTML Standard, 13.2.3.2; Encoding Standard) and decodes the
-body. Also maps the names of encodings on the web (Encoding Standard, 4.2) to Python codecs.
+"""Detects the encoding of a body as browsers do (HTML Standard, 13.2.3.2; Encoding Standard), and decodes it.
+Also maps the names of encodings on the web (Encoding Standard, 4.2) to Python codecs.
 
 The first of these sources that names an encoding is used: the byte order mark, the charset of Content-Type, a
 declaration in the first 1,024 bytes (`<meta>` or XML declaration), a later `<meta>`, a guess. The guess is
@@ -51,7 +51,7 @@ PRESCAN_BYTES = 1024
 """Number of bytes at the start of a body that are searched for a declaration."""
 LATE_META_BYTES = 65_536
 """A `<meta>` after the first PRESCAN_BYTES is used if it is within this many bytes from the start of a body.
-It is used because a browser also uses any `<meta>` that its parser finds before the end of the head."""
+A browser also uses any `<meta>` that its parser finds before the end of the head."""
 
 _CHARSET = late_pattern(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 _XML = late_pattern(
@@ -164,7 +164,7 @@ def _guess(body: bytes) -> str:
     if body.isascii():
         return "windows-1252"
     try:
-        # not final, because the body may be cut within a character
+        # final=False, because the body may be cut within a character
         _, whole = codecs.utf_8_decode(body, "strict", False)
     except UnicodeDecodeError:
         return "windows-1252"

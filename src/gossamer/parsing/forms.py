@@ -77,12 +77,13 @@ Pairs = list[tuple[str, str]]
 
 
 class FormError(ValueError):
-    """Raised if a form cannot be found or filled in as requested. The message lists what the page offers."""
+    """Raised if a form cannot be found or filled in as requested. The message lists the forms, fields or
+    choices that the page has."""
 
 
 class Form:
     """One form of a page. `url`: the URL that the form is sent to. `method`: GET or POST. `fields`: the names
-    and values that are in the page."""
+    and values that the page sets."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ _MAX_METADATA_CHARS: Final = 400
 """Maximum number of characters of an `aside` element that counts as the article's own metadata."""
 _DIGIT: Final = re.compile(r"\d")
 _CHARS_AFTER, _CHARS_BEFORE = 700, 200
-"""How many characters after and before the heading may contain the date."""
+"""Maximum distance of the date from the heading in characters: after the heading, and before it."""
 _FIRST_CHARS: Final = 45
 """A date in a long paragraph counts only if the paragraph begins with it."""
 _SHORT_CHARS, _BYLINE_CHARS = 60, 140
@@ -62,7 +62,7 @@ class Heading:
         return {one: len(above) - at for at, one in enumerate(above)}
 
     def closeness(self, element: turbohtml.Element) -> int:
-        """Returns how deep the innermost element is that contains both the heading and `element`. A larger
+        """Returns the depth of the innermost element that contains both the heading and `element`. A larger
         number means that the two are closer."""
         return max((self._depths.get(one, 0) for one in (element, *ancestors(element))), default=0)
 
@@ -120,9 +120,13 @@ def ancestors(element: turbohtml.Element) -> Iterator[turbohtml.Element]:
 
 
 def near_heading(page: Document, heading: Heading) -> Iterator[str]:
-    """Yields the texts that may be the date of the article, the most likely first: short lines near the
-    heading, bylines and beginnings of paragraphs near it, the other short lines after the heading, lines of a
-    sidebar next to it, and the other lines before it."""
+    """Yields the texts that may be the date of the article, the most likely first:
+
+    1. short lines near the heading
+    2. bylines and beginnings of paragraphs near the heading
+    3. other short lines after the heading
+    4. short lines of a sidebar next to the heading
+    5. other short lines before the heading"""
     lines = _Lines(page, heading)
     near = [*_within(lines.after, _CHARS_AFTER, 0), *_within(lines.before[::-1], _CHARS_BEFORE, 1)]
     near.sort(key=lambda one: one[0])
@@ -137,7 +141,8 @@ def near_heading(page: Document, heading: Heading) -> Iterator[str]:
 
 
 def _within(lines: list[str], most: int, first: int) -> Iterator[tuple[int, str]]:
-    """Yields the lines within the first `most` characters, each with its distance in characters."""
+    """Yields the lines within the first `most` characters, each with its distance from the heading in
+    characters."""
     distance = first
     for line in lines:
         yield distance, line
@@ -203,7 +208,8 @@ class _Lines:
 
 
 def _heading_of(page: Document) -> turbohtml.Element | None:
-    """Returns the heading whose text is most of the title, else the first h1, or None."""
+    """Returns the heading whose text makes up most of the title. If there is none, returns the first h1 with
+    text, or None."""
     titles = [_letters(page.title or "")]
     titles += [
         _letters(attribute_of(meta, "content")) for meta in page.tree.select('meta[property="og:title"]')[:1]

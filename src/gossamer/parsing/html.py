@@ -36,9 +36,9 @@ _REFRESH: Final = late_pattern(
 declarative refresh steps")."""
 _MERGED: Final = late_pattern(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
 _MAX_MERGE_COST: Final = 20_000_000
-"""Maximum of the number of body and html start tags times the size of the page in bytes. Each of these tags
-that brings a new attribute copies all attributes so far, and 140 KB of such tags would take 1.2 GB of
-memory. Pages of less than 20 KB are not checked because they cannot take more than 90 MB."""
+"""Maximum product of two numbers: the body and html start tags of a page, and its size in bytes. Each of
+these tags that brings a new attribute copies all attributes so far, and 140 KB of such tags would take 1.2 GB
+of memory. Pages of less than 20 KB are not checked because they cannot take more than 90 MB."""
 _VOID: Final = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
@@ -246,7 +246,7 @@ def is_deep(body: bytes, content_type: str | None) -> bool:
 
 
 def _tree(body: bytes, name: str | None) -> turbohtml.Document:
-    import turbohtml  # it has 23 modules, so a crawl makes its first request before
+    import turbohtml  # imports 23 modules, so not before the first request
 
     # Declarative shadow roots stay templates, so that selectors find the links in them.
     return turbohtml.parse(body, encoding=name, positions=False, allow_declarative_shadow_roots=False)
@@ -314,8 +314,8 @@ def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
 
 
 def _said(tree: turbohtml.Document) -> str:
-    """Returns all text except that of scripts and styles, without spaces between blocks. This takes 25 us,
-    and a layout would take 62 us."""
+    """Returns all text except scripts and styles, without spaces between blocks. This takes 25 us, and a
+    layout would take 62 us."""
     text: str = tree.text
     for tag in ("script", "style"):
         at, parts = 0, []

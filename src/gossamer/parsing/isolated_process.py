@@ -1,4 +1,5 @@
-"""A separate process for a library that decodes files from the web, because any such file may be malicious.
+"""Runs a library that decodes files from the web in a separate process, because any such file may be
+malicious.
 
 The process runs a program in the same folder as this module (`pdf_process`, `thumbnail_process`). Requests
 are written to its standard input one after another. Each response is written to its standard output in parts.
@@ -29,8 +30,8 @@ response."""
 
 
 class IsolatedProcess:
-    """The process of one program. It is started for the first request, and again if it has ended. If the
-    process that uses it forks, the fork starts its own."""
+    """Runs one program in a child process. The child is started for the first request, and restarted if it
+    has ended. After a fork, the forked process starts a child of its own."""
 
     def __init__(self, program: str) -> None:
         """`program`: the name of the module that the process runs."""

@@ -39,9 +39,9 @@ def language(body: Body, url: str | None = None, content_type: str | None = None
 
     The library py3langid detects the language of the page's article, or of all text if the article is short.
     The library distinguishes 139 languages and takes 0.1 to 0.5 ms. Loading its model takes 0.8 s once. The
-    declared language is returned in three cases: if it is the detected language, because it may include a
-    region; if the text is short; and if the two languages are hard to distinguish. Raises RuntimeError if the
-    extra `text` is not installed. Accepts any bytes.
+    declared language is returned if it equals the detected language, because it may include a region. It is
+    also returned if the text is short, or if the two languages are hard to distinguish. Raises RuntimeError
+    if the extra `text` is not installed. Accepts any bytes.
 
     >>> language(b"<html lang=en><p>" + b"Der schnelle braune Fuchs springt in der Nacht und am Morgen. " * 4)
     'de'

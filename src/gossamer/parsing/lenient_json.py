@@ -137,7 +137,7 @@ def _marks(text: str) -> Iterator[tuple[str, Any]]:
             opener, closer = ("/*", "*/") if char == "/" else ("<!--", "-->")
             close = -1 if closer in unclosed else text.find(closer, at)
             if close < 0:
-                unclosed.add(closer)  # there is none after a later position either
+                unclosed.add(closer)  # no closer follows a later position either
             at = at + len(opener) if close < 0 else close + len(closer)
         elif char == '"':
             close = _closing(text, at + 1)

@@ -1,10 +1,10 @@
 """Extracts the links of a page.
 
-Links that may be followed are those of `a`, `area`, `iframe`, `frame`, the meta refresh, and `link` elements
-with rel next, prev or alternate. A `link` element with a media type other than HTML is skipped because it
-leads to a feed or to data. Links with rel=nofollow are not followed, and neither are the links of a page with
-a nofollow directive. The following do not count as links: URLs that are not http(s), such as `javascript:`,
-`mailto:`, `data:` and `tel:`, everything in a `template`, images, forms, scripts and style sheets.
+Links may be followed if they are in `a`, `area`, `iframe`, `frame`, a meta refresh, or a `link` element with
+rel next, prev or alternate. A `link` element with a media type other than HTML is skipped because it leads to
+a feed or to data. Links with rel=nofollow are not followed, and neither are the links of a page with a
+nofollow directive. URLs that are not http(s), such as `javascript:`, `mailto:`, `data:` and `tel:`, do not
+count as links. Images, forms, scripts, style sheets and everything in a `template` do not count either.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ MEMORY_BYTES = 64 << 20
 """
 MEMORY_PER_BYTE = 8
 LONG_TEXT_BYTES, LONG_TEXT_PER_BYTE = 2 << 20, 16
-"""A page that contains a text of more than LONG_TEXT_BYTES bytes without a tag may take LONG_TEXT_PER_BYTE
-more bytes of memory per byte of that text, because the parser doubles its buffer repeatedly and keeps the old
-buffers."""
+"""If a page contains a text of more than LONG_TEXT_BYTES bytes without a tag, LONG_TEXT_PER_BYTE more bytes
+of memory are allowed per byte of that text. The parser needs them because it doubles its buffer repeatedly
+and keeps the old buffers."""
 CPU_SECONDS, CPU_SECONDS_PER_MB = 10.0, 1.0
 """CPU seconds that reading a page may take: a fixed part, and a part per megabyte of the page."""
 MAX_UNPACKED_BYTES = 50 << 20
@@ -177,8 +177,8 @@ _MARKERS: Final = frozenset(
         "title",
     ]
 )
-"""Elements that shield the formatting elements around them: an end tag inside such an element closes no
-formatting element outside of it (HTML Standard, 13.2.4.2 and 13.2.4.3). In `select`, end tags of
+"""Elements that isolate the formatting elements around them: an end tag inside such an element does not close
+any formatting element outside of it (HTML Standard, 13.2.4.2 and 13.2.4.3). In `select`, end tags of
 formatting elements are ignored."""
 MAX_BLOCKS: Final = 7
 """An end tag is counted as closing its formatting element only if at most this many elements are open between
@@ -240,7 +240,7 @@ def cost_of(body: bytes) -> Cost:
 
 
 def _may_leave_open(body: bytes) -> bool:
-    """Whether more than MAX_OPEN formatting elements may be open at once.
+    """Whether more than MAX_OPEN formatting elements may be open at the same time.
 
     Start tags count wherever their text occurs, including in scripts and comments. An end tag counts only if
     it is certain that the parser closes an element at it.

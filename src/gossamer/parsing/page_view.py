@@ -157,7 +157,7 @@ class PageView:
 
     @once
     def product_page(self) -> ProductPage:
-        """What the page says about its product: `record offers variants candidates decision unit_price list_price`
+        """The data of the page's product: `record offers variants candidates decision unit_price list_price`
         (`gossamer.parsing.products`)."""
         from gossamer.parsing.products import ProductPage
 
@@ -327,7 +327,8 @@ class PageView:
 
 
 class RequestMaker:
-    """`page.request`: makes requests, and has the id and the time of the page's own request."""
+    """The class of `page.request`. Makes requests, and contains the id and the time of the page's own
+    request."""
 
     __slots__ = ("_view",)
 
@@ -338,9 +339,9 @@ class RequestMaker:
         """Returns a request for a URL, which may be relative to the page's base URL. `needs` are the
         request's options: use, carry, priority, method, headers, body and the others in NEEDS.
 
-        `json`: a value that is sent as JSON, with POST unless `method` says otherwise. `again=True`: the
-        request is made even if the crawl has visited the URL. `key`: identifies the request on its host in
-        place of its URL. Raises ValueError for a value that JSON cannot express."""
+        `json`: a value that is sent as JSON. The method is then POST unless `method` is given. `again=True`:
+        the request is made even if the crawl has visited the URL. `key`: identifies the request on its host
+        in place of its URL. Raises ValueError for a value that JSON cannot express."""
         if json is not None:
             needs = _with_json(needs, json)
         return _request(self._view, self._view.urljoin(url), needs)
@@ -357,7 +358,7 @@ class RequestMaker:
 
     @property
     def is_redirected_for_now(self) -> bool:
-        """Whether one of the redirects that led to this page was temporary (302, 303 or 307). Known only for a
+        """Whether one of the redirects that led to this page was temporary (302, 303 or 307). Only set for a
         request with a `key`."""
         return bool(self._view.request_.temporary)
 
@@ -427,9 +428,9 @@ def _request(view: PageView, resolved: str, needs: dict[str, Any]) -> Request:
 
 
 def _repeat_key(view: PageView, url: str, needs: dict[str, Any]) -> str:
-    """Returns a key for a request that is made even if its URL was visited (`again=True`). The key is derived
-    from the page and the request. If the page is read again, for example after a crash, its requests get the
-    same keys, so none of them is made twice.
+    """Returns a key for a request with `again=True`, which is made even if its URL was visited. The key is
+    derived from the page and the request. If the page is read again, for example after a crash, its requests
+    get the same keys, so none of them is made twice.
     """
     page = view.request_
     parts = (page.key or f"{page.method} {page.url} {page.body}", url, *map(needs.get, _REPEATED))

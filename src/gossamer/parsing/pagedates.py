@@ -38,7 +38,7 @@ _META: Final = {
         r".*(?:modified|updated?|modification|revised|revision|lastmod|moddate)(?:on|at)?(?:date|time)?|lastdate|utime"
     ),
 }
-"""Names of meta elements in lower case without punctuation, such as `articlepublishedtime`."""
+"""Matches names of meta elements in lower case without punctuation, such as `articlepublishedtime`."""
 _NOT_A_LETTER: Final = re.compile(r"[^a-z]+")
 _CALLED: Final = re.compile(
     r"(?<![a-z])(?:[a-z]*(?<!up)(?<!candi)(?<!vali)(?<!man)date(?:time|line)?|time|timestamp|publish(?:ed)?(?:date|time|at|on)?|posted(?:on|at)?"
@@ -151,9 +151,9 @@ def of(page: Document) -> Dates:
 
 
 def _in_local_time(published: str, page: Document, heading: Heading) -> str:
-    """Returns a moment of publication in the time zone of the site, if it is given in UTC and the page shows
-    the same moment with the local time of another day. Many sites state UTC in metadata, and their readers
-    see `December 22, 10:00 PM` where the metadata has 3 o'clock of the next day."""
+    """Returns the time of publication in the site's time zone, if the metadata state it in UTC and the page
+    shows it as a local time on a different day. Otherwise returns `published` unchanged. Many sites use UTC
+    in metadata: readers see `December 22, 10:00 PM`, while the metadata contain 3 o'clock of December 23."""
     if not published.endswith("+00:00"):
         return published
     moment = datetime.fromisoformat(published)
@@ -177,8 +177,8 @@ def _language(page: Document) -> str | None:
 
 
 def _linked(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the dates in JSON-LD: those of articles first, then those of pages, and then those of other
-    things such as videos. Dates of comments and websites are left out."""
+    """Yields the dates in JSON-LD, first of articles, then of pages, and then of other objects such as
+    videos. Dates of comments and websites are left out."""
     nodes: list[dict[str, Any]] = []
     for one in json_ld(page.tree):
         inner = one.get("@graph")
@@ -282,7 +282,8 @@ def _timed(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
 
 
 def _called(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the short texts of elements whose class names a date, those closest to the heading first."""
+    """Yields the short texts of elements whose class names a date. Elements closest to the heading come
+    first."""
     elements = [
         element
         for element in page.tree.select(_DATE_SELECTOR)[:MAX_ELEMENTS]
@@ -298,7 +299,8 @@ def _called(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the text before a label such as `Updated` as published, and the text after it as modified."""
+    """Splits a text at a label such as `Updated`: the part before it is yielded as published, and the part
+    after it as modified."""
     label = words.MODIFIED.search(text)
     if label is None:
         yield "published", text
@@ -324,7 +326,7 @@ def _labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
 
 
 def _spans_before_numbers(text: str) -> list[tuple[int, int]]:
-    """Returns the spans of a text in which a label of a date can be, because a number follows."""
+    """Returns the spans of a text that may contain the label of a date because a number follows them."""
     spans: list[tuple[int, int]] = []
     for number in _NUMBER.finditer(text):
         start, end = max(0, number.start() - _MAX_LABEL_GAP - _MAX_LABEL_CHARS), number.start()

@@ -1,5 +1,5 @@
-"""Words next to a number that show what the number is, for example a former price, a count in thousands, a
-date or a phone number."""
+"""Recognizes the role of a number by the words next to it, for example a former price, a count in thousands,
+a date or a phone number."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MINOR = re.compile(
 )
 RANGE = re.compile(r"\s*(?:[-−–—~～]|to|bis|till|a|à|al|até|do|до)\s*[-−–]?\s?", re.IGNORECASE)
 NAMED = re.compile(r"[^\W\d_]\.? ?\d+ [-–—] \d[\d.,]*[.,]\d\d")
-"""Matches a number that belongs to a name, with a dash and a price after it: `Size 42 – 59,95 €` is not a
+"""Matches a number that belongs to a name and is followed by a dash and a price. `Size 42 – 59,95 €` is not a
 range of prices."""
 _LARGE = re.compile(
     r"\s?(?:(thousand|тыс\.?|тис\.?|tys\.?|tis\.?|tsd\.?|ribu|rb|nghìn|ngàn|bin|mila|mil(?!\.))|(lakhs?|lacs?)"

@@ -84,7 +84,7 @@ def price(
     named = _named(text, places, numbers, (currency or "")[:MAX_CHARS])
     iso = _iso(text, places, named)
     own = [at for at in places if text[slice(*at)] == named]
-    own = own or [at for at in places if text[slice(*at)] == "$"]  # the hint says which dollar it is
+    own = own or [at for at in places if text[slice(*at)] == "$"]  # the hint tells which dollar is meant
     amount = _amount(text, numbers, own, decimal, _THREE.get(iso or "", ""))
     if amount is None and named is None:
         return None
@@ -123,8 +123,8 @@ def _beside(text: str, at: Span, number: Span) -> bool:
 
 
 def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str | None:
-    """Returns the currency as written, which is the one nearest to the first number. If the text has no
-    currency or only a bare `$`, the currency in the hint is used."""
+    """Returns the currency nearest to the first number, as written. If the text has no currency or only a
+    bare `$`, the currency in the hint is used."""
     known = spellings()
     near = (
         min(places, key=lambda at: _distance(at, numbers[0]))
@@ -168,8 +168,8 @@ def _distance(one: Span, other: Span) -> int:
 def _amount(
     text: str, numbers: list[Span], places: list[Span], decimal: str | None, three: str
 ) -> Decimal | None:
-    """Returns the number beside the currency, or the lower end of a range. If the text has no currency,
-    returns the first number that is not a date and has no unit."""
+    """Returns the number beside the currency. For a range of prices, returns the lower one. If the text has
+    no currency, returns the first number that is not a date and has no unit."""
     if not places and not _BARE.fullmatch(text):
         others = [match.span() for match in words.OTHER.finditer(text)]
         numbers = [
@@ -254,8 +254,8 @@ def _present(
 
 
 def _label(text: str, numbers: list[Span], one: int, places: list[Span]) -> str:
-    """Returns the text between a number and the one before it, at most 40 characters, with currencies blanked
-    out."""
+    """Returns the text between a number and the previous number, with currencies blanked out. At most 40
+    characters are returned."""
     start, end = max(numbers[one - 1][1] if one else 0, numbers[one][0] - 40), numbers[one][0]
     for low, high in places:
         if start <= low and high <= end:
@@ -264,14 +264,14 @@ def _label(text: str, numbers: list[Span], one: int, places: list[Span]) -> str:
 
 
 def _of_a_name(text: str, start: int, end: int) -> bool:
-    """Whether the number that begins at `start` is the end of a product name, with a dash and a price after
-    it."""
+    """Whether the number that begins at `start` is the end of a product name and is followed by a dash and a
+    price."""
     return any(words.NAMED.fullmatch(text, max(0, start - before), end) for before in (1, 2, 3))
 
 
 def _counts(text: str, one: Span, other: Span) -> bool:
-    """Whether the first of two numbers around a currency is a quantity and the second is the price: `Pack of
-    6 R$ 5,18`."""
+    """Whether the first of two numbers around a currency is a quantity and the second is the price, as in
+    `Pack of 6 R$ 5,18`."""
     return text[slice(*one)].isdecimal() and _TWO.search(text[slice(*other)]) is not None
 
 
@@ -297,8 +297,8 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
 
 
 def _minor(text: str, end: int, places: list[Span]) -> str | None:
-    """Returns the hundredths if they follow a whole amount and its currency and have a unit of their own, as
-    in `12 руб. 50 коп.`."""
+    """Returns the hundredths that follow a whole amount and its currency, if they have a unit of their own,
+    as in `12 руб. 50 коп.`."""
     after = next((place[1] for place in places if _AFTER.fullmatch(text, end, max(end, place[0]))), None)
     found = words.MINOR.match(text, after) if after is not None else None
     return found[1] if found else None

@@ -51,7 +51,7 @@ _INITIAL: Final = {
     "rev": "http://purl.org/stuff/rev#",
     "void": "http://rdfs.org/ns/void#",
 }
-"""Prefixes that need no declaration: those of the RDFa initial context and of Open Graph."""
+"""The prefixes of the RDFa initial context and of Open Graph, which need no declaration."""
 
 
 class _Scope(NamedTuple):

@@ -1,9 +1,10 @@
-"""Decides whether a page needs a browser: its main part is empty, and scripts are to fill it.
+"""Decides whether a page needs a browser, because its main part is empty until scripts fill it.
 
 The main part is the page without navigation, header and footer. Text that other pages of the same host also
-show does not count as the page's own. A page needs a browser if it has little text of its own and also a sign
-that scripts fill it: an empty container, a loading marker, an unfilled template, or no content at all. A short
-but complete page has no such sign: a notice, a stub, a log-in form, a gallery, a redirect.
+show does not count as the page's own. A page needs a browser if it has little text of its own and shows a
+sign that scripts fill it. The signs are an empty container, a loading marker, an unfilled template, and a
+page without any content. A page that is short but complete, such as a notice, a stub, a log-in form, a
+gallery or a redirect, shows none of these signs.
 
 A page with some long paragraphs costs 2 us. Other pages cost up to some 200 us.
 """
@@ -26,14 +27,14 @@ complete."""
 PARAGRAPH_CHARS: Final = 400
 """A page with at least this many characters in paragraphs is complete, wherever the paragraphs are."""
 BLANK_CHARS: Final = 60
-"""An empty container together with a request for JavaScript is a sign only if the main part has fewer
-characters of its own than this.
+"""A page with an empty container and a request to enable JavaScript needs a browser only if its main part has
+fewer characters of its own than this.
 """
 MAX_BARE_CHARS: Final = 60
 """A page with fewer characters than this in total counts as a page without text."""
 MAX_SHELL_CHARS: Final = 1500
-"""If a page has only a menu and a footer, this is a sign only if it has fewer characters than this in
-total."""
+"""A page that has only a menu and a footer needs a browser only if it has fewer characters in total than
+this."""
 MIN_PARAGRAPH_CHARS: Final = 40
 """Shorter paragraphs than this, in characters, are not counted."""
 MAX_PARAGRAPHS: Final = 200
@@ -45,16 +46,16 @@ MAX_KEPT_PAGE_BYTES: Final = 256 << 10
 MAX_KEPT_BYTES: Final = 4 << 20
 """Maximum total size in bytes of the pages that are kept for comparison."""
 SISTERS: Final = 2
-"""Number of complete pages of a host that are compared to find what its pages have in common."""
+"""Number of complete pages of a host that are compared to find the texts that its pages share."""
 FRAME_TEXTS: Final = 300
 """Number of texts at the start of a page, and at its end, that are compared with another page."""
 MAX_FRAME_TEXT_CHARS: Final = 2000
-"""Maximum number of characters of such a text."""
+"""Maximum number of characters of a text that is compared with another page."""
 MAX_HOSTS: Final = 2000
 """Maximum number of hosts whose pages are kept for comparison."""
 
 MAX_DEPTH: Final = 150
-"""Elements that are nested deeper than this are not visited one by one."""
+"""An element that is nested deeper than this is measured as one text, without visiting its descendants."""
 MAX_LOADING_CHARS: Final = 60
 """A longer text than this, in characters, does not count as a message that content is being loaded."""
 
@@ -89,9 +90,9 @@ _MAIN_NAME: Final = re.compile(
     r"(?:[-_](?:list|grid|results?|container|wrapper|items|feed|root|app))?|catalogue|listing|feed",
     re.IGNORECASE,
 )
-"""An id or class of a container that holds the main part of a page."""
+"""Matches the id or class of a container for the main part of a page."""
 _APP_ELEMENT: Final = re.compile(r"app-[\w-]+|[\w-]+-(?:app|root|view|outlet|shell|page|main|content)")
-"""The name of a custom element that holds the main part of a page."""
+"""Matches the name of a custom element for the main part of a page."""
 _VIEWS: Final = ("ng-view", "ui-view", "data-ng-view", "router-outlet", "v-cloak", "ng-cloak", "x-cloak")
 """Attributes of elements that a framework fills or has not filled yet."""
 _LOADING_NAME: Final = re.compile(
@@ -318,7 +319,7 @@ class KeptPage(NamedTuple):
 
 
 class Sisters:
-    """The first two complete pages of a host, and what they have in common."""
+    """The first two complete pages of a host, and the texts that they share."""
 
     def __init__(self) -> None:
         self.pages: list[KeptPage] = []

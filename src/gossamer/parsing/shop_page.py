@@ -141,20 +141,20 @@ _STANDING: Final = {
         ("InStock", words.THERE),
     )
 }
-"""Patterns for the availability values of schema.org, for texts in lower case. Each value has two patterns: one matches anywhere in a
-text, the other at the beginning of a text."""
+"""Maps each availability value of schema.org to two patterns for texts in lower case. The first matches
+anywhere in a text, and the second only at the beginning of a text."""
 _STOCK: Final = re.compile(
     r"(?:^|[\s_-])(?i:availab|stock|instock|outofstock|out-of-stock|sold|dispon|dispo(?![a-z])|verfuegbar|lager)|Availab|Stock|"
     r"SoldOut"
 )
-"""Classes and ids of elements that show the product's availability. Names such as `unavailable` do not match,
-because they mark missing variants or pictures."""
+"""Matches classes and ids of elements that show the product's availability. Names such as `unavailable` do
+not match, because they mark missing variants or pictures."""
 _FRAME: Final = re.compile(
     r"(?<![a-z])(?:(?<!product[-_])header|masthead|top-?bar|nav|navbar|navigation|footer|mini-?(?:cart|basket|bag)|(?:cart|basket)-(?:link|icon|drawer|widget|"
     r"preview|flyout|count))(?![a-z])",
     re.IGNORECASE,
 )
-"""Classes and ids of the page frame: the parts that all pages of a shop share."""
+"""Matches classes and ids of the page frame, which consists of the parts that all pages of a shop share."""
 _FRAMES: Final = frozenset(("header", "nav", "footer"))
 _FRAME_ROLES: Final = frozenset(("banner", "navigation", "contentinfo"))
 _CART: Final = re.compile(
@@ -162,7 +162,7 @@ _CART: Final = re.compile(
     r"winkelmand|ko[sš][ií]k|koszyk|varukorg|kurv|handlekurv|ostoskori|kos[aá]r|sepet|cos|korzina)(?:/view|/index)?(?:\.\w{2,5})?/?(?:[?#](?!.*add).*)?$",
     re.IGNORECASE,
 )
-"""URLs of the shopping cart page. A link to this page shows the cart but adds nothing to it."""
+"""Matches URLs of the shopping cart page. A link to this page shows the cart but adds nothing to it."""
 
 
 def shown_availability(shop: Shop) -> str | None:
@@ -191,10 +191,10 @@ def shown_availability(shop: Shop) -> str | None:
 
 
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
-    """Returns the availability that the product's own buttons show, and whether any button or form on the
-    page is for buying, or for reaching the seller of a classified ad. A button that only offers a message when
-    the product is back in stock means OutOfStock. A form alone shows nothing: shops keep it when its button is
-    gone."""
+    """Returns two values. The first is the availability that the product's own buttons show. The second tells
+    whether the page has any button or form for buying or for contacting the seller of a classified ad. A
+    button that only offers a message when the product is back in stock means OutOfStock. A form without a
+    button does not show the availability, because shops keep the form when they remove the button."""
     message = form = other = more = False
     for element in buttons:
         if element.tag in ("h2", "h3", "h4"):
@@ -220,7 +220,7 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
 
 
 def _buys(element: Element, shown: str) -> bool:
-    """Whether a button, link or form with a text is for buying."""
+    """Whether a button, link or form is for buying. `shown`: its text."""
     if "disabled" in element.attrs:
         return False
     signs = " ".join(
@@ -235,8 +235,9 @@ def _buys(element: Element, shown: str) -> bool:
 
 
 def _of_the_frame(element: Element, shop: Shop) -> bool:
-    """Whether an element is part of the page frame that all pages of a shop share: header, menu, footer,
-    small cart. Ancestors of the product's heading do not count as part of the frame."""
+    """Whether an element is part of the page frame that all pages of a shop share, such as the header, a
+    menu, the footer or the small cart. Ancestors of the product's heading do not count as part of the
+    frame."""
     node: object = element
     for _ in range(MAX_FRAME_DEPTH):
         if not isinstance(node, Element) or node in shop.above:
@@ -301,7 +302,7 @@ class Shop:
         self.above = frozenset(above)
         self._beside = above[0] if above else None
         self._others: dict[str, bool] = {}
-        """Whether names of elements mark other products."""
+        """Element names (classes, ids) -> whether they mark sections about other products."""
         self._near = frozenset(
             one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
         )
@@ -314,8 +315,8 @@ class Shop:
 
     @once
     def _labels(self) -> list[tuple[Element, str, bool]]:
-        """Returns small elements whose text begins with a known label, as (element, text, own). `own` is
-        false if the element is below a heading for other products, such as "Related products"."""
+        """Returns small elements whose text begins with a known label, as tuples (element, text, own). `own`
+        is false if the element comes after a heading for other products, such as "Related products"."""
         found, others, under, behind = [], set[Element](), False, self.heading is None
         labels = dict[str, bool]()
         for one in self._elements:
@@ -356,8 +357,8 @@ class Shop:
         )
 
     def elsewhere(self, element: Element) -> bool:
-        """Whether an element belongs to other products, or to no product. False for ancestors of the
-        heading."""
+        """Whether an element belongs to a section about other products, or about no product. False for
+        ancestors of the heading."""
         for node in (element, *_ancestors(element, MAX_ANCESTORS)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
@@ -371,8 +372,9 @@ class Shop:
         return False
 
     def labelled_values(self, kind: str, own: bool = False) -> Iterator[str]:
-        """Yields the values beside a label of a kind (`sku mpn brand publisher gtin`) in tables, in lists or
-        after a colon. If `own` is true, skips values below a heading for other products."""
+        """Yields the values next to a label, in tables, in lists or after a colon. `kind`: the kind of label,
+        one of `sku mpn brand publisher gtin`. If `own` is true, skips values below a heading for other
+        products."""
         pattern = words.LABELS[kind]
         for element, text, mine in self._labels:
             found = pattern.match(text)
@@ -420,8 +422,8 @@ def _ancestors(element: Element, most: int) -> Iterator[Element]:
 
 
 def element_text(element: Element, most: int = MAX_VALUE_NODES, struck: bool = True) -> str:
-    """Returns the text of a small element, with white space normalized and a space between numbers of
-    different elements. Returns an empty text if the element has more than `most` nodes. If `struck` is
+    """Returns the text of a small element with white space normalized. Numbers in different elements are
+    separated by a space. Returns an empty text if the element has more than `most` nodes. If `struck` is
     false, leaves out struck-through text and elements whose class or id marks an old price."""
     inner = element.children
     if len(inner) == 1 and isinstance(inner[0], turbohtml.Text) and element.tag not in _UNSAID:
@@ -537,7 +539,7 @@ def product_number(values: Iterable[str]) -> str | None:
 
 
 def bare_number(text: str) -> str:
-    """Returns a product number without the label before it (`sku:`) and the text after it."""
+    """Removes the label before a product number (`sku:`) and the text after it."""
     text = text.replace("：", ":").rpartition(":")[2].strip()
     label = words.LABELS["sku"].match(text)
     if label and text[label.end() : label.end() + 1] in (" ", "#"):
@@ -556,8 +558,8 @@ def is_hidden(element: Element) -> bool:
 
 
 def number_in(url: str) -> str | None:
-    """Returns the product number in a URL: the value of a parameter such as `sku`, else the last number in
-    the path."""
+    """Returns the product number in a URL. This is the value of a parameter such as `sku`, or else the last
+    number in the path."""
     try:
         parts = urlsplit(url)
     except ValueError:

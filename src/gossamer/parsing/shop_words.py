@@ -29,31 +29,32 @@ CALLED: Final = frozenset(
 
 
 def lower(text: str) -> str:
-    """Returns a text in lower case, with as many characters. Patterns for such texts are several times as fast as
-    patterns that ignore case."""
+    """Returns a text in lower case without changing the number of characters. A pattern for lower-case texts
+    is several times as fast as a case-insensitive pattern."""
     return text.lower() if text.isascii() else text.replace("\u0130", "i").lower()
 
 
 OTHERS: Final = re.compile(_words("others"))
-"""Classes and ids, in lower case, of page sections about other products, or about no product."""
+"""Matches classes and ids, in lower case, of page sections about other products, or about no product."""
 MORE: Final = re.compile(_words("more"))
-"""Headings of sections about other products, in lower case."""
+"""Matches headings, in lower case, of sections about other products."""
 _BEFORE: Final = _words("struck")
 STRUCK: Final = re.compile(_BEFORE, re.IGNORECASE)
-"""Classes and ids of former prices."""
+"""Matches classes and ids of former prices."""
 OLD: Final = re.compile(
     rf"{_BEFORE}|regular|saving|discount-|unit|per-|from-|instal|label|(?<![a-z])range|filter|symbol|currency|month|basis",
     re.IGNORECASE,
 )
-"""Classes and ids of prices that are not the product's price, such as unit prices and savings."""
+"""Matches classes and ids of prices that are not the product's price, such as unit prices and savings."""
 NOW: Final = re.compile(_words("now"), re.IGNORECASE)
-"""Classes and ids of the current price."""
+"""Matches classes and ids of the current price."""
 DOUBTFUL: Final = re.compile(_words("doubtful"), re.IGNORECASE)
-"""Classes and ids of prices that only some buyers pay, such as prices of members and prices without taxes."""
+"""Matches classes and ids of prices that only some buyers pay, such as prices of members and prices without
+taxes."""
 
 
 def _texts(kind: str, signs: bool = True) -> str:
-    """Returns a pattern for the words beside a kind of price."""
+    """Returns a pattern for the words that mark a kind of price in the text beside it."""
     ends = f"|{_words(f'signs_{kind}')}" if signs else ""
     return rf"(?<!\w)(?:{_words(f'text_{kind}')})(?!\w){ends}"
 
@@ -69,9 +70,10 @@ _NOT_NOW: Final = {
     "list-price": _texts("former"),
 }
 NOT_NOW: Final = re.compile("|".join(_NOT_NOW.values()))
-"""Words, in lower case, beside prices that are not the current price: former prices, prices without taxes, monthly rates."""
+"""Matches lower-case words beside prices that are not the current price, such as former prices, prices
+without taxes and monthly rates."""
 TEXT_ROLES: Final = {role: re.compile(pattern) for role, pattern in _NOT_NOW.items()}
-"""The same by the role of the price."""
+"""The patterns in `NOT_NOW`, by the role of the price."""
 NAME_ROLES: Final = {
     role: re.compile(_words(f"name_{kind}"), re.IGNORECASE)
     for role, kind in (
@@ -82,37 +84,37 @@ NAME_ROLES: Final = {
         ("converted", "converted"),
     )
 }
-"""Classes and ids of prices that are not the current price, by the role of the price."""
+"""Patterns for classes and ids of prices that are not the current price, by the role of the price."""
 NOT_NOW_NAMES: Final = re.compile("|".join(one.pattern for one in NAME_ROLES.values()))
-"""The same of all roles, in lower case."""
+"""Matches the classes and ids of all `NAME_ROLES`, in lower case."""
 WITH_TAX: Final = re.compile(rf"(?<!\w)(?:{_words('with_tax')})")
-"""Words, in lower case, beside a price that includes taxes."""
+"""Matches lower-case words beside a price that includes taxes."""
 GONE: Final = _words("gone")
-"""Texts that say that the product is not available."""
+"""Alternatives of a pattern for texts which say that the product is not available."""
 SOON: Final = _words("soon")
 BACK: Final = _words("back")
 THERE: Final = _words("there")
-"""Texts that say that the product is in stock."""
+"""Alternatives of a pattern for texts which say that the product is in stock."""
 STOCK_SUBJECT: Final = _words("stock_subject")
-"""Words that may precede a text about stock."""
+"""Alternatives of a pattern for words that may precede a text about stock."""
 STOCK_LABEL: Final = _words("label_stock")
-"""Labels before a text about stock."""
+"""Alternatives of a pattern for labels before a text about stock."""
 AUCTION: Final = re.compile(rf"(?<![^\W\d_])(?:{_words('auction')})", re.IGNORECASE)
-"""Words in titles and URLs of auctions."""
+"""Matches words in titles and URLs of auctions."""
 CLASSIFIED: Final = re.compile(_words("classified"))
-"""Texts, in lower case, of buttons by which a buyer reaches the seller of a classified ad."""
+"""Matches lower-case texts of buttons for contacting the seller of a classified ad."""
 BUY: Final = re.compile(_words("buy"))
-"""Texts, classes and addresses, in lower case, of buttons that put the product into the cart."""
+"""Matches lower-case texts, classes and URLs of buttons that put the product into the cart."""
 MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)
-"""Texts of buttons that request a message when the product is available again."""
+"""Matches texts of buttons that request a message when the product is available again."""
 BARE_PRICE: Final = re.compile(
     r"[^\d%]{0,12}\d[\d.,'’ \u00a0\u202f]{0,14}"
     rf"(?:[^\d%]{{0,14}}|[^\d%]{{0,8}}(?<!\w)(?:{_words('with_tax')})[^\d%]{{0,12}})",
     re.IGNORECASE,
 )
-"""A text that is only a price, with its currency and perhaps a note that it includes taxes."""
+"""Matches a text that consists of a price with its currency and possibly a note that it includes taxes."""
 COUNT: Final = re.compile(r"\s*\+|\s*\D{0,3}\d[\d.,]*[KMGBT]\W*$")
-"""Short texts that are a surcharge, points or a count (`+ 250 P`, `9.3K`, `5G`), not a price."""
+"""Matches short texts that are not a price but a surcharge, points or a count (`+ 250 P`, `9.3K`, `5G`)."""
 PRICED: Final = ("content", "data-price", "data-product-price", "data-price-amount")
 PRICES: Final = (
     "[itemprop~=price]",
@@ -132,15 +134,16 @@ LABELS: Final = {
     for field in ("sku", "mpn", "brand", "publisher", "gtin")
 }
 ANY_LABEL: Final = re.compile("|".join(pattern.pattern for pattern in LABELS.values()))
-"""A label of any kind at the beginning of a text in lower case."""
+"""Matches a label of any kind at the beginning of a lower-case text."""
 LABEL: Final = re.compile(r"[^\W\d_][\w .-]{1,24}:\s")
-"""A label at the beginning of a text, such as `Weight: `."""
+"""Matches any words with a colon at the beginning of a text, such as `Weight: `."""
 NUMBERED: Final = (
     "[itemprop~=sku], [data-sku], [data-product-sku], [data-item-number], [class~=sku], [id=sku]"
 )
 HELD: Final = ("content", "data-sku", "data-product-sku", "data-item-number")
 ENTITIES: Final = ("data-product-id", "data-pid", "data-item-id", "data-article-id")
-"""Attributes that contain a product id for the shop's scripts. Used for pages that show no better number."""
+"""Attributes that contain a product id for the shop's scripts. Such an id is used if the page has no more
+reliable number."""
 MARKS: Final = " \n\t\r:：#№.\u200e\u200f\u202a\xa0-–|"
 SAYS: Final = re.compile(r"[\s\u200e]*[:：|–]|\s+-\s")
 APART: Final = frozenset(("br", "p", "div", "li", "td", "th", "tr", "dt", "dd"))
@@ -184,7 +187,7 @@ OF_MAKER: Final = re.compile(
     r"producers?|producenci|"
     r"producent|znacky|znacka|vyrobc[ei])[/_=-][\w%]",
 )
-"""URLs of brand pages, in lower case."""
+"""Matches URLs of brand pages, in lower case."""
 CURRENCY: Final = re.compile(
     r"""\\?["']?currency(?:Code)?\\?["']?\s?:\s?\\?["']([A-Z]{3})\\?["']""", re.IGNORECASE
 )
@@ -202,7 +205,7 @@ EMBEDDED: Final = {
 
 
 def _keyed(keys: str, value: str) -> re.Pattern[str]:
-    """Returns a pattern for one of several keys of an object, followed by the value."""
+    """Returns a pattern for any of several object keys and the value that follows the key."""
     return re.compile(
         rf"""(?:[{{,\s"']|^)(?:{keys})\\?["']?\s?:\s?\\?["']?({value})\\?["']?\s*(?:[,}}\]\n]|$)"""
     )

@@ -28,8 +28,8 @@ MAX_VALUE_CHARS: Final = 1000
 
 
 _FLAGS: Final = frozenset(("valueaddedtaxincluded",))
-"""Properties whose booleans are read as `true` or `false`. Booleans of others are left out, because they replace a
-text that is missing (`"brand": false`)."""
+"""Properties whose booleans are read as `true` or `false`. Booleans of other properties are ignored, because
+sites write them in place of a missing text (`"brand": false`)."""
 
 
 class Node(NamedTuple):
@@ -40,8 +40,8 @@ class Node(NamedTuple):
     properties: dict[str, list[Any]]
 
     def texts(self, *names: str) -> Iterator[str]:
-        """Yields the texts of properties, in the order of `names`. A value that is a node yields the node's
-        name."""
+        """Yields the texts of properties, in the order of `names`. For a value that is a node, yields the
+        node's name."""
         for name in names:
             for value in self.properties.get(name, ()):
                 if isinstance(value, Node):
@@ -56,7 +56,8 @@ class Node(NamedTuple):
         return next(self.texts(*names), None)
 
     def nodes(self, *names: str) -> Iterator[Node]:
-        """Yields the values of properties, in the order of `names`, but only values that are nodes."""
+        """Yields the values of properties, in the order of `names`. Values that are not nodes are left
+        out."""
         for name in names:
             yield from (value for value in self.properties.get(name, ()) if isinstance(value, Node))
 
@@ -84,8 +85,8 @@ class _Maker:
         self._left = MAX_NODES
 
     def node(self, one: dict[str, Any], named: dict[str, dict[str, Any]], depth: int) -> Node:
-        """Converts an object of any of the syntaxes to a node. `named` maps each `@id` to its object, to
-        which other objects may refer."""
+        """Converts an object of any of the syntaxes to a node. `named` maps each `@id` to its object, so that
+        references of other objects can be resolved."""
         self._left -= 1
         types = one.get("@type") or one.get("type") or ()
         inner = one.get("properties")

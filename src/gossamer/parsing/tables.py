@@ -64,8 +64,8 @@ def of(tree: turbohtml.Document) -> list[Table]:
 
 
 def _lays_out(table: turbohtml.Element) -> bool:
-    """Returns whether a table is used only for layout. That is the case if its `role` shows it. It is also
-    the case if it has no header cells and no caption, and contains other tables or at most one cell."""
+    """Returns whether a table is used only for layout. This is true if its `role` shows it. It is also true
+    if the table has no header cells and no caption, and contains other tables or at most one cell."""
     if attribute_of(table, "role").strip().lower() in ("presentation", "none"):
         return True
     own = [cell for cell in table.select("th, caption") if _table_of(cell) == table]
@@ -116,7 +116,7 @@ def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
     """Returns the texts of the cells by row and column. A cell that spans several rows or columns appears in
     each."""
     grid: list[list[str]] = []
-    down: dict[int, tuple[int, str]] = {}  # column -> (number of rows that the cell still spans, text)
+    down: dict[int, tuple[int, str]] = {}  # column -> (number of further rows that the cell spans, text)
     left = MAX_CELLS
     for cells in rows:
         row: list[str] = []

@@ -71,7 +71,7 @@ class Pattern:
         self.plain, self.short, self._tree = plain, short, tree
         self.pattern = plain.pattern
         self.on_timeout: Callable[[str], None] | None = None
-        """A function that is called with a message the first time that the pattern takes too long."""
+        """A function that is called with a message when the pattern takes too long for the first time."""
         self._engines: _Engines | None = None
         self._debt, self._since = 0.0, 0.0
 
@@ -249,8 +249,8 @@ def found(pattern: Searcher, text: str, on_timeout: bool) -> bool:
 
 
 def watch(patterns: Iterable[Searcher], tell: Callable[[str], None]) -> None:
-    """Sets a function that is called with a message the first time that one of the patterns takes too
-    long."""
+    """Sets a function that is called with a message when one of the patterns takes too long for the first
+    time."""
     for one in patterns:
         if isinstance(one, Pattern):
             one.on_timeout = tell
@@ -328,8 +328,8 @@ def _is_anchored(tree: Any, flags: int) -> bool:
 
 
 def _pieces(tree: Any, flags: int, ways: list[int]) -> list[_Piece]:
-    """Splits a parsed pattern into pieces, in order. Multiplies `ways[0]` by the number of ways in which the
-    bounded pieces can match. Raises _Complex."""
+    """Splits a parsed pattern into pieces, in order. Multiplies `ways[0]` by the number of ways to match the
+    bounded pieces. Raises _Complex."""
     found: list[_Piece] = []
     for op, av in tree:
         name = str(op)
@@ -431,7 +431,7 @@ class _Writer:
     def __init__(self, flags: int, *, regex: bool = False) -> None:
         self.regex, self._spaces = regex, _SPACES_REGEX if regex else _SPACES
         self.ascii_only = bool(flags & re.ASCII)
-        """Whether RE2 is certain to match this pattern as `re` does only if the text is ASCII."""
+        """If true, RE2 is guaranteed to match this pattern as `re` does only on ASCII texts."""
         self.ends = self.repeats_empty = False
         """Whether the pattern contains `$`, and whether it repeats a part that may be empty."""
 

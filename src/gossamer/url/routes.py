@@ -1,6 +1,7 @@
-"""Routes of single-page applications in fragments: `https://example.com/#/guide` or `#!/guide`.
+"""Handles routes of single-page applications in fragments, such as `https://example.com/#/guide` or
+`#!/guide`.
 
-A URL of the crawler has a fragment only if the fragment is a route that the crawl visits as a page of its own.
+A URL in the crawler has a fragment only if the fragment is a route that the crawl visits as a separate page.
 All other fragments are dropped when a link is resolved. A request over HTTP never contains the fragment. The
 browser shows the route.
 """
@@ -15,8 +16,8 @@ from urllib.parse import unquote
 from gossamer.url import HrefResolver, parse
 
 MODES: Final = ("auto", "routes", "drop")
-"""How routes are treated. `auto`: followed where a rendered page shows that its site uses them. `routes`:
-always followed. `drop`: never."""
+"""How routes are treated. `auto`: they are followed if a rendered page shows that its site uses routes.
+`routes`: they are always followed. `drop`: they are never followed."""
 _WHOLE: Final = re.compile(r"!?/+[^/]")
 
 
@@ -27,7 +28,8 @@ def may_have_routes(hrefs: Iterable[str]) -> bool:
 
 
 def route_of(href: str) -> str:
-    """Returns the route in an href's fragment, '' if it has none. The empty route `#/` is the document itself.
+    """Returns the route in an href's fragment, or '' if there is none. The empty route `#/` is the document
+    itself, so it also gives ''.
 
     >>> route_of("/docs#/guide?id=top"), route_of("#!/"), route_of("#top"), route_of("a#!/b ")
     ('/guide?id=top', '', '', '!/b')
@@ -37,7 +39,7 @@ def route_of(href: str) -> str:
 
 
 def without_anchor(route: str) -> str:
-    """Returns a route of docsify without `id`, which names a heading of the route's page.
+    """Returns a docsify route without the parameter `id`, which names a heading on the page.
 
     >>> without_anchor("/guide?id=install"), without_anchor("/guide?a=1&id=b")
     ('/guide', '/guide?a=1')
@@ -48,7 +50,7 @@ def without_anchor(route: str) -> str:
 
 
 def same_route(one: str, other: str) -> bool:
-    """Whether the fragments of two URLs are the same route, written differently.
+    """Whether the fragments of two URLs are the same route, possibly written differently.
 
     >>> same_route("https://e.com/#/a%20b/", "https://e.com/#/a b"), same_route("#/a?id=1", "#/b")
     (True, False)
@@ -79,7 +81,8 @@ def seed_with_route(url: str) -> str:
 
 
 class RouteResolver(HrefResolver):
-    """Resolves the hrefs of a page whose routes are URLs. `docsify`: its routes have anchors in `id`."""
+    """Resolves the hrefs of a page, and keeps routes in fragments. `docsify`: whether the parameter `id` of a
+    route is an anchor, which is removed."""
 
     __slots__ = ("_docsify",)
 

@@ -65,7 +65,7 @@ TRACKING = (
     "gdfms",
     "gdftrk",
     "gdffi",
-    # shops and portals: the position of the link on the page
+    # used by shops and portals for the position of the link on the page
     "pf_rd_*",
     "pd_rd_*",
     "_trkparms",
@@ -78,7 +78,7 @@ TRACKING = (
     "guce_referrer_sig",
     "wprov",
     "lipi",
-    # tools for mail, campaigns and statistics
+    # used by tools for mail, campaigns and statistics
     "mkt_tok",
     "hmb_*",
     "otm_*",
@@ -249,8 +249,9 @@ def made_by_machine(value: str) -> bool:
     """Returns whether a parameter's value looks like a session id rather than a number or a name that a
     person chose.
 
-    Session ids are hexadecimal texts of 8 or more characters with letters and digits, hexadecimal texts of 16
-    or more characters, and texts of 22 or more letters and digits with at least 3 digits.
+    A session id is a hexadecimal text with at least 16 characters, or with at least 8 characters if it has
+    both letters and digits. A text of at least 22 letters and digits,
+    at least 3 of them digits, is also a session id.
 
     >>> made_by_machine("9f86d081884c7d65"), made_by_machine("42"), made_by_machine("react-conf-2024-keynote")
     (True, False, False)

@@ -2,8 +2,8 @@
 microsecond for an ordinary URL.
 
 A wrong rule loses real pages, but a missing rule costs only a few requests. Each rule therefore requires
-strong evidence: the paths of documentation, shops, source trees and dated archives must pass. Traps that URLs
-alone do not reveal are limited by budgets and by depth.
+strong evidence, so that the paths of documentation, shops, source trees and dated archives pass. Traps that
+URLs alone do not reveal are limited by budgets and by depth.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def trap(url: str, today: date | None = None) -> str | None:
 
 
 def growing(base: str, hrefs: Iterable[str]) -> frozenset[str]:
-    """Returns those relative hrefs of a page that lead into an endlessly growing path.
+    """Returns the relative hrefs of a page that lead into an endlessly growing path.
 
     Some sites return a page for every path, and use links without a leading slash. Such links nest without
     end: the page `/a/b/` links to `a/` and `b/` again. If a page has two different links to segments of its
@@ -151,8 +151,8 @@ def _parameters(query: str) -> bool:
 
 
 def _dated(head: str, query: str, today: date | None) -> bool:
-    """Returns whether a URL that contains a year is a calendar view that is far from today, or contains a
-    date more than two years ahead."""
+    """Returns whether a URL that contains a year leads into a calendar trap. It does if it is a calendar view
+    far from today, or if it contains a date more than two years ahead."""
     path = head[head.find("/", 8) :]
     when = None
     if at_end := _PATH_DATE.search(path):

@@ -1,1 +1,2 @@
-"""The ready-made uses. Each is built on the public API alone."""
+"""Ready-made applications of the crawler: search, prices, ranks, keywords and site audit. Each uses only the
+public API."""

@@ -1,7 +1,8 @@
-"""Delivers the alerts of a history's outbox: each once to each receiver, also across crashes.
+"""Delivers the alerts in a history's outbox: each alert once to each receiver.
 
-The outbox is the table `KIND_deliveries` of a history: a row for each alert and receiver. A crash between sending and
-marking repeats that notification; the label `id` of an alert stays the same.
+The outbox is the table `KIND_deliveries` of a history. It has one row for each alert and receiver. After a
+crash between sending a notification and marking its rows as sent, the notification is sent again. Its alerts
+then have the same label `id` as before.
 """
 
 from __future__ import annotations
@@ -18,38 +19,38 @@ from gossamer.uses.rule_files import RuleBook
 
 DAY_S = 86_400.0
 MAX_ALERTS = 100
-"""The most alerts in one notification."""
+"""Maximum number of alerts in one notification."""
 _SUPPRESSED, _COUNTED = 0.0, -1.0
 _BODY = msgspec.json.Decoder(Notification)
 
 
 class RuleAlert(NamedTuple):
-    """An alert of a rule. `id` is the same whenever the same alert is made again."""
+    """An alert of a rule. If the same alert is created again, it has the same `id`."""
 
     id: str
     notification: Notification
 
 
 class Delivered(NamedTuple):
-    """What `deliver_alerts` did."""
+    """The result of `deliver_alerts`."""
 
     sent: int
-    """Alerts that a receiver has accepted, counted for each receiver."""
+    """Number of alerts that receivers accepted. An alert counts once for each receiver."""
     suppressed: int
-    """Alerts that were left out because of `max_per_day`."""
+    """Number of alerts that were not sent because of `max_per_day`."""
     failures: tuple[str, ...]
-    """One line for each receiver that did not accept. Its alerts are sent next time."""
+    """One message for each receiver to which sending failed. Its alerts are sent the next time."""
 
 
 def alert_id(*causes: str) -> str:
-    """Returns the id of an alert: equal causes have equal ids."""
+    """Returns the id of an alert, which is a hash of its causes."""
     return hashlib.blake2b("\0".join(causes).encode(), digest_size=10).hexdigest()
 
 
 def deliver_alerts(
     database: Database, book: RuleBook[Any], receivers: Receivers, clock: Callable[[], float]
 ) -> Delivered:
-    """Sends the alerts of the outbox. Alerts of a receiver that does not accept stay there."""
+    """Sends the alerts in the outbox. If sending to a receiver fails, its alerts stay in the outbox."""
     sent = suppressed = 0
     failures: list[str] = []
     for receiver in receivers.names:
@@ -87,7 +88,7 @@ def _deliver_to(
         failure = receivers.send(receiver, [_BODY.decode(body) for _, body in part], len(before))
         if failure:
             return done, 0, failure
-        # different times, because the notifications of a day are counted by them
+        # different times, because distinct times are counted as the notifications of a day
         _mark(database, now + number / 1e3, [(alert, receiver) for alert, _ in part])
         _mark(database, _COUNTED, [(alert, receiver) for (alert,) in before])
         done += len(part)

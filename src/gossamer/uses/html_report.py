@@ -1,7 +1,6 @@
-"""The parts that the HTML reports of all uses have: the document, its style, tables, links and charts.
-
-A report is one file for a browser or a mail client. It has no script and loads nothing. Functions expect HTML unless
-they say `text`; a text is escaped here.
+"""Builds the HTML reports of all uses: the document, its style, tables, links and charts. A report is one
+file for a browser or a mail client. It has no script and loads nothing. Parameters are HTML unless their
+description says that they are texts. Texts are escaped here.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ Cell = tuple[str, str]
 
 
 def head(title: str, period: str, note: str, style: str = "") -> str:
-    """Returns the begin of a document with its heading. All but `style` are texts. `style`: CSS of the report alone,
-    after STYLE."""
+    """Returns the beginning of a document, including its heading. All parameters except `style` are texts.
+    `style`: additional CSS of this report, which follows STYLE."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -53,8 +52,8 @@ def facts(found: Iterable[tuple[str, str]]) -> str:
 def section(
     title: str, heads: Sequence[str], rows: Sequence[Iterable[Cell]], empty: str, note: str = ""
 ) -> str:
-    """Returns a heading and a table. `heads`: texts; one that ends in `:n` belongs to a column of numbers. `empty`:
-    what stands there if there are no rows."""
+    """Returns a heading and a table. `heads`: the column headings, as texts. A heading that ends in `:n`
+    belongs to a column of numbers. `empty`: the message that replaces the table if there are no rows."""
     if not rows:
         return f'<h2>{title}</h2><p class="note">{empty}</p>'
     about = f'<p class="note">{note}</p>' if note else ""
@@ -62,7 +61,7 @@ def section(
 
 
 def table(heads: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
-    """Returns a table that scrolls if it is too wide. `heads`: as those of `section`."""
+    """Returns a table that scrolls if it is too wide. `heads`: as in `section`."""
     names = "".join(
         f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
         for name in heads
@@ -77,7 +76,8 @@ def _cell(cell: Cell) -> str:
 
 
 def link(url: str, shown: str = "") -> str:
-    """Returns a link to a page, or only its text if the URL is not http(s). `shown`: a text instead of the URL."""
+    """Returns a link to a page, or only its text if the URL is not http(s). `shown`: the text to show instead
+    of the URL."""
     text = escape(shown or url)
     if not url.startswith(("http://", "https://")):
         return text
@@ -85,7 +85,8 @@ def link(url: str, shown: str = "") -> str:
 
 
 def svg(label: str, width: int, height: int, drawn: str, font_size: int = 12) -> str:
-    """Returns a drawing. `label`: a text for people who do not see it. The sizes are pixels."""
+    """Returns an SVG drawing. `label`: a description for people who cannot see the drawing. The sizes are in
+    pixels."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{width}" '
         f'height="{height}" viewBox="0 0 {width} {height}" font-size="{font_size}" fill="#566172" '

@@ -1,6 +1,5 @@
-"""Files of alert rules (TOML): the settings of the file, and the keys that the rules of all uses have.
-
-A use parses the text of a rule (`when = "falls 5%"`) itself, and reads keys of its own.
+"""Reads files of alert rules (TOML): the settings of the file, and the keys that rules of all uses have in
+common. Each use parses the condition of a rule (`when = "falls 5%"`) and its additional keys.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ class AlertRule(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def key(self) -> str:
-        """The name under which the history remembers what fired. It changes with the text."""
+        """The key under which the history records that the rule fired. It changes with the text of the
+        rule."""
         return self.name if self.name == self.text else f"{self.name} = {self.text}"
 
 
@@ -35,18 +35,20 @@ Rule = TypeVar("Rule", bound=AlertRule)
 
 
 class RuleBook(NamedTuple, Generic[Rule]):
-    """All rules, and how their alerts are sent."""
+    """All rules, and the settings for sending their alerts."""
 
     rules: tuple[Rule, ...] = ()
     digest: str = "run"
-    """`run`: one notification with all alerts of a run. `day`: one a day. `off`: one for each alert."""
+    """How alerts are combined. `run`: one notification with all alerts of a run. `day`: one notification per
+    day. `off`: one notification for each alert."""
     max_per_day: int = 50
-    """Notifications per receiver and day. The next one says how many alerts were left out."""
+    """Maximum number of notifications per receiver and day. The next notification states how many alerts were
+    left out."""
 
 
 class BadRule(ValueError):
-    """A rule has a wrong value. `key`: the key of the value. `column`: the place of the first wrong word in the
-    value, from 1. 0: the whole value is wrong."""
+    """Raised if a rule has a wrong value. `key`: the key of the value. `column`: the position of the first
+    wrong word in the value, from 1, or 0 if the whole value is wrong."""
 
     def __init__(self, message: str, column: int = 1, key: str = "when") -> None:
         super().__init__(message)
@@ -54,29 +56,29 @@ class BadRule(ValueError):
 
 
 class RuleTable(NamedTuple):
-    """A table `[rules.NAME]` whose common keys are right."""
+    """A table `[rules.NAME]` whose common keys are valid."""
 
     name: str
     when: str
     severity: str
     scopes: dict[str, frozenset[str]]
     values: Mapping[str, Any]
-    """All keys of the table, with those of the use."""
+    """All values of the table, including those of the use's additional keys."""
 
 
 class RuleForm(NamedTuple, Generic[Rule]):
-    """The rules of a use."""
+    """The form of a use's rules."""
 
     listed: str
-    """The word for a line of the use's list: `target`."""
+    """The word for an entry of the use's list, such as `target`."""
     forms: str
-    """What `when` may be, for error messages."""
+    """The possible values of `when`, for error messages."""
     scopes: tuple[str, ...]
-    """The keys that restrict a rule: each has a text or a list of texts."""
+    """The keys that restrict a rule. The value of each is a text or a list of texts."""
     more: tuple[str, ...]
-    """Further keys of the use."""
+    """Additional keys of the use."""
     make: Callable[[RuleTable], Rule]
-    """Makes a rule from its table. It raises BadRule."""
+    """A function that creates a rule from its table. Raises BadRule."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -98,7 +100,8 @@ def read_rule_file(path: str, form: RuleForm[Rule]) -> RuleBook[Rule]:
 
 
 def parse_rule_file(source: str, name: str, form: RuleForm[Rule]) -> RuleBook[Rule]:
-    """Parses a file of rules. Raises ConfigError with file, line, column, and what to write."""
+    """Parses a file of rules. Raises ConfigError, whose message contains the file, the line, the column, and
+    the correct form."""
     try:
         found = tomllib.loads(source)
     except tomllib.TOMLDecodeError as error:
@@ -154,7 +157,7 @@ def _rule(called: str, table: Any, form: RuleForm[Rule]) -> Rule | None:
 
 
 def _error(name: str, source: str, key: str, message: str, rule: str = "", column: int = 0) -> ConfigError:
-    """Returns an error with the line and the column of a key, or of a place in its value."""
+    """Returns an error with the line and column of a key, or of a position in its value."""
     lines = source.splitlines()
     begin = 0
     if rule:

@@ -1,8 +1,8 @@
 """Reads the product that a page is about: one record, its offers and variants, and all of its prices.
 
-product(body, url)         the record: name price currency sku gtin brand availability
-product_page(body, url)    the record, and what lies behind it: offers, variants, price candidates with their
-                           roles, the decision or why there is none, unit price, pack, list price
+- `product(body, url)` returns the record: name, price, currency, SKU, GTIN, brand and availability.
+- `product_page(body, url)` returns the record and its sources: offers, variants, price candidates with their
+  roles, the decision or the reason why there is none, unit price, pack and list price.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the reader of pages when it is first used. It compiles long lists of words."""
+    """Imports `ProductPage` when it is first used, because that import compiles long lists of words."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
@@ -84,7 +84,7 @@ def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 def product_page(body: Body, url: str | None = None, content_type: str | None = None) -> ProductPage:
-    """Returns everything that a page says about its product. Accepts any bytes and never raises.
+    """Returns all data that a page contains about its product. Accepts any bytes and never raises.
 
     >>> page = product_page("<h1>Tea 250 g</h1><p class=price>5,00 €</p><p class=price>4,20 € excl. VAT</p>")
     >>> page.decision.price.amount, page.unit_price

@@ -1,4 +1,5 @@
-"""Prices of a page: what each of them is, where it comes from, and which of them a buyer pays."""
+"""Represents the prices of a page: the role and source of each price, and the decision which of them a buyer
+pays."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import msgspec
 
 
 class PriceRole(StrEnum):
-    """What a price on a product page is."""
+    """The role of a price on a product page."""
 
     PRICE = "price"
     """The price that a buyer pays."""
@@ -27,30 +28,30 @@ class PriceRole(StrEnum):
     UNIT_PRICE = "unit-price"
     DEPOSIT = "deposit"
     SAVING = "saving"
-    """The amount of a discount, or a threshold such as that of free shipping."""
+    """The amount of a discount, or a threshold, for example for free shipping."""
     SURCHARGE = "surcharge"
     """An amount that an option adds to the price."""
     CONVERTED = "converted"
-    """The price in another currency than that of the sale."""
+    """The price in a currency other than the currency of the sale."""
     RELATED = "related"
     """The price of another product."""
 
 
 class PriceCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A price of a page, and where it is."""
+    """A price of a page with its role and its place on the page."""
 
     amount: Decimal
     currency: str | None = None
-    """ISO 4217."""
+    """The currency as an ISO 4217 code."""
     raw: str = ""
-    """The text as written."""
+    """The price as written on the page."""
     source: str = ""
-    """`json-ld`, `microdata`, `rdfa`, `meta`, `embedded` (data in a script), `class` (an element whose class or id
-    names a price) or `text`."""
+    """The source of the price: `json-ld`, `microdata`, `rdfa`, `meta`, `embedded` (data in a script), `class`
+    (an element whose class or id names a price) or `text`."""
     place: str = ""
     """The path in the structured data, or the class, id or tag of the element."""
     confidence: float = 0.0
-    """0 to 1."""
+    """How certain the price is, from 0 to 1."""
     role: PriceRole = PriceRole.PRICE
     tax_included: bool | None = None
     seller: str | None = None
@@ -59,16 +60,17 @@ class PriceCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PriceDecision(msgspec.Struct, frozen=True):
-    """The price that a buyer pays, or why the page does not say which one it is."""
+    """The price that a buyer pays, or the reason why the page does not show which one it is."""
 
     price: PriceCandidate | None
-    """None if the page has no price, or several prices and nothing that tells which one is meant."""
+    """The price that a buyer pays. None if the page has no price, or if it has several prices and does not
+    show which one is meant."""
     reason: str = ""
-    """Empty if there is a price."""
+    """The reason why there is no price. Empty if there is one."""
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the page has several prices, and nothing tells which one is meant."""
+        """Whether the page has several prices and does not show which one is meant."""
         return self.price is None and self.reason != NO_PRICE
 
 
@@ -82,13 +84,14 @@ CONFIDENCE: Final = {
     "class": 0.6,
     "text": 0.4,
 }
-"""The confidence in a price by its source. A price that other sources confirm gets half of the rest."""
+"""The confidence in a price, by its source. If another source confirms the price, the difference between the
+confidence and 1 is halved."""
 MAX_CANDIDATES: Final = 40
 
 
 def merged(found: Iterable[PriceCandidate]) -> list[PriceCandidate]:
-    """Returns candidates without repetitions, the most trusted first. A price that a second source confirms
-    becomes more certain."""
+    """Returns the candidates without duplicates, the most trusted first. The confidence in a price is higher
+    if several sources state it."""
     best: dict[tuple[Decimal, str | None, PriceRole], PriceCandidate] = {}
     for one in found:
         key = (one.amount, one.currency, one.role)
@@ -104,7 +107,7 @@ def merged(found: Iterable[PriceCandidate]) -> list[PriceCandidate]:
 
 
 def undecided(candidates: Sequence[PriceCandidate]) -> str:
-    """Returns the reason for a page with several prices that nothing tells apart."""
+    """Returns the reason for the case that a page has several prices and does not show which one is meant."""
     shown = ", ".join(
         f"{one.amount} {one.currency or ''}".strip()
         for one in candidates[:5]

@@ -1,7 +1,7 @@
 """Reads the offers of a product and of its variants from structured data and from the data that shop systems put
 into their pages (WooCommerce, Shopify).
 
-An offer is read once, with its price, list price, unit price, seller, shipping and tax.
+The price, list price, unit price, seller, shipping and tax of an offer are read in one pass.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class PageOffer(msgspec.Struct):
         return self.sku or self.gtin or self.mpn or " / ".join(self.options)
 
     def candidates(self, currency: str | None = None) -> Iterator[PriceCandidate]:
-        """Yields the prices of the offer. `currency` is used if the offer has none."""
+        """Yields the prices of the offer. `currency`: the currency to use if the offer names none."""
         amounts = (
             (self.amount, PriceRole.PRICE),
             (self.high, PriceRole.RANGE_END),
@@ -172,8 +172,8 @@ def _unit_price(specification: Node, amount: Decimal | None) -> UnitPrice | None
 
 
 def as_shown(amount: Decimal) -> Decimal:
-    """Returns an amount as a shop shows it. Shop systems write the result of a conversion with more decimals into their
-    data. Amounts below 1, such as prices of electronic parts, are exact.
+    """Returns an amount rounded as a shop shows it. After a currency conversion, the data of shop systems
+    contain more decimals than the page shows. Amounts below 1, such as prices of electronic parts, are exact.
 
     >>> as_shown(Decimal("71.910401")), as_shown(Decimal("0.0123")), as_shown(Decimal("1299.000"))
     (Decimal('71.91'), Decimal('0.0123'), Decimal('1299.000'))

@@ -1,4 +1,5 @@
-"""A product page: its record, its offers, and all of its prices. Each part is read once, when it is first used."""
+"""Reads all data of a product page: its record, its offers, and all of its prices. Each part is read once,
+when it is first used."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _UNSOLD: Final = ("OutOfStock", "SoldOut", "Discontinued")
 
 
 class ProductPage:
-    """A product page. `found`: the page's structured data, if it has already been read."""
+    """All data of a product page. `found`: the page's structured data, if it has already been read."""
 
     def __init__(self, page: Document, found: dict[str, Any] | None = None) -> None:
         self.page = page
@@ -64,8 +65,8 @@ class ProductPage:
 
     @once
     def candidates(self) -> list[PriceCandidate]:
-        """The prices that structured data, meta elements and the record state, the most trusted first. The
-        visible page is read only if the record needs it."""
+        """The prices in structured data, meta elements and the record, the most trusted first. The visible
+        page is read only if the record needs it."""
         return merged([*self._told, *self._record_price()])
 
     @once
@@ -76,15 +77,16 @@ class ProductPage:
 
     @once
     def decision(self) -> PriceDecision:
-        """The price that a buyer pays, or why the page does not say it."""
+        """The price that a buyer pays, or the reason why the page does not show it."""
         return self.decide()
 
     def decide(self, currency: str = "") -> PriceDecision:
-        """Returns the price in a currency (ISO 4217; empty: any), or why there is none.
+        """Returns the price in a currency, or the reason why there is none. `currency`: an ISO 4217 code, or
+        '' for any.
 
-        The record's price counts, except if the page only states a range of prices, or if several offers have
-        different prices and no seller, SKU or tax tells them apart, or if several prices of the visible page have
-        the same signs."""
+        The result is the record's price, unless the page is ambiguous. A page is ambiguous if it states only
+        a range of prices, or if its offers have different prices but the same seller, SKU and tax. It is also
+        ambiguous if several prices of the visible page have the same marks."""
         amount: Decimal | None = self.record["price"]
         offers = [one for one in self.offers if one.amount is not None]
         if currency:
@@ -109,8 +111,8 @@ class ProductPage:
 
     @once
     def list_price(self) -> Decimal | None:
-        """The former or recommended price: of an offer, or a struck price that is higher than the price and is in
-        the element that shows the price."""
+        """The former or recommended price. It is taken from an offer. If no offer has one, it is a
+        struck-through price that is higher than the price and in the same element."""
         for offer in self.offers:
             if offer.regular is not None:
                 return offer.regular
@@ -124,8 +126,8 @@ class ProductPage:
 
     @once
     def unit_price(self) -> UnitPrice | None:
-        """The price per kg, l, m, m2 or piece: in structured data, beside the price, or computed from the price
-        and the content of the pack."""
+        """The price per kg, l, m, m2 or piece. It is taken from structured data or from the text beside the
+        price, or computed from the price and the content of the pack."""
         for offer in self.offers:
             if offer.unit_price is not None:
                 return offer.unit_price
@@ -158,7 +160,7 @@ class ProductPage:
             )
 
     def _record_price(self) -> Iterator[PriceCandidate]:
-        """Yields the record's price if it is one of the visible page or of a script."""
+        """Yields the record's price if it comes from the visible page or a script."""
         amount, currency = self.record["price"], self.record["currency"]
         if self._record.is_shown and (best := self._sources.shown.best):
             source = "class" if best.is_named else "text"

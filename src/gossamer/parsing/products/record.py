@@ -21,9 +21,10 @@ class ProductRecord(NamedTuple):
     """The fields of a product."""
 
     fields: dict[str, Any]
-    """`name price currency sku gtin brand availability`. A value that the page does not contain is None."""
+    """The fields `name price currency sku gtin brand availability`. A value that the page does not contain is
+    None."""
     is_shown: bool
-    """Whether the price is one of the visible page."""
+    """Whether the price comes from the visible page."""
 
 
 def read_record(sources: ProductSources) -> ProductRecord:
@@ -53,7 +54,8 @@ def read_record(sources: ProductSources) -> ProductRecord:
 
 
 def _is_auction(sources: ProductSources) -> bool:
-    """Whether the product is sold by auction. Structured data then has the starting price, and the page the bid."""
+    """Whether the product is sold by auction. In an auction, structured data contain the starting price, and
+    the visible page shows the current bid."""
     ends = any(
         "availabilityends" in offer.properties
         for one in sources.mains.values()

@@ -10,10 +10,13 @@ from gossamer.parsing.shop_page import MAX_ELEMENTS, Element, Shop, author_names
 
 
 def shown_brand(shop: Shop, name: str) -> str | None:
-    """Returns the brand that the page shows for the product, or None. The sources are tried in this order: an
-    element marked as the brand (such as `itemprop=brand`), the text next to a brand label, an element with a
-    brand class whose text is part of the product's name, and an element with a brand class near the
-    heading."""
+    """Returns the brand that the page shows for the product, or None. The sources are tried in this order:
+
+    1. an element marked as the brand (such as `itemprop=brand`)
+    2. the text next to a brand label
+    3. an element with a brand class whose text is part of the product's name
+    4. an element with a brand class near the heading
+    """
     for one in shop.tree.select("[itemprop~=brand], [data-brand], [data-product-brand], [id*='byline' i]")[
         :50
     ]:

@@ -1,4 +1,5 @@
-"""Reads the prices that a product page shows, and tells by names and texts what each of them is."""
+"""Reads the prices that a product page shows. The role of each price is derived from class names, ids and
+texts."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ from gossamer.parsing.shop_page import (
 )
 
 CURRENT_PRICE_BONUS: Final = 20
-"""Bonus for elements whose class or id names the current price. They rank like elements that are this much
-closer to the heading."""
+"""Bonus for elements whose class or id names the current price: they rank like elements that are this many
+places closer to the heading."""
 MAX_BARE_PRICE_CHARS: Final = 40
 """Maximum length of a text that is only a price."""
 MAX_BLOCK_CHARS: Final = 6000
@@ -45,20 +46,20 @@ Key = tuple[bool, bool, bool, bool, int, int]
 
 
 class ShownPrice(NamedTuple):
-    """A price that an element shows."""
+    """A price that an element of the page shows."""
 
     element: Element
     text: str
     price: Price
     role: PriceRole
     key: Key
-    """The price with the smallest key is the one that a buyer pays."""
+    """Sort key: the price with the smallest key is taken as the one that a buyer pays."""
     is_named: bool
     """Whether a class or an id names a price."""
 
     @property
     def tax_included(self) -> bool | None:
-        """Whether the text says that the price includes taxes. None if it does not say so."""
+        """Whether the price includes taxes, or None if the text does not mention taxes."""
         return tax_of(self.text)
 
     @property
@@ -76,7 +77,8 @@ class ShownPrice(NamedTuple):
 
 class ShownPrices:
     """The prices of a page's elements. `hint`: the currency to use if a text names none. `said`: amounts in
-    the page's meta elements or tracking events. A shown price of such an amount is the one that a buyer pays."""
+    the page's meta elements or tracking events. A shown price with one of these amounts is taken as the one
+    that a buyer pays."""
 
     def __init__(self, shop: Shop, hint: str | None, said: frozenset[Decimal] = frozenset()) -> None:
         self._shop = shop
@@ -85,9 +87,9 @@ class ShownPrices:
 
     @once
     def best(self) -> ShownPrice | None:
-        """The price that a buyer pays. Elements whose class or id names a price come first, and of them those near
-        the product's heading. If there is none, or if all of them are doubtful, it is the first text that is only
-        a price."""
+        """The price that a buyer pays. Elements whose class or id names a price are preferred, and among them
+        those near the product's heading. If there are none, or if all of them are doubtful, the price is the
+        first text that is only a price."""
         best = min(self._named, key=lambda one: one.key, default=None)
         if best and not words.BARE_PRICE.fullmatch(best.text):
             best = next(filter(partial(_is_part, best), self._named), best)
@@ -98,8 +100,8 @@ class ShownPrices:
 
     @once
     def rivals(self) -> list[ShownPrice]:
-        """Prices of other amounts that have the same names, the same parent and the same role as the best one:
-        nothing tells which of them is meant."""
+        """Prices that have the same names, parent and role as `best` but another amount. The page does not
+        show which of them is meant."""
         best = self.best
         if best is None or not best.is_named or best.price.amount in self._said:
             return []
@@ -134,7 +136,8 @@ class ShownPrices:
                 )
 
     def struck_above(self, now: Decimal) -> Decimal | None:
-        """Returns a struck or former price that is higher than the price `now` and in an element that shows it."""
+        """Returns a struck-through or former price that is higher than the price `now` and in an element that
+        shows `now`."""
         digits = str(now).split(".")[0]
         for element in self._shop.tree.select(_STRUCK)[:MAX_ELEMENTS]:
             if not (element.tag in ("del", "s", "strike") or _old(element)):
@@ -157,8 +160,8 @@ class ShownPrices:
 
     @once
     def _called(self) -> list[tuple[Element, int, str, PriceRole | None]]:
-        """Elements whose class or id names a price: (element, rank of the name, text, role). The role is None for
-        prices that the buyer may pay."""
+        """Elements whose class or id names a price, as tuples (element, rank of the name, text, role). The
+        role is None for prices that the buyer may pay."""
         found, seen = [], set[Element]()
         for rank, selector in enumerate(words.PRICES):
             for element in self._shop.tree.select(selector)[:MAX_ELEMENTS]:
@@ -177,12 +180,13 @@ class ShownPrices:
 
     @once
     def _other(self) -> list[ShownPrice]:
-        """The prices that are something else."""
+        """The prices that have another role than the current price."""
         return [one for role in PriceRole for one in self._judged(role)]
 
     @once
     def _places(self) -> tuple[dict[Element, int], int, int]:
-        """The places of elements in the document, and where the product begins and ends."""
+        """The positions of elements in the document, and the positions at which the product begins and
+        ends."""
         listed = self._shop.tree.select(
             "h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]"
         )
@@ -251,8 +255,8 @@ def _read(text: str, hint: str | None) -> Price | None:
 
 
 def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
-    """Whether an element shows the same amount as another one, and little else. A text of several elements may glue a
-    label to the sign of the currency."""
+    """Whether `part` is an element inside `whole` that shows the same amount and little else. The text of
+    `whole` may have a label glued to the currency sign."""
     return (
         part.price.amount == whole.price.amount
         and part.key[:4] == whole.key[:4]
@@ -268,9 +272,7 @@ def _is_bare(element: Element, text: str, shop: Shop) -> bool:
         or is_hidden(element)
         or shop.elsewhere(element)
         or words.DOUBTFUL.search(author_names(element))
-        or words.ANY_LABEL.match(
-            words.lower(text)
-        )  # a part of a label may look like a currency, as in `AD ID 17`
+        or words.ANY_LABEL.match(words.lower(text))  # part of a label may look like a currency: `AD ID 17`
         or role_by_text(element, text)
     )
 
@@ -285,13 +287,14 @@ def _price_text(element: Element) -> str:
     if _SEVERAL.search(text) and not element.attrs.get("content"):
         text = element_text(element, struck=False)
         half = len(text) // 2
-        if len(text) % 2 and text[:half] == text[half + 1 :]:  # for screen readers, and for the others
+        if len(text) % 2 and text[:half] == text[half + 1 :]:  # once for screen readers, once visible
             text = text[:half]
     return text
 
 
 def role_by_names(element: Element) -> PriceRole | None:
-    """Returns the role of a price that the names of its element tell, or None. None is not yet a current price."""
+    """Returns the role of a price, derived from the class names and ids of its element, or None. None does
+    not mean that it is the current price."""
     names = author_names(element)
     if element.tag in _NEVER:
         return PriceRole.LIST_PRICE
@@ -301,7 +304,7 @@ def role_by_names(element: Element) -> PriceRole | None:
 
 
 def role_by_text(element: Element, text: str) -> PriceRole | None:
-    """Returns the role of a price that the text around it tells, or None."""
+    """Returns the role of a price, derived from the text around it, or None."""
     if _PLUS.match(text):
         return PriceRole.SURCHARGE
     for part in (words.lower(text), words.lower(_around(element, text))):
@@ -311,7 +314,7 @@ def role_by_text(element: Element, text: str) -> PriceRole | None:
 
 
 def tax_of(text: str) -> bool | None:
-    """Returns whether a text says that its price includes taxes, or None if it does not say so."""
+    """Returns whether the price in a text includes taxes, or None if the text does not mention taxes."""
     text = words.lower(text)
     if words.WITH_TAX.search(text):
         return True
@@ -319,8 +322,8 @@ def tax_of(text: str) -> bool | None:
 
 
 def _doubtful(element: Element, text: str, found: Price) -> bool:
-    """Whether a price is hidden, one of several different ones in the text, or named as a price that only some
-    buyers pay."""
+    """Whether it is doubtful that a buyer pays this price. That is the case if the price is hidden, if the
+    text has several prices, or if a class or id names a price that only some buyers pay."""
     several = found.currency is not None and text.count(found.currency) > 1
     return several or is_hidden(element) or words.DOUBTFUL.search(author_names(element)) is not None
 
@@ -346,8 +349,8 @@ def _old(element: Element) -> bool:
 
 
 def unit_price_beside(shop: Shop, now: Decimal | None, own: UnitPrice | None) -> UnitPrice | None:
-    """Returns the unit price that the page shows near the product's heading, or None. If there are several, the one
-    that agrees with the computed unit price `own` is returned, otherwise the first one in the same unit."""
+    """Returns the unit price that the page shows near the product's heading, or None. If there are several,
+    returns the one that equals the computed unit price `own`, or else the first one in the same unit."""
     block: Element | None = None
     for one in (shop.heading, *shop.ancestors(6)):
         if one is None or one.tag == "html" or len(one.text) > MAX_BLOCK_CHARS:
@@ -363,9 +366,9 @@ def unit_price_beside(shop: Shop, now: Decimal | None, own: UnitPrice | None) ->
 
 
 def currency_of(found: Price, url: str, language: str | None) -> str | None:
-    """Returns the ISO 4217 code of a price's currency. A sign that several currencies share (`$ kr ¥ Rs`) is
-    resolved by the country code of the host, or else by the page's language, or else to the most common
-    currency.
+    """Returns the ISO 4217 code of a price's currency. If several currencies share the sign (`$ kr ¥ Rs`),
+    the country code of the host decides, then the page's language. If neither does, the most common currency
+    is returned.
 
     >>> [currency_of(price("$1"), url, "en-AU") for url in ("https://shop.com.ar/a", "https://shop.example/a")]
     ['ARS', 'AUD']

@@ -1,4 +1,4 @@
-"""The parts of a page from which its product is read. Each part is read once, when it is first used."""
+"""Reads the parts of a page that describe its product. Each part is read once, when it is first used."""
 
 from __future__ import annotations
 

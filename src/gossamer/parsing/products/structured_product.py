@@ -101,8 +101,8 @@ def _path(url: str) -> str:
 
 
 def _alone(main: Node, many: list[Node]) -> bool:
-    """Whether no other product has the same name and a different SKU. Products with the same name are sizes
-    and colors of one product."""
+    """Whether no other product has the same name and a different SKU. Products with the same name and
+    different SKUs are sizes or colors of one product."""
     names, numbers = [*main.texts("name")], [*main.texts("sku")]
     return not any(
         one.types & _PRODUCTS and [*one.texts("name")] == names and [*one.texts("sku")] != numbers
@@ -111,8 +111,8 @@ def _alone(main: Node, many: list[Node]) -> bool:
 
 
 def told_by(main: Node, many: list[Node], url: str) -> dict[str, Any]:
-    """Returns the fields of the product that a node describes. Also reads the node's offers and variants. `many`:
-    all nodes of the page."""
+    """Returns the fields of the product that a node describes, including those in its offers and variants.
+    `many`: all nodes of the page."""
     alone = _alone(main, many)
     variants = list(main.nodes("hasvariant", "model"))[:100]
     offers = [*_offers([main, *variants])]
@@ -205,8 +205,8 @@ def _last(text: str) -> str:
 
 
 def _shared(many: list[Node], url: str) -> str | None:
-    """Returns the part of a SKU that offers or variants share. This is the longest beginning of one of their
-    SKUs that the page's URL contains. It must have at least 5 characters and a digit."""
+    """Returns the part that the SKUs of offers or variants have in common. It is the longest prefix of one of
+    these SKUs that the page's URL contains. It must have at least 5 characters and a digit."""
     address = url.lower()
     for number in list(
         dict.fromkeys(shop_page.bare_number(text) for one in many for text in one.texts("sku", "productid"))
@@ -236,7 +236,7 @@ def _availability(texts: Iterable[str]) -> str | None:
 
 
 class MetaFields(NamedTuple):
-    """The product in the meta elements of a page."""
+    """The fields of the product that the meta elements of a page contain."""
 
     record: dict[str, Any]
     amount: Decimal | None

@@ -1,4 +1,5 @@
-"""Reads the price in the events by which shops tell analytics and advertising that a visitor looks at a product."""
+"""Reads the price from the events that shops send to analytics and advertising services when a visitor views
+a product."""
 
 from __future__ import annotations
 
@@ -12,14 +13,15 @@ MAX_EVENT_CHARS: Final = 1000
 MAX_EVENTS: Final = 10
 """Maximum number of events of one name that are read per script."""
 MAX_AMOUNTS: Final = 2
-"""More different amounts than this are the prices of several products."""
+"""If the events contain more different amounts than this, they are the prices of several products."""
 _EVENTS: Final = (
     *("ViewContent", "view_item", "viewItem", "iewed Product", "iewed product", "productDetail", "pagevisit"),
     *("ecomm_p", "ecomm_totalvalue", "dynx_"),
 )
-"""Names of events. A view of a list of products (`view_item_list`) is none of them."""
+"""Names of the events that contain the price. The event for a list of products (`view_item_list`) is not
+among them."""
 _DETAIL: Final = re.compile(r"""\bdetail["']?\s*:\s*\{""")
-"""The view of a product in `ecommerce` of a data layer."""
+"""Matches the view of a product in the `ecommerce` object of a data layer."""
 _PRICE: Final = re.compile(
     r"""(?:^|[\s,{"'(])\\?["']?(?:value|price|(?:ecomm|dynx)_totalvalue|product_?[pP]rice)\\?["']?\s*[:=]\s*\\?["']?"""
     r"""(\d{1,9}(?:\.\d{1,2})?)\\?["']?\s*(?=[,}\]\n;)])"""
@@ -30,16 +32,16 @@ _CURRENCY: Final = re.compile(
 
 
 class TrackedPrices(NamedTuple):
-    """The prices in a page's events."""
+    """The prices that a page's events send to analytics."""
 
     amounts: frozenset[Decimal]
     currency: str | None
-    """ISO 4217."""
+    """The currency of the amounts as an ISO 4217 code."""
 
 
 def tracked_prices(scripts: Iterable[str]) -> TrackedPrices:
-    """Returns the prices in the events of a page's scripts. There are none if the events contain the prices of
-    several products.
+    """Returns the prices in the events of a page's scripts. The result has no amounts if the events contain
+    the prices of several products.
 
     >>> tracked_prices(["fbq('track', 'ViewContent', {value: 990, currency: 'TWD'})"])
     TrackedPrices(amounts=frozenset({Decimal('990')}), currency='TWD')

@@ -38,7 +38,7 @@ _CODES: Final = {
 }
 """UN/CEFACT codes of units, as in `unitCode` of schema.org."""
 _LENGTHS: Final = ("cm", "mm")
-"""Units of the size of a product, which do not measure the content of a pack."""
+"""Units that measure the size of a product, not the content of a pack."""
 
 
 class UnitPrice(NamedTuple):
@@ -65,7 +65,7 @@ class Pack(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _units() -> dict[str, tuple[str, Decimal]]:
-    """Returns, for each name of a unit, the unit that it is converted to, and the factor."""
+    """Maps each name of a unit to the unit that it is converted to and the conversion factor."""
     found = {}
     for line in sections("units")["units"]:
         unit, factor, *names = line.split()
@@ -76,15 +76,15 @@ def _units() -> dict[str, tuple[str, Decimal]]:
 
 class _Patterns(NamedTuple):
     sign: re.Pattern[str]
-    """A sign of a unit price in a text in lower case: `/ 100 g`, `per kg`, `1 kg =`."""
+    """Matches a sign of a unit price in a lower-case text: `/ 100 g`, `per kg`, `1 kg =`."""
     after: re.Pattern[str]
-    """`1,99 € / 100 g`: the unit follows the amount."""
+    """Matches a unit price with the unit after the amount: `1,99 € / 100 g`."""
     before: re.Pattern[str]
-    """`1 kg = 19,90 €`, `Price per kg: 19,90 €`: the unit precedes the amount."""
+    """Matches a unit price with the unit before the amount: `1 kg = 19,90 €`, `Price per kg: 19,90 €`."""
     content: re.Pattern[str]
-    """`6 x 0.33 l`, `500 g`."""
+    """Matches the content of a pack: `6 x 0.33 l`, `500 g`."""
     pieces: re.Pattern[str]
-    """`pack of 6`, `12 pcs`."""
+    """Matches a number of pieces: `pack of 6`, `12 pcs`."""
 
 
 @lru_cache(maxsize=1)
@@ -122,7 +122,7 @@ def _patterns() -> _Patterns:
 
 
 def unit_of(name: str) -> tuple[str, Decimal] | None:
-    """Returns the unit that a unit is converted to, and the factor. Also accepts UN/CEFACT codes.
+    """Returns the normalized unit for a unit's name, and the conversion factor. Also accepts UN/CEFACT codes.
 
     >>> unit_of("cl"), unit_of("KGM"), unit_of("hours")
     (('l', Decimal('0.01')), ('kg', Decimal('1')), None)
@@ -207,7 +207,7 @@ def pack_of(name: str) -> Pack | None:
 
 
 def computed(amount: Decimal, pack: Pack | None) -> UnitPrice | None:
-    """Returns the unit price that follows from the price of a pack, or None.
+    """Computes the unit price from the price and the content of a pack. Returns None if `pack` is None.
 
     >>> computed(Decimal("5.94"), pack_of("Cola 6 x 0,33 l"))
     UnitPrice(amount=Decimal('3'), unit='l', raw='')

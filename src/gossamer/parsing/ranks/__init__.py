@@ -1,11 +1,10 @@
 """Parses result pages of Google and Bing into typed results. Accepts any bytes and does no I/O except for
 reading its data file.
 
-results      the results of a page
-result_page  the page with its verdict: whether its positions can be trusted
-load         a data file of one's own
-Result       one result
-ResultPage   a page
+- `results` returns the results of a page.
+- `result_page` returns a `ResultPage`. Its verdict tells whether the positions can be trusted.
+- `load` reads a data file other than the one in the package.
+- `Result` is one result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns the blocks of a page into results."""
+"""Converts the blocks of a result page to results."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ MAX_TEXT_CHARS: Final = 5000
 MAX_ENTRIES: Final = 60
 """Maximum number of entries of one block."""
 _ANONYMOUS_LINKS: Final = 3
-"""A page with at least this many results that all have one URL is a published sample with replaced links."""
+"""If a page has at least this many results and all have the same URL, it is a published sample in which the
+links were replaced."""
 
 
 class ResultList:
-    """Collects the results of a page in their order, and numbers them."""
+    """Collects the results of a page in order, and numbers them."""
 
     def __init__(self, found: Scan, engine: EngineRules, rules: PageRules) -> None:
         self.engine = engine
@@ -82,7 +83,8 @@ class ResultList:
             self.results.append(Result("sitelink", None, self._position, name, goal, text, place, votes))
 
     def _inline_sitelinks(self, one: ResultCandidate, known: set[str]) -> list[tuple[str, str, Element, int]]:
-        """Returns the links without headings in an organic result that lead to other pages of its host."""
+        """Returns the links inside an organic result that have no heading and lead to other pages of the
+        result's host."""
         found: dict[str, tuple[str, str, Element, int]] = {}
         host = host_and_path(one.url)[0].removeprefix("www.")
         for link in [] if self._is_anonymous else one.block.select("a[href]")[:MAX_ENTRIES]:
@@ -154,8 +156,8 @@ class ResultList:
         return list(found)
 
     def _add_ads(self, block: PageBlock) -> None:
-        """Adds the ads of a block. Each text ad has its own position, with its sitelinks; the cards of a
-        carousel share one."""
+        """Adds the ads of a block. Each text ad has its own position, which its sitelinks share. The cards of
+        a carousel share one position."""
         parts = self._parts(block)
         cards = [part for part in parts if part.tag == "g-inner-card"]
         if cards:
@@ -192,7 +194,8 @@ class ResultList:
         return [(*key, text) for key, text in found.items()]
 
     def _parts(self, block: PageBlock) -> list[Element]:
-        """Returns the elements of a block that are one entry each, or the block itself."""
+        """Returns the elements of a block that contain one entry each, or the block itself if there are
+        none."""
         for css in block.feature.entries:
             parts = [one for one in block.element.select(css) if one is not block.element]
             if parts:
@@ -200,7 +203,7 @@ class ResultList:
         return [block.element]
 
     def _main_link(self, element: Element) -> tuple[str, str]:
-        """Returns the title and the URL of a block that is one result."""
+        """Returns the title and the URL of a block that consists of a single result."""
         links = self._links(element)
         marked = [one for css in self.engine.titles for one in element.select(css)[:1]]
         headings = [one for one in element.select(HEADINGS)[:20] if one.tag != "h1"]
@@ -232,7 +235,7 @@ class ResultList:
 
 
 def _outermost(parts: list[Element]) -> Iterator[Element]:
-    """Yields the elements that are in no other element of the list."""
+    """Yields the elements that are not inside another element of the list."""
     known = set(parts)
     for one in parts:
         if known.isdisjoint(one.ancestors):
@@ -240,7 +243,7 @@ def _outermost(parts: list[Element]) -> Iterator[Element]:
 
 
 def _label(element: Element, around: Element) -> str:
-    """Returns the text of the element that labels another one, or ''."""
+    """Returns the text of the element that labels `element`, or ''."""
     name = attribute_of(element, "aria-labelledby")
     if not name or "'" in name or "\\" in name:
         return ""
@@ -249,8 +252,8 @@ def _label(element: Element, around: Element) -> str:
 
 
 def _text_beside(link: Element, others: set[Element], title: str) -> str:
-    """Returns the text beside a sitelink: that of its largest ancestor without another link, without the
-    title."""
+    """Returns the text beside a sitelink. It is the text of the largest ancestor that contains no other link,
+    with the title removed."""
     widest = link
     for element in ancestors(link):
         if any(one in others and one is not link for one in element.select("a[href]")[:20]):

@@ -1,4 +1,4 @@
-"""The values that a parsed result page consists of."""
+"""The classes of which a parsed result page consists."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Result(msgspec.Struct, frozen=True):
     """One result of a result page. A block with several entries, such as the questions of People also ask,
     gives one result for each entry. These share their `position`.
 
-    type      one of `TYPES`
-    rank      the place among the organic results, from 1; None for other types. A URL that the page shows
-              twice has only its first rank, and its second result is left out
-    position  the place of the block among all blocks of the page, from 1
-    title     the heading, or the question, or the name of the place
-    url       the target without the engine's redirect, '' if the result has none
-    text      the snippet or the answer, '' if the page shows none
-    sub       the place inside the block, from 0, for sitelinks, indented results and entries of features;
-              None for the block's own result
-    votes     how many of the three votes (structure, heading, class table) the result got; 0 if unknown
-    pixel     the distance in CSS pixels from the top of the page, None unless the page carries its layout
+    - `type`: one of `TYPES`.
+    - `rank`: the place among the organic results, from 1. None for other types. If the page shows a URL
+      twice, only the first result is kept.
+    - `position`: the place of the block among all blocks of the page, from 1.
+    - `title`: the heading, the question, or the name of a place on the map.
+    - `url`: the target of the link, without the engine's redirect. '' if the result has no link.
+    - `text`: the snippet or the answer. '' if the page shows none.
+    - `sub`: the place inside the block, from 0, for sitelinks, indented results and entries of features. None
+      for the main result of the block.
+    - `votes`: the number of votes that the result got (structure, heading, class names). 0 if unknown.
+    - `pixel`: the distance from the top of the page in CSS pixels. None if the page contains no layout data.
     """
 
     type: str
@@ -49,14 +49,14 @@ class Result(msgspec.Struct, frozen=True):
 class ResultPage(msgspec.Struct, frozen=True):
     """A result page of a search engine.
 
-    engine        `google` or `bing`
-    verdict       whether the page can be trusted; only `ok` and `partial` pages have positions
-    reason        why the verdict is not `ok`, '' otherwise
-    results       the results in the order of the page; empty unless the verdict is `ok` or `partial`
-    unknown       how many blocks have the type `unknown`
-    data_version  the version of the data file that the page was parsed with
-    query         the query that the page answers, None if the page does not show it
-    page          the page number from 1, None if it is not known
+    - `engine`: `google` or `bing`.
+    - `verdict`: whether the page can be trusted. Only `ok` and `partial` pages have positions.
+    - `reason`: the reason if the verdict is not `ok`, otherwise ''.
+    - `results`: the results in page order. Empty unless the verdict is `ok` or `partial`.
+    - `unknown`: the number of blocks of the type `unknown`.
+    - `data_version`: the version of the data file with which the page was parsed.
+    - `query`: the query that the page answers, or None if the page does not show it.
+    - `page`: the page number from 1, or None if it is unknown.
     """
 
     engine: str

@@ -1,4 +1,4 @@
-"""Divides a page into blocks in their order: organic results, known features, and unknown blocks."""
+"""Divides a result page into blocks, in page order: organic results, known features, and unknown blocks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gossamer.parsing.ranks.page_scan import Element, ResultCandidate, Scan, anc
 HEADINGS: Final = "h1, h2, h3, [role=heading]"
 MAX_HEADINGS: Final = 2000
 _AROUND_RESULT: Final = ("featured_snippet", "social")
-"""Types whose heading stands before a link that would otherwise be an organic result."""
+"""Types of blocks in which a heading precedes a link that would otherwise count as an organic result."""
 _PART_OF: Final = {"map": "local_pack"}
-"""Types whose block may be a part of a block of another type."""
+"""Types whose block may be part of a block of another type: inner type -> outer type."""
 _NOT_SHOWN: Final = ("script", "style", "template", "noscript", "link", "meta")
 _MIN_UNKNOWN_CHARS: Final = 12
 
@@ -34,7 +34,8 @@ class PageBlock:
 
 
 def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: PageRules) -> list[PageBlock]:
-    """Returns the blocks of a page: those of the main column in their order, then those beside it."""
+    """Returns the blocks of a page: first the blocks of the main column in order, then the blocks beside
+    it."""
     features = {one.type: one for one in reversed(engine.features)}
     roots = dict(found.containers)
     for heading, kind in _headings(tree, found, rules):
@@ -71,8 +72,8 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
 
 
 def _headings(tree: turbohtml.Document, found: Scan, rules: PageRules) -> list[tuple[Element, str]]:
-    """Returns the headings that name a type and are in no known container. A link that turns out to belong to
-    such a heading is removed from the organic results."""
+    """Returns the headings that name a type of block and are outside of all known containers. If a link
+    belongs to such a heading, it is removed from the organic results."""
     listed: list[tuple[Element, str]] = []
     own = {one.heading for one in (*found.organic, *found.sitelinks)}
     for heading in tree.select(HEADINGS)[:MAX_HEADINGS]:
@@ -87,8 +88,8 @@ def _headings(tree: turbohtml.Document, found: Scan, rules: PageRules) -> list[t
 
 
 def _grown(found: Scan, roots: dict[Element, Feature], parts: list[Element]) -> dict[Element, Feature]:
-    """Returns the blocks around roots (headings and containers): each grows to the largest ancestor that
-    contains no organic result, no root of another type and none of the page's main parts."""
+    """Returns the blocks around roots (headings and containers). A block is the largest ancestor of a root
+    that contains no organic result, no root of another type and none of the page's main parts."""
     kinds: dict[Element, set[str]] = {}
     for root, feature in roots.items():
         for element in (root, *ancestors(root)):
@@ -108,7 +109,8 @@ def _grown(found: Scan, roots: dict[Element, Feature], parts: list[Element]) -> 
 
 
 def _claim_result(found: Scan, above: list[Element]) -> None:
-    """Removes the organic result that a heading stands before, if it is the only one around the heading."""
+    """Removes the organic result next to a heading. This is the only organic result in the nearest ancestor
+    of the heading that contains any. `above`: the ancestors of the heading."""
     holds: dict[Element, list[ResultCandidate]] = {}
     for one in found.organic:
         for element in one.chain:
@@ -120,7 +122,7 @@ def _claim_result(found: Scan, above: list[Element]) -> None:
 
 
 def _leftover(parts: list[Element], known: set[Element]) -> Iterator[Element]:
-    """Yields the largest elements in parts of the page that contain none of the known elements."""
+    """Yields the largest elements in `parts` that contain none of the known elements."""
     holds = {above for element in known for above in element.ancestors}
     waiting = parts
     while waiting:
@@ -134,7 +136,7 @@ def _leftover(parts: list[Element], known: set[Element]) -> Iterator[Element]:
 
 
 def _type_by_signs(element: Element, engine: EngineRules) -> str:
-    """Returns the type of an unknown block by the elements that it contains, or ''."""
+    """Returns the type of an unknown block, which the elements inside it show, or ''."""
     for feature in engine.features:
         if any(element.select_one(css) is not None for css in feature.signs):
             return feature.type
@@ -157,5 +159,6 @@ def _shows(element: Element) -> bool:
 
 
 def shown_text(element: Element) -> str:
-    """Returns the text of an element, its spaces normalized. Scripts and styles were removed before."""
+    """Returns the text of an element with white space normalized. Scripts and styles have already been
+    removed."""
     return " ".join(element.to_text().split())

@@ -18,7 +18,7 @@ _ENDS: Final = " \t\r\n:：·•›»>"
 
 
 class DatedSelector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A CSS selector, and the years in which saved pages had it, for example `2018-2026`."""
+    """A CSS selector, and the years in which it matched saved pages, for example `2018-2026`."""
 
     css: str
     seen: str = ""
@@ -27,12 +27,13 @@ class DatedSelector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the block of one type is recognized.
 
-    inside   elements that are such a block, by id, attribute or element name
-    classes  the same by class name; ignored on pages whose class names are new
-    signs    elements that give an otherwise unknown block this type
-    entries  elements inside the block that are one entry each, the first selector with matches is used
-    one      the block is a single result without entries
-    aside    the block stands beside the main column, so its position follows all others
+    - `inside`: selectors by id, attribute or element name. A matching element is a block of this type.
+    - `classes`: selectors by class name for the same purpose. They are ignored on a page whose class names
+      are all new.
+    - `signs`: selectors of typical elements. An unknown block that contains such an element has this type.
+    - `entries`: selectors of the entries inside the block. The first selector that matches is used.
+    - `one`: whether the block is a single result without entries.
+    - `aside`: whether the block is beside the main column, so that its position comes after all others.
     """
 
     type: str
@@ -123,7 +124,7 @@ class PageRules:
 
 
 def plain(text: str) -> str:
-    """Returns a text for comparison: without case, with one kind of apostrophe and of spaces.
+    """Normalizes a text for comparison: in lower case, with one kind of apostrophe and single spaces.
 
     >>> plain(" People\\n also ask: ")
     'people also ask'

@@ -1,7 +1,7 @@
-"""Finds the organic results of a page: links with headings in the main column that get two of three votes.
-
-The votes are the structure around the link (marks of the engine, a display URL), the heading, and the class
-names of the data file. A page whose class names are all new keeps two votes.
+"""Finds the organic results of a page: links with headings in the main column that get at least two of three
+votes. The three votes are for the structure around the link (marks of the engine, a display URL), for the
+heading, and for class names that the data file lists. If the engine has changed all of its class names, two
+votes are still possible.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ NEEDED_VOTES: Final = 2
 MAX_BLOCK_CHARS: Final = 5000
 MAX_CANDIDATES: Final = 1000
 FEW_RESULTS: Final = 3
-"""A page with fewer organic results is searched for headings of other kinds, as mobile pages have them."""
+"""If a page has fewer organic results than this, it is also searched for the kinds of headings that mobile
+pages use."""
 MANY_RESULTS: Final = 5
-"""This many results with such headings count more than the few with usual ones."""
+"""If at least this many results have headings of mobile pages, they replace the few results with usual
+headings."""
 _REDIRECTS: Final = ("/url?", "/goto?")
 
 
@@ -35,18 +37,18 @@ class ResultCandidate:
     link: Element
     url: str
     chain: list[Element]
-    """The link and its ancestors below the main column, from the inside."""
+    """The link and its ancestors inside the main column, the innermost first."""
     block: Element
     """The largest ancestor that contains no other candidate."""
     votes: int = 0
     class_votes: int = 0
     parent: ResultCandidate | None = None
-    """The result that this one is a sitelink of, or that this one is indented below."""
+    """The result to which this sitelink belongs, or below which this result is indented."""
 
 
 @dataclass(slots=True)
 class Scan:
-    """What was found on a page before its blocks were put in order."""
+    """The elements found on a page, before its blocks are put in order."""
 
     order: dict[Element, int]
     main: Element | None = None
@@ -77,9 +79,10 @@ def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
 
 
 def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
-    """Returns the element that contains the organic results, or None. The page's ids have new meanings if
-    fewer than two thirds of the elements that usually surround it do so, or if elements exist that usually
-    are nearer to the results."""
+    """Returns the element that contains the organic results (the main column), or None. Returns None if the
+    ids of the page seem to have changed their meaning. This is assumed if elements exist that are usually
+    inside the main column. It is also assumed if less than two thirds of the elements that usually surround
+    the main column do so."""
     element = next((one for css in rules.main if (one := tree.select_one(css)) is not None), None)
     if element is None:
         return None
@@ -100,7 +103,7 @@ def matches(tree: turbohtml.Document, selectors: Iterable[DatedSelector]) -> set
 
 
 def ancestors(element: Element) -> list[Element]:
-    """Returns the ancestors of an element from the inside, without the document."""
+    """Returns the ancestors of an element, the innermost first, without the document."""
     return [one for one in element.ancestors if isinstance(one, turbohtml.Element)]
 
 
@@ -112,7 +115,7 @@ def _scan_headings(
     is_weak: bool,
     more: set[Element],
 ) -> None:
-    """Fills a Scan with the links of these headings."""
+    """Adds the links that have one of these headings to a Scan."""
     inside, outside = _links(found, tree, rules, headings, more)
     class_sets = [matches(tree, [one]) for one in rules.classes]
     for one in inside:
@@ -178,9 +181,9 @@ def _links(
 def _containers(
     tree: turbohtml.Document, rules: EngineRules, inside: list[ResultCandidate], is_known: bool
 ) -> dict[Element, Feature]:
-    """Returns the elements that are blocks of known features. Two kinds of containers are left out: those of
-    single results that hold several candidates, and all that are known by class names only if these hold
-    most candidates of the page, because the class names then have new meanings."""
+    """Returns the elements that are blocks of known features. A container of a single result is left out if
+    it contains several candidates. All containers that are known only by their class names are left out if
+    they contain most candidates of the page, because the class names must then have a new meaning."""
     holds = _holds(inside)
     limit = max(2, len(inside) // 2)
 
@@ -202,7 +205,7 @@ def _containers(
 
 
 def _holds(inside: list[ResultCandidate]) -> dict[Element, int]:
-    """Returns the number of candidates in each element that contains some."""
+    """Returns the number of candidates in each element that contains any."""
     holds: dict[Element, int] = {}
     for one in inside:
         for element in one.chain:
@@ -255,7 +258,9 @@ def _sort_sitelinks(
 def _parent_of(
     one: ResultCandidate, inner: set[Element], above: dict[Element, ResultCandidate]
 ) -> ResultCandidate | None:
-    """Returns the earlier result around the outermost element of `inner` that the candidate is in."""
+    """Returns the parent of a candidate that is inside an element of `inner`, or None. The parent is the
+    earlier result with which that element has the nearest common ancestor. `above`: the ancestors of earlier
+    results, with their results."""
     for at, element in enumerate((one.heading, *one.chain)):
         if element in inner:
             return next((above[outer] for outer in one.chain[at:] if outer in above), None)

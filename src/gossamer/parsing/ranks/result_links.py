@@ -1,4 +1,4 @@
-"""The targets of links on result pages, without the engine's redirects."""
+"""Returns the targets of links on result pages, without the engine's redirects."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PARAMETERS: Final = ("q", "url", "u", "adurl", "imgrefurl")
 
 
 def target(href: str, base: str) -> str:
-    """Returns the http or https URL that a link leads to, or '' if it leads to none. Redirects of Google
-    (`/url?q=`, `/aclk?adurl=`) and Bing (`/ck/a?u=a1...`) are removed, as far as the link contains the
-    target.
+    """Returns the http or https URL that a link leads to, or '' if it does not lead to one. For redirect
+    links of Google (`/url?q=`, `/aclk?adurl=`) and Bing (`/ck/a?u=a1...`), this is the target, if the link
+    contains it.
 
     >>> target("/url?q=https://example.com/a&sa=U", "https://www.google.com/search")
     'https://example.com/a'
@@ -43,9 +43,9 @@ def target(href: str, base: str) -> str:
 
 
 def is_own(url: str, base: str, paths: frozenset[str]) -> bool:
-    """Whether a URL belongs to the engine's own pages for searching, for example its next page or its maps.
+    """Whether a URL leads to one of the engine's own search pages, for example its next page or its maps.
     Other pages of the company, such as `www.google.com/account/about/`, are ordinary results. `base`: the
-    engine's search URL; `paths`: the paths of its own pages."""
+    engine's search URL. `paths`: the paths of its own pages."""
     host, path = host_and_path(url)
     return engine_of(host) == engine_of(host_and_path(base)[0]) and (path.rstrip("/") or "/") in paths
 

@@ -27,7 +27,7 @@ _NOT_SHOWN: Final = "script, style, template"
 
 
 def results(body: bytes, engine: str, *, data: PageRules | Path | str | None = None) -> list[Result]:
-    """Returns the results of a page in their order, [] unless the page can be trusted. See `result_page`."""
+    """Returns the results of a page in order, or [] if the page cannot be trusted. See `result_page`."""
     return list(result_page(body, engine, data=data).results)
 
 
@@ -36,9 +36,9 @@ def result_page(
 ) -> ResultPage:
     """Parses a result page. Accepts any bytes.
 
-    engine  `google` or `bing`
-    url     the page's URL, if known. It tells the page number, and whether the engine redirected to a CAPTCHA
-    data    a data file, or its path, to use instead of the one that is part of the package
+    - `engine`: `google` or `bing`.
+    - `url`: the page's URL, if it is known. It shows the page number and redirects to a CAPTCHA.
+    - `data`: a data file, or its path, which replaces the one in the package.
 
     Raises UsageError if the engine is not known, and ConfigError if the data file is malformed.
 
@@ -98,7 +98,7 @@ def _query(tree: turbohtml.Document, engine: EngineRules) -> str | None:
 
 
 def _page(tree: turbohtml.Document, engine: EngineRules, url: str | None) -> int | None:
-    """Returns the page number: from the URL's offset, or from the page's own navigation."""
+    """Returns the page number, which is read from the URL's offset or from the page's own navigation."""
     if url and (start := _offset(url)) is not None:
         return start
     for css in engine.page:
@@ -110,7 +110,8 @@ def _page(tree: turbohtml.Document, engine: EngineRules, url: str | None) -> int
 
 
 def _offset(url: str) -> int | None:
-    """Returns the page number that a URL's `start` (Google) or `first` (Bing) stands for, or None."""
+    """Returns the page number that corresponds to a URL's parameter `start` (Google) or `first` (Bing), or
+    None."""
     try:
         values = parse_qs(urlsplit(url).query, max_num_fields=200)
     except ValueError:

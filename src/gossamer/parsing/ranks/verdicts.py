@@ -16,7 +16,8 @@ _MAX_TEXT_CHARS: Final = 200_000
 _USUAL_RESULTS: Final = 8
 """Most pages have at least this many organic results."""
 _MANY_LINKS: Final = 3
-"""A page with this many links that look like results is not a CAPTCHA, consent page or block."""
+"""A page with at least this many links that look like results is not a CAPTCHA, a consent page or a block
+page."""
 _WALLS: tuple[Verdict, ...] = ("consent", "soft_block")
 
 
@@ -28,7 +29,7 @@ def verdict(
     url: str,
     is_whole: bool,
 ) -> tuple[Verdict, str]:
-    """Returns the verdict and its reason. `is_whole`: the page contains its end tag."""
+    """Returns the verdict and its reason. `is_whole`: whether the page contains its end tag."""
     if found.organic:
         return _of_results(tree, found, engine, is_whole)
     text = plain(tree.to_text()[:_MAX_TEXT_CHARS])
@@ -75,7 +76,8 @@ def _of_results(
 def _captcha(
     tree: turbohtml.Document, engine: EngineRules, rules: PageRules, url: str, text: str
 ) -> tuple[Verdict, str] | None:
-    """Returns the verdict on a CAPTCHA, or None. `text`: the page's text as a result of `plain`."""
+    """Returns the verdict if the page is a CAPTCHA, or None. `text`: the page's text as a result of
+    `plain`."""
     if host_and_path(url)[1].startswith(("/sorry", "/turing")):
         return "captcha", "the URL is that of a CAPTCHA"
     return _of_kind("captcha", tree, engine, rules, text)
@@ -84,7 +86,7 @@ def _captcha(
 def _wall(
     tree: turbohtml.Document, engine: EngineRules, rules: PageRules, url: str, text: str
 ) -> tuple[Verdict, str] | None:
-    """Returns the verdict on a consent page or a block, or None."""
+    """Returns the verdict if the page is a consent page or a block page, or None."""
     if host_and_path(url)[0].startswith("consent."):
         return "consent", "the URL is that of a consent page"
     return next((found for kind in _WALLS if (found := _of_kind(kind, tree, engine, rules, text))), None)

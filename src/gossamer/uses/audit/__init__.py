@@ -1,1 +1,1 @@
-"""Site audit: crawls a site, and reports what is broken in it (`gossamer audit`)."""
+"""Site audit: crawls a site, and reports its problems (`gossamer audit`)."""

@@ -1,5 +1,5 @@
-"""The database of the audits of one site: a SQLite file. It holds the pages and links of the newest audit, and
-the findings of the last two. All tables of pages are on disk, so that a site of any size needs little memory.
+"""The database of the audits of one site: a SQLite file. It contains the pages and links of the newest audit,
+and the findings of the last two. All tables are on disk, so a site of any size needs little memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gossamer.uses.audit.model import PageFacts, PageLink, to_json, url_id
 
 VERSION = 1
 _KEPT_AUDITS = 2
-"""The audits whose findings are kept."""
+"""Number of audits whose findings are kept."""
 _CACHE_KIB = 64 * 1024
 _AUDITS = """
 CREATE TABLE IF NOT EXISTS audits (
@@ -64,7 +64,7 @@ SITE_TABLES = (
 
 
 class AuditRecord(NamedTuple):
-    """One audit of the database. `ended`: None while it is running or was interrupted."""
+    """One audit in the database. `ended`: None while the audit is running, or if it was interrupted."""
 
     number: int
     url: str
@@ -90,12 +90,12 @@ class ResponseRow(NamedTuple):
     location: str | None
     at: str
     checked: bool = False
-    """Whether the link was only checked, and the response was not read as a page of the site."""
+    """Whether the response belongs to a link check, so that it was not read as a page of the site."""
 
 
 class AuditDatabase:
-    """A database file. Its methods may be called from several threads. Raises ConfigError if the file is not a
-    database of audits."""
+    """Reads and writes a database file. Its methods may be called from several threads. Raises ConfigError if
+    the file is not a database of audits."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -135,7 +135,7 @@ class AuditDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Runs statements that are written together or not at all. Raises ConfigError and DiskFull."""
+        """A context manager that runs statements in one transaction. Raises ConfigError and DiskFull."""
         with self._lock:
             try:
                 self._base.execute("BEGIN IMMEDIATE")
@@ -178,8 +178,8 @@ class AuditDatabase:
         ]
 
     def begin(self, url: str, options: dict[str, Any]) -> AuditRecord:
-        """Begins an audit: forgets the pages of the one before, and its findings if they are too old. Returns
-        the audit."""
+        """Begins an audit and returns it. Deletes the pages of the previous audit, and the findings of audits
+        that are no longer kept."""
         with self.transaction() as base:
             for name in SITE_TABLES:
                 base.execute(f"DROP TABLE IF EXISTS {name}")
@@ -205,8 +205,8 @@ class AuditDatabase:
             base.execute(f"UPDATE audits SET {names} WHERE number = ?", [*values.values(), number])
 
     def write_pages(self, pages: Iterable[tuple[str, PageFacts, Sequence[PageLink], bytes, float]]) -> None:
-        """Writes pages with their links, in place of what is known of them: the requested URL, the facts, the
-        links, the sketch, the seconds that the response took."""
+        """Writes pages with their links, and replaces earlier data of the same pages. Each tuple contains the
+        requested URL, the facts, the links, the sketch, and the seconds that the response took."""
         with self.transaction() as base:
             for requested, facts, links, sketch, elapsed in pages:
                 self._write_page(base, requested, facts, links, sketch, elapsed)
@@ -259,7 +259,7 @@ class AuditDatabase:
         )
 
     def write_responses(self, rows: Iterable[ResponseRow]) -> None:
-        """Writes responses. The newest response to a URL counts."""
+        """Writes responses. A newer response to a URL replaces an older one."""
         with self.transaction() as base:
             for row in rows:
                 one, location = url_id(row.url), None

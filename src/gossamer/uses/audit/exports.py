@@ -1,5 +1,5 @@
 """Writes an audit to files: the report as HTML, one CSV file per check, Excel, the link graph as GEXF, and a
-sitemap of the site. Rows go from the database to the file one by one."""
+sitemap of the site. Rows are copied from the database to the file one by one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROWS: Final = "SELECT url, target, detail, is_new FROM findings WHERE audit = ?
 
 
 def check_outputs(paths: Iterable[str]) -> None:
-    """Raises UsageError if a path has no known ending, or its folder is missing."""
+    """Raises UsageError if the extension of a path is unknown or its folder does not exist."""
     for path in paths:
         if path.endswith("/") or Path(path).is_dir():
             continue
@@ -47,7 +47,8 @@ def check_outputs(paths: Iterable[str]) -> None:
 
 
 def write_output(path: str, database: AuditDatabase, summary: AuditSummary) -> list[str]:
-    """Writes one output. Returns the files. Raises UsageError, and ConfigError if a library is missing."""
+    """Writes one output, and returns the files that were written. Raises UsageError, and ConfigError if a
+    library is missing."""
     lower = path.lower()
     try:
         if path.endswith("/") or Path(path).is_dir():
@@ -73,7 +74,7 @@ def write_output(path: str, database: AuditDatabase, summary: AuditSummary) -> l
 
 
 class _replacing:  # noqa: N801 - reads as a word after `with`
-    """A text file that takes the place of an earlier one when it is complete."""
+    """A context manager for a text file that replaces an earlier file once it is complete."""
 
     def __init__(self, path: str) -> None:
         self._path, self._part = path, f"{path}.part"
@@ -91,7 +92,7 @@ class _replacing:  # noqa: N801 - reads as a word after `with`
 
 
 def guarded(value: object) -> str:
-    """Returns a cell that no spreadsheet runs as a formula: texts come from pages."""
+    """Returns a cell that no spreadsheet runs as a formula. This is needed because texts come from pages."""
     text = str(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
@@ -233,7 +234,7 @@ def _attribute(value: object) -> str:
 
 
 class _SitemapFiles:
-    """Sitemap files of at most 50,000 URLs and 50 MB each, and an index if there are several."""
+    """Writes sitemap files of at most 50,000 URLs and 50 MB each, and an index if there are several files."""
 
     def __init__(self, path: str, base: str) -> None:
         self._path, self._base = path, base
@@ -270,8 +271,8 @@ class _SitemapFiles:
             self._file = None
 
     def close(self) -> list[str]:
-        """Ends the files. One file gets the name of the output; several are listed in an index of that
-        name."""
+        """Completes the files. A single file gets the name of the output. Several files are listed in an
+        index with that name."""
         self._end_file()
         if len(self.files) == 1:
             os.replace(self.files[0], self._path)
@@ -295,8 +296,8 @@ _URLSET: Final = (
 
 
 def write_sitemaps(path: str, database: AuditDatabase, start: str) -> list[str]:
-    """Writes a sitemap of the indexable pages, with the dates that the site's own sitemap has, images and
-    language versions. Returns the files: an index and its parts if one file is not enough."""
+    """Writes a sitemap of the indexable pages with their images, their language versions and the dates in the
+    site's own sitemap. Returns the files: an index and its parts if one file is not enough."""
     from gossamer.uses.audit.site_files import origin_of
 
     files = _SitemapFiles(path, f"{origin_of(start)}/")

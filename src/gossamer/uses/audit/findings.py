@@ -1,4 +1,4 @@
-"""Runs all checks over the pages of an audit, and compares what they find with the audit before."""
+"""Runs all checks on the pages of an audit, and compares the findings with those of the previous audit."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _LOCAL: Final = (".localhost", ".local", ".internal", ".test", ".localdomain")
 
 
 class CheckScope(NamedTuple):
-    """What the checks may conclude. `reasons`: why the crawl did not see the whole site. `sitemaps`: whether
-    there is a sitemap. `links`: whether links were checked; `unchecked`: how many were not. `offline`: no other
-    site answered, so the network of this machine may be at fault."""
+    """The data that an audit has, which decides which checks can give a result. `reasons`: why the crawl did
+    not see the whole site. `sitemaps`: whether the site has a sitemap. `links`: whether links were checked.
+    `unchecked`: how many links were not checked. `offline`: whether no other site answered, possibly because
+    this machine is offline."""
 
     reasons: Sequence[str]
     sitemaps: bool
@@ -30,7 +31,7 @@ class CheckScope(NamedTuple):
 
 
 def said(status: int | None, error: str | None) -> str:
-    """Returns a response in words.
+    """Describes a response in words.
 
     >>> said(404, None), said(None, "dns"), said(301, None)
     ('HTTP 404', 'no response: dns', 'HTTP 301')
@@ -47,7 +48,7 @@ def bare_host(host: str) -> str:
 
 
 def is_public(host: str) -> bool:
-    """Returns whether a host is not this machine and not in a private network, as far as its name tells.
+    """Returns whether a host is public, judging by its name: neither this machine nor in a private network.
 
     >>> is_public("example.com:8080"), is_public("localhost:3000"), is_public("192.168.1.5"), is_public("[::1]")
     (True, False, False, False)
@@ -62,7 +63,7 @@ def is_public(host: str) -> bool:
 
 
 def is_generic(text: str) -> bool:
-    """Returns whether the text of a link says nothing about its target."""
+    """Returns whether the text of a link is generic, so that it does not describe the target."""
     return text.strip(" .…:!>»›→").lower() in _generic()
 
 
@@ -81,8 +82,8 @@ def run_checks(
     states_before: dict[str, str],
     tell: Callable[[str], None],
 ) -> list[CheckOutcome]:
-    """Runs checks and stores their findings. `states_before`: the states of the checks in the audit before,
-    whose number is `before`. Returns a result for each check."""
+    """Runs checks, stores their findings, and returns a result for each check. `before`: the number of the
+    previous audit. `states_before`: the states of the checks in that audit."""
     functions: tuple[tuple[str, int, Any], ...] = (
         ("said", 2, said),
         ("bare_host", 1, bare_host),
@@ -121,7 +122,7 @@ def run_checks(
 
 
 def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
-    """Returns the state of a check and its reason: `checked`, `partial`, `inconclusive` or `skipped`."""
+    """Returns the state of a check (`checked`, `partial`, `inconclusive` or `skipped`) and the reason."""
     if check.needs == "whole":
         if scope.reasons:
             return "inconclusive", f"the crawl did not see the whole site: {'; '.join(scope.reasons)}"
@@ -151,7 +152,7 @@ def _page_findings(database: AuditDatabase, checks: Sequence[AuditCheck]) -> Ite
             assert check.test is not None
             details = list(check.test(facts))
             for place, detail in enumerate(details):
-                # several findings of one page are told apart by their text
+                # the detail distinguishes several findings of one page
                 yield AuditFinding(check.id, url, detail if len(details) > 1 or place else "", detail)
 
 
@@ -195,8 +196,8 @@ def _mark_new(database: AuditDatabase, audit: int, before: int, comparable: Iter
 def fixed_findings(
     database: AuditDatabase, audit: int, before: int, name: str, *, whole: bool
 ) -> Iterator[AuditFinding]:
-    """Yields the findings of a check in the audit before that are gone. If this audit is not whole, only those
-    on pages that it saw."""
+    """Yields the findings that a check had in the previous audit but no longer has. If this audit did not see
+    the whole site, only findings on pages that it saw are returned."""
     seen = "" if whole else "AND f.url IN (SELECT u.url FROM targets t JOIN urls u ON u.id = t.id)"
     query = (
         "SELECT f.check_id, f.url, f.target, f.detail FROM findings f "

@@ -1,6 +1,6 @@
 """Checks the links that the crawl does not visit: links to other sites, images, scripts, style sheets, and
-pages that only nofollow links lead to. Each is asked with HEAD, and with GET if the server does not answer HEAD.
-robots.txt and the pace of each host apply as in every crawl."""
+pages that only nofollow links lead to. Each URL is requested with HEAD, and again with GET if HEAD fails. As
+in every crawl, robots.txt and the delays of hosts are respected."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from gossamer import PageView
 
 NO_HEAD: Final = (400, 401, 403, 404, 405, 406, 429, 500, 501, 503)
-"""Statuses with which servers answer HEAD although GET works."""
+"""Statuses that some servers return for HEAD although GET works."""
 MIN_SILENT_HOSTS: Final = 4
 MAX_SIZE: Final = 2**53
 _KINDS: Final = "('a', 'area', 'iframe', 'frame', 'img', 'script', 'stylesheet', 'media', 'next', 'prev')"
 _OF_CRAWL: Final = ("retries", "limit", "depth", "include", "exclude", "scope", "sitemaps", "time_limit")
-"""Options that only the crawl of the site has."""
+"""Options that apply only to the crawl of the site, not to the link check."""
 _EMBEDDED: Final = "('img', 'script', 'stylesheet', 'media')"
 
 
 class CheckedLinks(NamedTuple):
-    """How many links were checked, and how many there are."""
+    """The number of links that were checked, and the number of all links."""
 
     external: int
     all_external: int
@@ -37,9 +37,9 @@ class CheckedLinks(NamedTuple):
 def check_links(
     database: AuditDatabase, name: str, options: Mapping[str, Any], limit: int | None
 ) -> CheckedLinks:
-    """Checks at most `limit` links to other sites (None: all), those that most pages link to first, and as
-    many embedded files and unvisited pages of the site. Two crawls: HEAD, then GET for what HEAD did not
-    answer."""
+    """Checks links to other sites, and embedded files and unvisited pages of the site. Of each of these two
+    groups, at most `limit` URLs are checked (None: all), the most frequently linked first. The check consists
+    of two crawls: one with HEAD, and one with GET for the URLs for which HEAD failed."""
     database.define("is_public", 1, is_public)
     external = _links_to_check(database, limit, external=True)
     own = _links_to_check(database, limit, external=False)
@@ -61,7 +61,7 @@ def check_links(
 
 
 def is_offline(database: AuditDatabase) -> bool:
-    """Returns whether several other sites were asked and none of them answered."""
+    """Returns whether requests were sent to several other sites and none of them answered."""
     query = (
         "SELECT count(DISTINCT u.host), count(r.status) FROM responses r JOIN urls u ON u.id = r.id "
         "WHERE r.checked = 1 AND r.outcome != 'size' AND u.host NOT IN (SELECT host FROM hosts)"
@@ -97,7 +97,7 @@ def _count(database: AuditDatabase, *, external: bool) -> int:
 
 def _check(database: AuditDatabase, name: str, seeds: list[Any], options: Mapping[str, Any]) -> None:
     writer = AuditWriter(database, checked=True)
-    # the name "default" makes the site read pages of every host, also those that redirects lead to
+    # the name "default" matches every host, including the targets of redirects
     site = gossamer.Site(
         "default",
         follow=False,

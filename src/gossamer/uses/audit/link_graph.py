@@ -1,5 +1,6 @@
-"""Derives from the pages and links of an audit what its checks need: where redirects end, how many clicks
-away a page is, how many pages link to it, and which pages are alike. All of it is SQL on disk."""
+"""Derives the data that the checks need from the pages and links of an audit. These are the final targets of
+redirects, and the groups of similar pages. For each page, they also include the number of clicks from the
+first page and the number of pages that link to it. Everything is computed with SQL on disk."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from gossamer.uses.audit.model import PageFacts, url_id
 from gossamer.uses.audit.page_facts import BINS, MAX_IDS
 
 MAX_HOPS: Final = 20
-"""A chain of more redirects is a loop."""
+"""A chain of more redirects than this counts as a loop."""
 MIN_LIKENESS: Final = 0.9
-"""The share of equal numbers of two sketches from which their pages are alike."""
+"""Two pages are similar if at least this share of the numbers in their sketches is equal."""
 _ROWS: Final = 8
-"""The numbers of a sketch in one band. Two pages are compared if a whole band is equal."""
+"""Number of values of a sketch in one band. Two pages are compared only if they have an equal band."""
 _EMPTY: Final = 0xFFFFFFFF
 _LINES: Final = re.compile(r"([A-Za-z]*\d+)[-:,][A-Za-z]*\d+")
 decode_facts = msgspec.json.Decoder(PageFacts).decode
@@ -96,7 +97,8 @@ def build_graph(database: AuditDatabase, start: str) -> None:
 
 
 def find_missing_fragments(database: AuditDatabase) -> None:
-    """Fills the table `missing_fragments`: fragments that links name and that their target does not have."""
+    """Fills the table `missing_fragments` with the fragments of links that do not exist on the target
+    page."""
     query = (
         "SELECT DISTINCT l.target, l.fragment FROM links l JOIN targets t ON t.id = l.target "
         "JOIN pages p ON p.id = l.target AND p.refresh IS NULL "
@@ -115,8 +117,8 @@ def find_missing_fragments(database: AuditDatabase) -> None:
 
 
 def lacks_fragment(known: set[str], fragment: str) -> bool:
-    """Returns whether a page with these ids has no target for a fragment. Fragments for text and for scripts
-    need none. A range of lines such as `L5-L9` needs its first line.
+    """Returns whether a page with these ids has no target for a fragment. Text fragments and fragments for
+    scripts need no target. A range of lines such as `L5-L9` needs only its first line as a target.
 
     >>> lacks_fragment({"a b"}, "a%20b"), lacks_fragment(set(), "top"), lacks_fragment(set(), "c")
     (False, False, True)
@@ -131,8 +133,8 @@ def lacks_fragment(known: set[str], fragment: str) -> bool:
 
 
 def find_alike(database: AuditDatabase) -> None:
-    """Fills the table `alike`: indexable pages whose text is nearly that of another page, each with the first
-    page of its group. Pages with the same main text are alike, too."""
+    """Fills the table `alike` with the indexable pages whose text is nearly the same as that of another page.
+    Each row contains a page and the first page of its group."""
     query = (
         "SELECT p.id, p.sketch FROM pages p JOIN targets t ON t.id = p.id "
         "WHERE t.indexable AND length(p.sketch) > 0 ORDER BY p.id"
@@ -168,7 +170,7 @@ def find_alike(database: AuditDatabase) -> None:
 
 
 def bands_of(sketch: bytes) -> Iterator[int]:
-    """Yields a number for each band of a sketch. A band without any number is left out."""
+    """Yields a hash for each band of a sketch. Empty bands are left out."""
     size = _ROWS * 4
     for place in range(0, BINS * 4, size):
         part = sketch[place : place + size]
@@ -177,7 +179,7 @@ def bands_of(sketch: bytes) -> Iterator[int]:
 
 
 def likeness(one: bytes, other: bytes) -> float:
-    """Returns the estimated share of equal runs of words of two texts, from their sketches."""
+    """Estimates, from the sketches of two texts, the share of word sequences that both texts contain."""
     equal = total = 0
     for left, right in zip(array("I", one), array("I", other), strict=True):
         if left != _EMPTY or right != _EMPTY:

@@ -1,4 +1,4 @@
-"""The values of an audit: what is known of a page, its links, and a finding."""
+"""The values of an audit: the facts of a page, its links, and findings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import gossamer
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     ERROR = "error"
     """Visitors or search engines cannot use the page or the link."""
     WARNING = "warning"
     """The page works, but is probably not found or shown as intended."""
     NOTICE = "notice"
-    """Worth a look."""
+    """The page works, but could be improved."""
 
 
 class PageLink(msgspec.Struct, array_like=True):
@@ -28,8 +28,9 @@ class PageLink(msgspec.Struct, array_like=True):
     url: str
     """The absolute URL without fragment."""
     kind: str
-    """The element: a, area, iframe, frame, form, img, script, stylesheet, media, refresh (a meta refresh), or
-    the relation of a `link` element: next, prev, alternate."""
+    """The kind of link. It is the name of the element (a, area, iframe, frame, form, img, script),
+    `stylesheet`, `media`, `refresh` (a meta refresh), or the relation of a `link` element (next, prev,
+    alternate)."""
     text: str = ""
     """The visible text of the link, or the `alt` text of its image. At most 100 characters."""
     nofollow: bool = False
@@ -44,18 +45,18 @@ class ImageFacts(msgspec.Struct, omit_defaults=True):
     long_alt: list[str] = []
     without_size: list[str] = []
     empty_pictures: int = 0
-    """`picture` elements without an `img`."""
+    """Number of `picture` elements without an `img`."""
 
 
 class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What an audit knows of one page from its response. Lists are in page order."""
+    """The facts that an audit derives from the response for one page. Lists are in page order."""
 
     url: str
     status: int = 200
     content_type: str = ""
     is_html: bool = False
     size: int = 0
-    """Bytes of the decoded body."""
+    """The size of the decoded body in bytes."""
     titles: list[str] = []
     descriptions: list[str] = []
     h1s: list[str] = []
@@ -66,9 +67,9 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     header_canonicals: list[str] = []
     """The canonical URLs of Link headers, as written."""
     body_canonicals: int = 0
-    """`link rel=canonical` elements outside the head."""
+    """Number of `link rel=canonical` elements outside of the head."""
     canonical: str = ""
-    """The absolute URL of the canonical that applies: of the page, or else of the header."""
+    """The absolute canonical URL: the one in the page, or else the one in the header."""
     header_canonical: str = ""
     """The absolute URL of the canonical in the header."""
     robots: list[str] = []
@@ -76,7 +77,7 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     header_robots: list[str] = []
     """The directives of X-Robots-Tag headers, in lower case."""
     hreflangs: list[tuple[str, str, str]] = []
-    """Language versions: the code, the URL as written, the absolute URL."""
+    """Language versions, as tuples: the code, the URL as written, and the absolute URL."""
     language: str = ""
     """The `lang` attribute as written."""
     detected_language: str = ""
@@ -90,23 +91,24 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The absolute URL of a meta refresh."""
     images: ImageFacts = msgspec.field(default_factory=ImageFacts)
     structured_errors: list[str] = []
-    """JSON-LD that does not parse: the reason and the beginning of the script."""
+    """Invalid JSON-LD scripts: the error and the beginning of each script."""
     structured_gaps: list[str] = []
-    """Properties that Google requires and that are missing, such as `Product: offers, review or ...`."""
+    """Missing properties that Google requires, such as `Product: offers, review or ...`."""
     structured_bad: list[str] = []
-    """Values of a wrong type."""
+    """Structured data values of a wrong type."""
     ids: list[str] = []
-    """Targets of fragments: ids, and names of anchors."""
+    """Possible targets of fragments: ids and names of anchors."""
     duplicate_ids: list[str] = []
     metas_in_body: list[str] = []
     viewport: bool = False
     unrendered: str = ""
-    """Why the page is empty without JavaScript. '' if it is not, or if a browser fetched it."""
+    """Why the page is empty without JavaScript. '' if it is not empty, or if a browser fetched it."""
     mixed: list[str] = []
-    """Files that a page of https loads over http."""
+    """Files that an https page loads over http."""
     insecure_forms: list[str] = []
     security_headers: list[str] = []
-    """Those of Strict-Transport-Security, Content-Security-Policy and X-Content-Type-Options that were sent."""
+    """The names of the security headers in the response. Only Strict-Transport-Security,
+    Content-Security-Policy and X-Content-Type-Options are included."""
 
     @property
     def directives(self) -> set[str]:
@@ -115,33 +117,33 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def is_noindex(self) -> bool:
-        """Whether search engines are told not to index the page."""
+        """Whether a directive tells search engines not to index the page."""
         return bool(self.directives & {"noindex", "none"})
 
     @property
     def is_nofollow(self) -> bool:
-        """Whether search engines are told not to follow the page's links."""
+        """Whether a directive tells search engines not to follow the page's links."""
         return bool(self.directives & {"nofollow", "none"})
 
     @property
     def title(self) -> str:
-        """The first title that is not empty."""
+        """The first non-empty title."""
         return next(filter(None, self.titles), "")
 
     @property
     def description(self) -> str:
-        """The first description that is not empty."""
+        """The first non-empty description."""
         return next(filter(None, self.descriptions), "")
 
     @property
     def h1(self) -> str:
-        """The first h1 that is not empty."""
+        """The first non-empty h1."""
         return next(filter(None, self.h1s), "")
 
 
 class AuditFinding(msgspec.Struct, array_like=True, frozen=True):
-    """One page, or one link of a page, that a check found. `target`: the other URL of the finding, or another
-    text that distinguishes findings of one page."""
+    """A problem that a check found on a page or in a link of a page. `target`: the other URL of the finding,
+    or another text that distinguishes findings of one page."""
 
     check: str
     url: str
@@ -150,7 +152,7 @@ class AuditFinding(msgspec.Struct, array_like=True, frozen=True):
 
 
 class CheckOutcome(msgspec.Struct):
-    """What a check found in an audit."""
+    """The result of one check in an audit."""
 
     id: str
     group: str
@@ -158,30 +160,31 @@ class CheckOutcome(msgspec.Struct):
     title: str
     fix: str
     state: str
-    """`checked`, or `inconclusive` if the audit cannot decide. `reason` then says why."""
+    """The state of the check: `checked`, `partial`, `inconclusive` or `skipped`. If it is not `checked`,
+    `reason` explains why."""
     reason: str
     count: int
     new: int
-    """Findings that the audit before did not have. 0 in the first audit."""
+    """Number of findings that the previous audit did not have. 0 in the first audit."""
     fixed: int
-    """Findings of the audit before that are gone, on pages that both audits saw."""
+    """Number of findings of the previous audit that are gone, on pages that both audits saw."""
     share: float
     """The share of the site's indexable pages that have a finding."""
 
 
 class AuditSummary(msgspec.Struct, kw_only=True):
-    """What an audit found."""
+    """The results of an audit."""
 
     url: str
     audit: int
     before: int | None
     """The number of the audit with which this one is compared."""
     state: str
-    """`finished`, `limited` or `stopped`."""
+    """The state of the crawl: `finished`, `limited` or `stopped`."""
     whole: bool
-    """Whether the crawl provably saw every page that links lead to."""
+    """Whether it is certain that the crawl saw every page that links lead to."""
     reasons: list[str]
-    """Why it is not whole."""
+    """The reasons why it is not certain that the crawl saw the whole site."""
     pages: int
     indexable: int
     links: int
@@ -203,7 +206,7 @@ class AuditSummary(msgspec.Struct, kw_only=True):
 
 
 def url_id(url: str) -> int:
-    """Returns the number under which a URL is stored: 63 bits of a hash of its canonical form."""
+    """Returns the id under which a URL is stored. It consists of 63 bits of a hash of the canonical URL."""
     key = gossamer.url.canonical(url) or url
     return xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogatepass")) >> 1
 

@@ -1,4 +1,4 @@
-"""Reads the facts of a page and its links. Pure functions of a page; they accept any bytes."""
+"""Reads the facts of a page and its links. All functions are pure and accept any bytes."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from gossamer.parsing.rendering_need import RenderingNeed
 
 MAX_TEXT_CHARS: Final = 500
-"""The most characters of a title, description or heading that are stored."""
+"""Maximum number of characters of a title, description or heading that are stored."""
 MAX_LINKS: Final = 5000
-"""The most links of one page that are stored."""
+"""Maximum number of links of one page that are stored."""
 MAX_IDS: Final = 5000
 MAX_LISTED: Final = 20
-"""The most values of a list that only shows examples."""
+"""Maximum number of values in a list of examples."""
 MAX_SHOWN_CHARS: Final = 200
 MIN_WORDS_ALIKE: Final = 50
 """Pages with fewer words are not compared for similarity."""
 BINS: Final = 128
-"""The numbers of a page's sketch (one-permutation MinHash)."""
+"""Number of values in a page's sketch (one-permutation MinHash)."""
 _SHINGLE_WORDS: Final = 4
 _MAX_WORDS: Final = 50_000
 _MAX_ALT_CHARS: Final = 150
 _MIN_LETTERS_OF_LANGUAGE: Final = 400
-"""A text with fewer letters is too short for a certain language."""
+"""If a text has fewer letters than this, its language is not certain."""
 _HTML: Final = ("text/html", "application/xhtml+xml")
 _ROBOTS: Final = frozenset({"robots", "googlebot"})
 _FIELDS: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
@@ -58,15 +58,17 @@ _EMBEDDED: Final = (
 _BESIDE: Final = (
     "nav, aside, footer, dialog, [role=navigation], [role=complementary], [role=contentinfo], [role=search]"
 )
-"""Parts of a page that are not its content. The levels of their headings stand for themselves."""
+"""Selector for parts of a page that are not its content. Levels of headings in these parts are not compared
+with levels of headings in the content."""
 _PERMALINK: Final = " ¶§#🔗"
-"""Marks that documentation puts behind a heading as a link to itself."""
+"""Characters that documentation sites put after a heading as a link to that heading."""
 _RELATIONS: Final = ("next", "prev", "alternate", "stylesheet")
 
 
 def read_page(view: PageView, need: RenderingNeed | None = None) -> tuple[PageFacts, list[PageLink], bytes]:
     """Returns the facts of a page, its links, and the sketch of its text. A sketch is empty if the page has
-    too few words. `need`: judges whether a page needs JavaScript, from the pages of its host so far."""
+    too few words. `need`: decides whether a page needs JavaScript, by comparison with earlier pages of its
+    host."""
     page = view.page
     kind = (page.content_type or "").partition(";")[0].strip().lower()
     facts = PageFacts(url=view.url, status=view.status, content_type=kind, size=len(page.body))
@@ -294,7 +296,8 @@ def detect_language(text: str, declared: str) -> str:
 
 
 def sketch_of(words: list[str]) -> bytes:
-    """Returns a MinHash of the text's runs of four words: BINS numbers of 4 bytes. b"" for a short text.
+    """Returns a MinHash of the text's sequences of four words, which consists of BINS numbers of 4 bytes.
+    Returns b"" for a short text.
 
     >>> len(sketch_of(["a"] * 60)), sketch_of(["a"])
     (512, b'')
@@ -311,7 +314,8 @@ def sketch_of(words: list[str]) -> bytes:
 
 
 def _links(facts: PageFacts, tree: Any, resolve: Any, inert: set[Any]) -> Iterator[PageLink]:
-    """Yields the links and embedded files of a page, each combination of URL, element and fragment once."""
+    """Yields the links and embedded files of a page. Each combination of URL, element and fragment is yielded
+    once."""
     found: dict[tuple[str, str, str], PageLink] = {}
     shut = facts.is_nofollow
     for kind, raw, element in _mentions(facts, tree, inert):

@@ -1,4 +1,4 @@
-"""The list of all checks. A check joins an audit by being in this list."""
+"""The list of all checks. An audit runs the checks in this list."""
 
 from __future__ import annotations
 

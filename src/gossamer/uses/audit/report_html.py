@@ -16,7 +16,7 @@ from gossamer.uses.audit.registry import GROUPS
 from gossamer.uses.html_report import END, facts, head, link
 
 MAX_ROWS: Final = 100
-"""The most findings of a check that the report shows."""
+"""Maximum number of findings of a check that the report shows."""
 _ORDER: Final = {"error": 0, "warning": 1, "notice": 2}
 _STYLE: Final = """
 h1{overflow-wrap:anywhere}th,td{padding:6px 11px;overflow-wrap:anywhere}
@@ -132,7 +132,7 @@ def _section(database: AuditDatabase, summary: AuditSummary, check: CheckOutcome
 
 
 def _silent(summary: AuditSummary) -> str:
-    """Returns the checks that found nothing, and those that could not decide."""
+    """Returns HTML that lists the checks without findings and the checks without a result."""
     undecided = [one for one in summary.checks if one.state in ("inconclusive", "skipped")]
     clean = [one for one in summary.checks if not one.count and one.state in ("checked", "partial")]
     parts = []

@@ -1,5 +1,5 @@
-"""An audit from beginning to end: the first page, robots.txt and sitemaps, the crawl, the check of links, the
-link graph, the checks, the comparison with the audit before."""
+"""Runs an audit from beginning to end. The steps are: the first page, robots.txt and sitemaps, the crawl, the
+link check, the link graph, the checks, and the comparison with the previous audit."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ HIDING_SKIPS: Final = {
     "private": "{n} URLs lead to private addresses",
     "content-type": "",
 }
-"""The reasons of skipped links that may hide pages of the site. Links that robots.txt or nofollow forbid are
-not among them: search engines do not follow them either."""
+"""The reasons for skipping links that may cause the audit to miss pages, with a message for each. robots.txt
+and nofollow are not among them, because search engines do not follow such links either."""
 _FETCH: Final = (
     *("setting", "user_agent", "header", "proxies", "allow_private", "ca_file", "timeout", "ladder"),
 )
-"""Options of a crawl that single requests have, too."""
+"""Options of a crawl that also apply to single requests."""
 
 
 class AuditOptions(msgspec.Struct, kw_only=True):
@@ -44,16 +44,17 @@ class AuditOptions(msgspec.Struct, kw_only=True):
 
     database: str
     external: int | None = 500
-    """The most links to other sites, and the most embedded files, that are checked. None: all. 0: none."""
+    """Maximum number of links to other sites that are checked, and also the maximum number of the site's own
+    files. None means all, 0 means none."""
     limit: int | None = None
     depth: int | None = None
     fresh: bool = False
-    """Whether an interrupted audit is forgotten instead of continued."""
+    """Whether an interrupted audit is deleted instead of continued."""
     crawl: dict[str, Any] = {}
     """Further options of `gossamer.run`."""
 
     def identity(self) -> dict[str, Any]:
-        """Returns the options that an audit keeps when it is continued."""
+        """Returns the options that must not change when an audit is continued."""
         return {"limit": self.limit, "depth": self.depth, "external": self.external}
 
 
@@ -64,7 +65,7 @@ def database_path(url: str, data: str | None) -> str:
 
 
 def start_url(text: str) -> str:
-    """Returns the URL of a site as typed. Raises UsageError.
+    """Returns the URL of a site from the text that a user typed. Raises UsageError.
 
     >>> start_url("example.com")
     'https://example.com/'
@@ -88,7 +89,7 @@ def without_credentials(url: str) -> str:
 
 def audit(url: str, options: AuditOptions, tell: Callable[[str], None]) -> AuditSummary:
     """Audits a site. `url`: its first page. `tell`: called with messages for the user. An interrupted audit is
-    continued. Raises GossamerError. A KeyboardInterrupt leaves the audit open."""
+    continued. Raises GossamerError. After a KeyboardInterrupt, the next call continues the audit."""
     began = time.time()
     with AuditDatabase(options.database) as database:
         record = _begin(database, url, options, tell)
@@ -115,7 +116,8 @@ def _staged(
 def _begin(
     database: AuditDatabase, url: str, options: AuditOptions, tell: Callable[[str], None]
 ) -> AuditRecord:
-    """Continues the open audit, or begins one after its first page has answered."""
+    """Continues an unfinished audit. If there is none, requests the first page and then begins a new
+    audit."""
     audits = database.audits()
     if audits and host_of(audits[-1].url) != host_of(url):
         raise ConfigError(
@@ -143,8 +145,8 @@ def _shown(identity: Mapping[str, Any]) -> str:
 
 
 def _first_page(url: str, options: AuditOptions) -> str:
-    """Returns the URL of the first page after redirects. Raises FetchFailed and NothingFound: a site that does
-    not answer has no audit."""
+    """Returns the URL of the first page after redirects. Raises FetchFailed and NothingFound, because a site
+    that does not answer cannot be audited."""
     try:
         page = gossamer.fetch(url, **_fetch_options(options))
     except FetchFailed as error:
@@ -196,8 +198,8 @@ def _crawl(
     options: AuditOptions,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Crawls the site. `url`: its first page, with credentials if there are some. Returns the state of the crawl
-    and why it is not whole."""
+    """Crawls the site. `url`: its first page, with any credentials. Returns the state of the crawl and the
+    reasons why it may have missed pages."""
     hosts = {host for (host,) in database.rows("SELECT host FROM hosts")}
     seeds: list[Any] = [{"url": url, "priority": 10}]
     if options.limit is None or options.limit > 1:
@@ -220,7 +222,8 @@ def _crawl(
 
 
 def incomplete_reasons(state: str, summary: Any) -> list[str]:
-    """Returns why a crawl did not provably see the whole site. [] if it did."""
+    """Returns the reasons why a crawl may have missed pages of the site. [] if it is certain that it saw all
+    of them."""
     reasons = []
     if state == "limited":
         reasons.append("a limit ended the crawl")
@@ -245,7 +248,8 @@ def incomplete_reasons(state: str, summary: Any) -> list[str]:
 
 
 def unrendered_reasons(database: AuditDatabase) -> list[str]:
-    """Returns why pages that need JavaScript may hide links. [] if there are none."""
+    """Returns a reason if the crawl may have missed links on pages that need JavaScript. [] if there are no
+    such pages."""
     query = (
         "SELECT u.url FROM pages p JOIN urls u ON u.id = p.id WHERE p.status = 200 "
         "AND json_extract(p.facts, '$.unrendered') IS NOT NULL ORDER BY u.url"
@@ -302,7 +306,7 @@ def evaluate_checks(
     tell: Callable[[str], None],
     checks: Sequence[AuditCheck] = CHECKS,
 ) -> list[CheckOutcome]:
-    """Runs the checks of an audit whose graph is built."""
+    """Runs the checks of an audit. The link graph must have been built."""
     unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
     scope = CheckScope(
         reasons,

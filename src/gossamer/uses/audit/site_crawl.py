@@ -1,5 +1,6 @@
-"""The crawl of an audit, on the public API: a site whose page function reads the facts of each page, and two
-sinks that write them into the database before a visit is settled."""
+"""The crawl of an audit, which uses only the public API. It consists of a site whose page function reads the
+facts of each page, and of two sinks that write pages and attempts into the database before a visit is
+settled."""
 
 from __future__ import annotations
 
@@ -22,23 +23,24 @@ if TYPE_CHECKING:
     from gossamer.parsing.rendering_need import RenderingNeed
 
 RETRIES = "10s,1m"
-"""The waits before a failed page is tried again. A report shall not wait for long."""
+"""The waiting times before a failed page is retried. They are short, so that the report is not delayed."""
 ERROR_STATUSES = range(400, 500)
 FINAL_OUTCOMES = ("done", "redirected", "dead", "skipped")
 ROBOTS = "/robots.txt"
 _writers: dict[str, AuditWriter] = {}
-"""The writers whose crawl is running, for `AuditAttempts`."""
+"""The writers of running crawls, from which `AuditAttempts` gets its writer."""
 _facts = msgspec.json.Decoder(PageFacts).decode
 _links = msgspec.json.Decoder(list[PageLink]).decode
 
 
 class AuditWriter:
-    """Writes what a crawl finds into the database. `checked`: the crawl only checks links."""
+    """Writes the pages and responses of a crawl into the database. `checked`: whether the crawl only checks
+    links."""
 
     def __init__(self, database: AuditDatabase, checked: bool = False) -> None:
         self.database, self.checked = database, checked
         self._silent: dict[str, str] = {}
-        """Why an origin did not answer for its robots.txt."""
+        """Origin -> the error for which its robots.txt could not be fetched."""
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Writes pages and failures. They are durable when this returns."""
@@ -63,7 +65,7 @@ class AuditWriter:
         self.database.write_sizes((row["page"], row["length"]) for row in rows if "length" in row)
 
     def write_attempts(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Writes the attempts that ended a visit, and redirects, except those for robots.txt."""
+        """Writes redirects and the last attempt of each visit, except attempts for robots.txt."""
         for row in rows:
             if row["status"] is None and row["url"].endswith(ROBOTS) and row.get("error"):
                 self._silent[row["url"].removesuffix(ROBOTS)] = row["error"]
@@ -84,7 +86,8 @@ class AuditWriter:
         )
 
     def explain_unreachable(self) -> None:
-        """Replaces the reason `robots-unreachable` by the one for which the host did not answer at all."""
+        """Replaces the error `robots-unreachable` with the error for which robots.txt could not be
+        fetched."""
         with self.database.transaction() as base:
             for origin, reason in self._silent.items():
                 base.execute(
@@ -103,7 +106,7 @@ class AuditWriter:
 
 
 class AuditAttempts:
-    """The sink of the attempts."""
+    """The sink for attempts."""
 
     def __init__(self, url: str) -> None:
         self._writer = _writers[url.rpartition("=")[2]]
@@ -138,7 +141,7 @@ def page_item(view: PageView, need: RenderingNeed | None = None) -> dict[str, An
 
 def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
     """Returns the site whose pages are audited."""
-    from gossamer.parsing.rendering_need import RenderingNeed  # it imports the parser
+    from gossamer.parsing.rendering_need import RenderingNeed  # this imports the parser
 
     site = Site(name, sinks=[writer], retries=options.pop("retries", RETRIES), **options)
 
@@ -172,8 +175,8 @@ def record_failures(site: Site) -> None:
 def run_crawl(
     site: Site, writer: AuditWriter, seeds: list[Any], options: Mapping[str, Any]
 ) -> tuple[str, Any]:
-    """Runs or resumes a crawl. Returns its state and its summary. A crawl in which every page failed is no
-    error here: the failures are findings."""
+    """Runs or resumes a crawl. Returns its state and its summary. A crawl in which every page failed raises
+    no error, because the failures are findings."""
     with writer as attempts:
         try:
             result: Any = gossamer.run(site, *([seeds] if seeds else []), attempts=attempts, **options)

@@ -15,9 +15,9 @@ from gossamer.uses.audit.model import url_id
 
 MAX_SITEMAPS: Final = 1000
 MAX_ENTRIES: Final = 50_000
-"""The most URLs of one sitemap (sitemaps.org)."""
+"""Maximum number of URLs in one sitemap (sitemaps.org)."""
 MAX_BYTES: Final = 50 * 1024 * 1024
-"""The most decoded bytes of one sitemap (sitemaps.org)."""
+"""Maximum size of one decoded sitemap in bytes (sitemaps.org)."""
 _FETCHED_BYTES: Final = "60M"
 
 
@@ -77,8 +77,8 @@ def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any
 
 
 def _read_sitemap(database: AuditDatabase, url: str, source: str, options: Mapping[str, Any]) -> list[str]:
-    """Stores a sitemap and its URLs. Returns the sitemaps of an index. A sitemap that nobody names and that is
-    not there is no problem."""
+    """Stores a sitemap and its URLs. Returns the sitemaps of an index. If the sitemap does not exist, this is
+    a problem only if robots.txt or an index lists it."""
     status, body, problem = None, b"", ""
     try:
         page = gossamer.fetch(url, **{**options, "max_size": _FETCHED_BYTES})
@@ -108,7 +108,7 @@ def _read_sitemap(database: AuditDatabase, url: str, source: str, options: Mappi
 
 
 def decoded(body: bytes) -> bytes:
-    """Returns a sitemap without gzip, at most a byte more than the limit."""
+    """Returns a sitemap, unzipped if needed. At most one byte more than the limit is returned."""
     if not body.startswith(b"\x1f\x8b"):
         return body
     unzip = zlib.decompressobj(31)
@@ -119,7 +119,7 @@ def decoded(body: bytes) -> bytes:
 
 
 def sitemap_problem(body: bytes, entries: int) -> str:
-    """Returns what is wrong with a decoded sitemap, or ''. `entries`: the URLs that were read from it.
+    """Returns the problem of a decoded sitemap, or ''. `entries`: the number of URLs that were read from it.
 
     >>> sitemap_problem(b"<html></html>", 0)
     'it is an HTML page'
@@ -150,13 +150,13 @@ def sitemap_seeds(database: AuditDatabase, hosts: set[str]) -> Iterator[str]:
 
 
 def find_blocked(database: AuditDatabase, agent: str = "gossamer") -> None:
-    """Finds the URLs of the site that its robots.txt forbids. Fills the table `blocked`."""
+    """Fills the table `blocked` with the URLs of the site that its robots.txt forbids."""
     files = list(database.rows("SELECT origin, body FROM robots_files WHERE length(body) > 0"))
     for origin, body in files:
         rules = gossamer.politeness.robots.Robots(body)
         host = host_of(f"{origin}/")
         after = -(2**63)
-        while True:  # in chunks: rows are written while others are read
+        while True:  # in chunks, because rows are written while others are read
             chunk = list(
                 database.rows(
                     "SELECT id, url FROM urls WHERE host = ? AND id > ? ORDER BY id LIMIT 5000", [host, after]

@@ -1,5 +1,5 @@
 """Checks the JSON-LD of a page: whether it parses, whether it has the properties that Google requires, and
-whether values have their type. The table is `rich_results.json`."""
+whether its values have the right types. The requirements are in `rich_results.json`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?$")
 
 @cache
 def rich_results() -> dict[str, Any]:
-    """Returns the table: required properties by type, and the types of values by property."""
+    """Returns the requirements: the required properties by type, and the types of values by property."""
     text = files("gossamer.uses.audit").joinpath("rich_results.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def check_structured(tree: Any) -> tuple[list[str], list[str], list[str]]:
-    """Returns the scripts that do not parse, the missing properties, and the values of a wrong type."""
+    """Returns three lists: the scripts with syntax errors, the missing properties, and the values of a wrong
+    type."""
     errors: dict[str, None] = {}
     gaps: dict[str, None] = {}
     bad: dict[str, None] = {}
@@ -68,8 +69,8 @@ def _types(node: dict[str, Any]) -> list[str]:
 
 
 def missing_properties(node: dict[str, Any]) -> Iterator[str]:
-    """Yields the properties that a node lacks. A node that only refers to another one (`@id` alone) lacks
-    none.
+    """Yields the properties that a node lacks. A node that only refers to another one (`@id` alone) does not
+    lack any.
 
     >>> list(missing_properties({"@type": "Event", "name": "Fair", "startDate": "2026-05-01"}))
     ['Event: location']

@@ -1,1 +1,1 @@
-"""Counts keywords over the main text of many pages, and discovers the terms that matter."""
+"""Counts keywords in the main text of many pages, and discovers the most important terms."""

@@ -1,5 +1,5 @@
-"""Makes Arrow columns from buffers. The usual `pyarrow.array` imports pandas where it is installed, which takes
-50 MB in each process."""
+"""Creates Arrow columns from buffers. `pyarrow.array` is not used, because it imports pandas if pandas is
+installed, which takes 50 MB in each process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def numbers(values: Any) -> Any:
-    """Returns a column of 64-bit numbers from an array of numpy or of `array('q')`."""
+    """Returns a column of 64-bit numbers from a numpy array or an `array('q')`."""
     import numpy as np
     import pyarrow as pa
 
@@ -32,7 +32,7 @@ def blobs(values: Sequence[bytes]) -> Any:
 
 
 def texts(values: Iterable[str]) -> Any:
-    """Returns a column of texts. Lone surrogates, which no file can hold, become `?`."""
+    """Returns a column of texts. Lone surrogates, which cannot be encoded, become `?`."""
     import pyarrow as pa
 
     encoded = [value.encode("utf-8", "replace") for value in values]

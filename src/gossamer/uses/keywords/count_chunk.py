@@ -1,6 +1,6 @@
 """Counts one chunk of stored texts and writes the partial counts as Parquet files. Chunks are counted in any
-order, by any number of processes. A chunk is counted when its marker file exists, so a count that was killed
-continues with the chunks that are left."""
+order, by any number of processes. A marker file shows that a chunk is done, so a count that was killed
+continues with the remaining chunks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gossamer.uses.keywords.texts import Chunk, StoredText, read_chunk, site_of
 from gossamer.uses.keywords.tokens import count_words, tokens
 
 OTHERS: Final = "(others)"
-"""The site of pages beyond the sites with the most pages."""
+"""The name under which the pages of all other sites are counted, if there are too many sites."""
 _COUNTS: Final = ("page", "keyword", *ZONES, "first")
 _PIECE_CHARS: Final = 200_000
 
 
 class CountPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What each process must know to count chunks. `folder`: where the partial counts go."""
+    """The settings that each process needs to count chunks. `folder`: the folder for the partial counts."""
 
     folder: str
     files: list[str] = []
@@ -38,17 +38,17 @@ class CountPlan(msgspec.Struct, frozen=True, kw_only=True):
     stem: str = ""
     discover: bool = True
     minimum: int = 1
-    """Phrases that occur less often in one batch are not discovered."""
+    """Phrases that occur less often than this in one batch are not discovered."""
 
 
 class ChunkCounts(msgspec.Struct, kw_only=True):
-    """The totals of a chunk, as its marker file holds them."""
+    """The totals of a chunk, as stored in its marker file."""
 
     pages: int = 0
     unread: int = 0
-    """Lines that are not pages."""
+    """Number of lines that are not pages."""
     empty: int = 0
-    """Pages without a main text."""
+    """Number of pages without a main text."""
     words: int = 0
 
 
@@ -58,8 +58,9 @@ def marker_of(folder: str, step: str, number: int) -> Path:
 
 
 def index_chunk(plan: CountPlan, chunk: Chunk) -> ChunkCounts:
-    """Writes where each page of a chunk stands, and by what its copies are found. A page without a main text has
-    the number 0 for it (`same`), and a text of a few words has the bands -1."""
+    """Writes the index of a chunk: the position of each page in its file, and the hashes by which copies of
+    the page are found. `same` is a hash of the title and the main text, or 0 for a page without a main text.
+    `band0` to `band7` are the bands of the sketch, or -1 for a text of a few words."""
     rows: list[tuple[int, ...]] = []
     shown: list[tuple[str, str, str, str]] = []
     sketches: list[bytes] = []
@@ -103,7 +104,7 @@ def count_chunk(
 
 
 class _ChunkWork:
-    """The counts of the pages of one chunk."""
+    """Collects the counts of the pages of one chunk."""
 
     def __init__(self, plan: CountPlan, matcher: KeywordMatcher) -> None:
         self.totals = ChunkCounts()
@@ -147,7 +148,8 @@ class _ChunkWork:
                 self._anchors[url, keyword] += 1
 
     def _show(self, number: int, text: str, body: Sequence[str], language: str, wanted: set[int]) -> None:
-        """Keeps the contexts of keywords that do not have enough of them in this chunk."""
+        """Stores contexts of the keywords in `wanted`, which do not have enough contexts in this chunk
+        yet."""
         chosen: list[tuple[int, int]] = []
         for place, keyword in self._matcher.find(body, language):
             if keyword in wanted and self._shown[keyword] < MAX_CONTEXTS:
@@ -189,8 +191,8 @@ class _ChunkWork:
 
 
 def pieces_of(text: str) -> list[str]:
-    """Returns a text in pieces that begin and end with paragraphs, so that no phrase is cut and a very long text
-    takes little memory. Most texts are one piece."""
+    """Splits a long text between paragraphs, so that no phrase is cut and a very long text takes little
+    memory. Most texts are returned as one piece."""
     if len(text) <= _PIECE_CHARS:
         return [text]
     pieces, start = [], 0

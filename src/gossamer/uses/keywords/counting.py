@@ -1,5 +1,5 @@
-"""Counts stored texts: finds copies, counts chunks in several processes, merges. A count that was stopped or
-killed continues with the chunks that are left."""
+"""Counts stored texts: finds copies, counts chunks in several processes, and merges the counts. A count that
+was stopped or killed continues with the remaining chunks."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ VERSION: Final = 1
 PARTS: Final = "parts"
 SITES: Final = "sites.parquet"
 AUTO_KEYWORDS: Final = 200
-"""Without a list, this many of the discovered terms are counted like a list."""
+"""If there is no list, this many of the discovered terms are counted as keywords."""
 PROGRESS_S: Final = 5.0
 Tell = Callable[[str], None]
 
 
 class CountOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What is counted, and how."""
+    """The options of a count."""
 
     keywords: list[str] = []
-    """The keywords of the list. Empty: the terms that matter most."""
+    """The keywords of the list. If it is empty, the most important discovered terms are counted."""
     stem: str = ""
-    """A language, `auto`, or '' for words as they are written."""
+    """The stemming language, `auto` for the language of each page, or '' for no stemming."""
     processes: int = 1
 
 
@@ -57,17 +57,18 @@ class CountResult(msgspec.Struct, kw_only=True):
     """The totals of a count."""
 
     pages: int
-    """Pages with any text, copies included."""
+    """Number of pages with any text, including copies."""
     counted: int
     copies: int
-    """Pages that are not counted: nearly equal to another page, or stored again later."""
+    """Number of pages that are not counted, because they are nearly equal to another page or were stored
+    again later."""
     empty: int
     unread: int
     words: int
     sites: list[str]
     keywords: int
     listed: bool
-    """Whether the keywords are those of a list."""
+    """Whether the keywords come from a list."""
 
 
 def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell: Tell) -> CountResult:
@@ -114,7 +115,7 @@ def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell:
 
 
 def top_terms(target: Path, limit: int) -> list[str]:
-    """Returns the discovered terms that matter most over all sites, best first."""
+    """Returns the discovered terms with the highest score over all sites, best first."""
     with connect(target) as base:
         path = str(target / "terms.parquet").replace("'", "''")
         rows = base.execute(
@@ -157,13 +158,14 @@ def _merge(kind: str, plan: CountPlan, target: Path, step: str) -> None:
 
 
 class _Work:
-    """Runs a step for all chunks that it has not handled yet, in as many processes as are given."""
+    """Runs the steps of a count for all chunks that a step has not handled yet. `processes`: the number of
+    processes."""
 
     def __init__(self, plan: CountPlan, chunks: Sequence[Chunk], processes: int, tell: Tell) -> None:
         self.plan, self._chunks, self._processes, self._tell = plan, chunks, processes, tell
 
     def run(self, step: str, what: str) -> ChunkCounts:
-        """Returns the totals of all chunks. Raises ResourceError if a process died."""
+        """Runs one step, and returns the totals of all chunks. Raises ResourceError if a process died."""
         total, done, shown = ChunkCounts(), 0, time.monotonic()
         left = []
         for chunk in self._chunks:
@@ -184,7 +186,8 @@ class _Work:
         return total
 
     def merge(self, kind: str, target: Path, step: str = "") -> None:
-        """Merges. Many pages are merged in a process of its own, which gives its memory back."""
+        """Runs one kind of merge. If there are several chunks, a separate process merges them, so that its
+        memory is freed afterwards."""
         given = (kind, self.plan, target, step)
         if len(self._chunks) == 1:
             _merge(*given)
@@ -203,7 +206,7 @@ class _Work:
             worker = _Worker(self.plan, step)
             yield from map(worker.handle, chunks)
             return
-        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others keep freed memory
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # other pools do not return freed memory
         pool = ProcessPoolExecutor(count, get_context("spawn"), _start, (self.plan, step))
         try:
             waiting: set[Future[ChunkCounts]] = set()
@@ -248,13 +251,13 @@ class _Worker:
 
 
 _worker: list[_Worker] = []
-"""The worker of this process, if it is one of the pool's."""
+"""The worker of this process, if this is a process of the pool."""
 
 
 def _ignore_interrupts() -> None:
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops the pool
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the parent handles the interrupt, and stops the pool
 
 
 def _start(plan: CountPlan, step: str) -> None:

@@ -1,6 +1,7 @@
 """Writes the tables of a run into SQLite, PostgreSQL, CSV, Excel or Parquet.
 
-Databases keep the tables of all runs: each row names its run, and a run that is exported again replaces its rows.
+A database contains the tables of all runs: each row has the id of its run. If a run is exported again, its
+rows are replaced.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from gossamer.uses.keywords.views import EXPORTS, RunTables
 POSTGRESQL: Final = ("postgresql://", "postgres://")
 SQLITE: Final = (".sqlite", ".sqlite3", ".db")
 MAX_SHEET_ROWS: Final = 1_048_575
-"""The rows of an Excel sheet below its head."""
+"""Maximum number of rows of an Excel sheet below the header."""
 _BATCH: Final = 5_000
 _WHOLE, _REAL, _TEXT = ("BIGINT", "INTEGER"), ("DOUBLE PRECISION", "REAL"), ("TEXT", "TEXT")
 
 
 def check_output(output: str) -> None:
-    """Raises UsageError for an output that nothing can be written to, and ConfigError if a library is missing."""
+    """Raises UsageError if an output cannot be written to, and ConfigError if a library is missing."""
     lower = output.lower()
     if lower.startswith(POSTGRESQL):
         _psycopg()
@@ -40,8 +41,8 @@ def check_output(output: str) -> None:
 
 
 def export(tables: RunTables, run: str, output: str) -> list[str]:
-    """Writes the tables of a run into one output (`check_output`), and returns remarks for the user. Raises
-    GossamerError."""
+    """Writes the tables of a run into one output (checked by `check_output`), and returns remarks for the
+    user. Raises GossamerError."""
     lower = output.lower()
     try:
         if lower.startswith(POSTGRESQL):

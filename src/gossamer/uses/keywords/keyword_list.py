@@ -1,6 +1,7 @@
 """Reads lists of keywords: plain text, CSV, JSON lines and Excel.
 
-A line that is no keyword, such as `!!!`, is rejected with its number and the reason, and reading continues.
+A line that is not a keyword, such as `!!!`, is rejected with its line number and the reason, and reading
+continues.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from gossamer.uses.keywords.tokens import is_word, tokens
 MAX_WORDS: Final = 20
 """The maximum number of tokens of a keyword."""
 _COLUMN: Final = ("keyword", "keywords", "term", "query", "phrase", "word")
-"""Names of the column with the keywords, for lists from other tools."""
+"""Possible names of the column with the keywords, in lists that other tools wrote."""
 Place = tuple[int, str | None, str]
 """A line number, the text of the keyword, and the reason if the line cannot be read (the text is then None)."""
 
@@ -36,17 +37,17 @@ class RejectedKeyword(msgspec.Struct, frozen=True):
 
 
 class KeywordList(msgspec.Struct, frozen=True):
-    """The keywords of all sources, as they are written, in their order."""
+    """The keywords of all sources, as written and in order."""
 
     keywords: list[str]
     rejected: list[RejectedKeyword]
     repeated: int = 0
-    """The number of lines that name a keyword again, in any spelling that is counted alike."""
+    """The number of lines that repeat a keyword, possibly in another spelling that has the same tokens."""
 
 
 def read_keywords(sources: Iterable[str]) -> KeywordList:
-    """Reads sources: paths of lists, and keywords themselves. Raises UsageError for a list that cannot be read
-    at all, and ConfigError if a library is missing."""
+    """Reads keywords. A source is the path of a list, or a keyword itself. Raises UsageError if a list cannot
+    be read, and ConfigError if a library is missing."""
     found: dict[tuple[str, ...], str] = {}
     rejected: list[RejectedKeyword] = []
     repeated = 0
@@ -137,7 +138,7 @@ def _of_csv(path: Path) -> Iterator[Place]:
             if column is not None:
                 number = lines.line_num + 1
                 continue
-            column = 0  # a list without a head
+            column = 0  # a list without a header
         if any(value.strip() for value in values):
             yield number, values[column] if column < len(values) else "", ""
         number = lines.line_num + 1
@@ -182,7 +183,7 @@ def _of_excel(path: Path) -> Iterator[Place]:
 
 
 def _column_of(names: Sequence[str]) -> int | None:
-    """Returns the position of the column with the keywords, or None if the row is not a head."""
+    """Returns the position of the column with the keywords, or None if the row is not a header."""
     plain = [name.strip().lower() for name in names]
     return next((plain.index(name) for name in _COLUMN if name in plain), None)
 

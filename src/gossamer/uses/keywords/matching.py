@@ -1,4 +1,4 @@
-"""Finds the keywords of a list in a page's texts. The cost does not grow with the length of the list."""
+"""Finds the keywords of a list in a page's texts. The time does not depend on the length of the list."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from gossamer.uses.keywords.texts import StoredText
 from gossamer.uses.keywords.tokens import spans, tokens
 
 ZONES: Final = ("body", "title", "headings", "alt", "meta")
-"""The zones of a page's own texts, in the order of the counts of `ZoneCounts`. Links that point to the page are
-counted separately."""
+"""The zones of a page's own texts, in the order of the counts that `KeywordMatcher.count` returns. Links that
+point to the page are counted separately."""
 FIRST: Final = len(ZONES)
-"""The place in the counts where the number of the first token in the body stands, -1 without one."""
+"""Index in the list of counts, after the zones. The value there is the position of the keyword's first token
+in the body, or -1 if the keyword is not in the body."""
 CONTEXT_CHARS: Final = 100
 MAX_CONTEXTS: Final = 5
 MAX_CACHED_ANCHORS: Final = 50_000
 
 
 class _FirstWord(NamedTuple):
-    """The keywords that begin with a token. `alone`: those of one token. `longer`: the rest by their number of
-    tokens and their further tokens."""
+    """The keywords that begin with a certain token. `alone`: keywords of one token. `longer`: the other
+    keywords, by their number of tokens and then by their further tokens."""
 
     alone: list[int]
     longer: dict[int, dict[tuple[str, ...], list[int]]]
 
 
 class TokenMatcher:
-    """Finds keywords in tokens. Several keywords may have the same tokens if they are stemmed."""
+    """Finds keywords in a list of tokens. After stemming, several keywords may have the same tokens."""
 
     def __init__(self, keywords: Sequence[Sequence[str]]) -> None:
         self._entries: dict[str, _FirstWord] = {}
@@ -42,7 +43,8 @@ class TokenMatcher:
                 tails[tuple(words[1:])].append(number)
 
     def find(self, words: Sequence[str]) -> list[tuple[int, int]]:
-        """Returns each occurrence as (place of its first token, number of the keyword), in order."""
+        """Returns the occurrences in order, each as a pair (position of the first token, number of the
+        keyword)."""
         found: list[tuple[int, int]] = []
         entries = self._entries
         for place, word in enumerate(words):
@@ -71,7 +73,8 @@ class KeywordMatcher:
         return len(self._words[keyword])
 
     def find(self, words: Sequence[str], language: str) -> list[tuple[int, int]]:
-        """Returns the occurrences in the tokens of a page in this language (`TokenMatcher.find`)."""
+        """Returns the occurrences in the tokens of a page, as `TokenMatcher.find` does. `language`: the
+        page's language."""
         code = stem_language(self._stem, language) if self._stem else ""
         if code not in self._matchers:
             own = [stems_of(code).of(words) for words in self._words] if code else self._words
@@ -79,8 +82,9 @@ class KeywordMatcher:
         return self._matchers[code].find(stems_of(code).of(words) if code else words)
 
     def count(self, page: StoredText, body: Sequence[str]) -> dict[int, list[int]]:
-        """Returns the counts of a page by keyword: one number per zone of `ZONES`, then the place of the first
-        token in the body. `body`: the tokens of the page's main text."""
+        """Returns the counts of each keyword on a page: one number for each zone of `ZONES`, then the
+        position of the first occurrence in the body or -1 (see FIRST). `body`: the tokens of the page's main
+        text."""
         found: dict[int, list[int]] = {}
         language = page.code
         for place, keyword in self.find(body, language):
@@ -96,7 +100,7 @@ class KeywordMatcher:
         return found
 
     def of_anchor(self, text: str, language: str) -> tuple[int, ...]:
-        """Returns the keywords in the text of a link, each once."""
+        """Returns the keywords in the text of a link, without duplicates."""
         key = language if self._stem else "", text
         known = self._anchors.get(key)
         if known is None:
@@ -108,8 +112,9 @@ class KeywordMatcher:
 
 
 def cut_contexts(text: str, places: Sequence[tuple[int, int]], size: int = CONTEXT_CHARS) -> Iterator[str]:
-    """Yields the surroundings of occurrences: at most `size` characters around each, cut between words if
-    possible. `places`: the first token and the number of tokens of each occurrence."""
+    """Yields the context of each occurrence: at most `size` characters of text that contain it, cut between
+    words if possible. `places`: for each occurrence the position of its first token and its number of
+    tokens."""
     if not places:
         return
     last = max(place + width for place, width in places)

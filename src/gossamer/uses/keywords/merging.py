@@ -1,5 +1,5 @@
-"""Merges the partial counts of all chunks into the tables of a run, with DuckDB. What does not fit into memory
-is sorted on disk, so a million pages take as much memory as a thousand."""
+"""Merges the partial counts of all chunks into the tables of a run, with DuckDB. Data that do not fit into
+memory are sorted on disk, so a million pages take as much memory as a thousand."""
 
 from __future__ import annotations
 
@@ -17,24 +17,26 @@ from gossamer.uses.keywords.term_counts import BETWEEN
 
 MEMORY: Final = "180MB"
 MAX_SITES: Final = 50
-"""The sites with the most pages are counted separately, up to this number."""
+"""Maximum number of sites that are counted separately: those with the most pages."""
 MAX_TERMS: Final = 100_000
-"""The maximum number of discovered terms of a site."""
+"""Maximum number of discovered terms of a site."""
 MIN_NPMI: Final = 0.3
-"""Phrases whose words are less bound to each other (normalized pointwise mutual information) are left out."""
+"""Minimum normalized pointwise mutual information of the words of a phrase. Phrases with a lower value are
+left out."""
 FEW_PAGES: Final = 5
-"""On fewer pages than this, the number of pages of a term says nothing, and its count alone decides."""
+"""If a site has fewer pages than this, the score of a term is just its count, because the number of its pages
+is not meaningful."""
 _UNSPACED: Final = r"[\x{0e00}-\x{0eff}\x{1000}-\x{109f}\x{1780}-\x{17ff}\x{3040}-\x{30ff}\x{3400}-\x{9fff}\x{f900}-\x{faff}\x1f]+"
 SHORT_CHARS: Final = 4
 MANY_PAGES: Final = 0.3
-"""Words of at most this many characters on more than this share of the pages are function words: no phrase begins
-or ends with them."""
+"""Words that have at most SHORT_CHARS characters and occur on more than this share of the pages are function
+words. No phrase begins or ends with a function word."""
 SHARE_BYTES: Final = 64 << 20
-"""The compressed bytes of partial counts of terms that are summed at once, about."""
+"""Approximate number of compressed bytes of partial term counts that are summed in one query."""
 _ROWS: Final = 10_000
 MAX_ROUNDS: Final = 3
 SKIPPED: Final = "skipped.npy"
-"""The file with the numbers of the pages that are not counted, in order."""
+"""Name of the file with the sorted numbers of the pages that are not counted."""
 
 
 def check_libraries() -> None:
@@ -45,8 +47,8 @@ def check_libraries() -> None:
 
 
 def connect(folder: Path) -> Any:
-    """Returns a DuckDB connection that keeps to `MEMORY` and sorts in the folder. Raises ConfigError if a
-    library is missing."""
+    """Returns a DuckDB connection that uses at most `MEMORY` of memory and sorts in the folder. Raises
+    ConfigError if a library is missing."""
     check_libraries()
     import duckdb
 
@@ -54,7 +56,7 @@ def connect(folder: Path) -> Any:
         ":memory:",
         config={
             "memory_limit": MEMORY,
-            "threads": 1,  # each one more takes its own buffers
+            "threads": 1,  # each additional thread has its own buffers
             "temp_directory": str(folder / "sorting"),
             "preserve_insertion_order": False,
         },
@@ -62,8 +64,9 @@ def connect(folder: Path) -> Any:
 
 
 def find_copies(base: Any, folder: Path) -> None:
-    """Writes `copies.parquet`: the pages that are not counted, because a later line has the same URL, or
-    because an earlier page has nearly the same text. Writes `sites.parquet`: the pages by site."""
+    """Writes `copies.parquet` and `sites.parquet`. The first lists the pages that are not counted, because a
+    later line has the same URL or an earlier page has nearly the same text. The second contains the number of
+    counted pages of the largest sites."""
     base.execute(f"CREATE VIEW found AS SELECT * FROM {_parts(folder, 'index.index')}")
     base.execute(
         "CREATE TABLE copies AS SELECT found.page, last AS first, 'url' AS kind FROM found JOIN "
@@ -91,7 +94,7 @@ def find_copies(base: Any, folder: Path) -> None:
 
 def _find_near(base: Any) -> None:
     """Adds nearly equal pages to the table `copies`. A page is compared with the first page of each of its
-    bands; if that is a copy itself, with the page that it copies."""
+    bands. If that page is itself a copy, the page is compared with the original."""
     base.execute(
         "CREATE VIEW left_over AS SELECT * FROM found WHERE band0 >= 0 AND page NOT IN (SELECT page FROM copies)"
     )
@@ -106,7 +109,7 @@ def _find_near(base: Any) -> None:
         base.execute("CREATE OR REPLACE TABLE near (page BIGINT, first BIGINT)")
         if not _verify(base):
             return
-        # the first page of a group is not a copy; pages that copy a copy are compared with the group's first page
+        # The first page of a group is not a copy. A page that copies a copy is compared with the first page.
         base.execute(
             "INSERT INTO copies SELECT page, first, 'near' FROM near WHERE first NOT IN (SELECT page FROM near) "
             "AND first NOT IN (SELECT page FROM copies)"
@@ -118,8 +121,8 @@ def _find_near(base: Any) -> None:
 
 
 def _verify(base: Any) -> int:
-    """Adds to `near` the pairs whose texts are nearly equal, one for each page: with the most similar first page.
-    Returns their number."""
+    """Adds the pairs whose texts are nearly equal to the table `near`, and returns their number. Each page is
+    in at most one pair, with the first page that is most similar to it."""
     reader = base.cursor()
     reader.execute(
         "SELECT DISTINCT pairs.page, pairs.first, a.sketch, b.sketch FROM pairs JOIN left_over a ON a.page = pairs.page "
@@ -154,8 +157,8 @@ def _insert(base: Any, rows: Sequence[tuple[int, int]]) -> int:
 
 
 def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
-    """Writes `terms.parquet`: the terms by site and language, with their score. Writes `groups.parquet`: pages
-    and words by site and language."""
+    """Writes `terms.parquet`, which contains the terms by site and language with their scores, and
+    `groups.parquet`, which contains the numbers of pages and words by site and language."""
     _sites(base, sites)
     if not list(folder.glob("terms.terms-*.parquet")):
         raise UsageError("no page has a word: there is nothing to count")
@@ -180,7 +183,8 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
         f"WHERE NOT {_function_word('a')} AND NOT CASE WHEN p.length = 2 THEN {_function_word('b')} ELSE {_function_word('c')} END"
     )
     idf = "ln(s.all_pages / t.pages)"
-    # the sum over pages of the squared, sublinear TF-IDF: function words are on nearly all pages, and vanish
+    # The sum over pages of the squared, sublinear TF-IDF. Function words are on nearly all pages, so their
+    # score is nearly 0.
     score = (
         f"CASE WHEN s.all_pages < {FEW_PAGES} THEN t.count "
         f"ELSE t.pages * (1 + ln(t.count / t.pages)) * {idf} * {idf} END"
@@ -203,8 +207,8 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
 
 
 def _sum_terms(base: Any, folder: Path) -> None:
-    """Makes the view `sums`: the terms with their sums over all parts. DuckDB does not keep to its memory when it
-    sums many texts at once, so the terms are summed in shares, by their hash."""
+    """Creates the view `sums`, which contains the terms with their sums over all parts. DuckDB exceeds its
+    memory limit if one query sums many texts, so the terms are divided into shares by their hash."""
     parts = list(folder.glob("terms.terms-*.parquet"))
     shares = 1 + sum(path.stat().st_size for path in parts) // SHARE_BYTES
     for share in range(shares):
@@ -217,12 +221,14 @@ def _sum_terms(base: Any, folder: Path) -> None:
 
 
 def _function_word(table: str) -> str:
-    """Returns the condition that a word is short and on many pages. No phrase begins or ends with such a word."""
+    """Returns the SQL condition for a function word: it is short and on many pages. No phrase begins or ends
+    with such a word."""
     return f"(length({table}.word) <= {SHORT_CHARS} AND {table}.m > s.all_pages * {MANY_PAGES} AND s.all_pages >= {FEW_PAGES})"
 
 
 def merge_pages(base: Any, folder: Path, step: str, sites: Sequence[str]) -> None:
-    """Writes `pages.parquet`: all pages, with their words and the page that they copy."""
+    """Writes `pages.parquet`, which contains all pages. For each page, it has the number of words, and the
+    original if the page is a copy."""
     _sites(base, sites)
     base.execute(
         "COPY (SELECT f.page, f.url, coalesce(names.name, f.site) AS site, f.language, f.title, w.words, w.tokens, f.file, f.start, "
@@ -234,8 +240,8 @@ def merge_pages(base: Any, folder: Path, step: str, sites: Sequence[str]) -> Non
 
 
 def merge_keywords(base: Any, folder: Path, step: str, keywords: Sequence[str]) -> None:
-    """Writes `counts.parquet`: the counts by page and keyword. Writes `keywords.parquet`: the counts by keyword
-    and site, and by keyword over all sites (the site is then '')."""
+    """Writes `counts.parquet`, which contains the counts by page and keyword, and `keywords.parquet`, which
+    contains the counts by keyword and site. In the latter, the site '' means all sites."""
     target = folder.parent
     base.register("given", table({"keyword": integers(range(len(keywords))), "text": texts(keywords)}))
     base.execute(f"CREATE VIEW pages AS SELECT * FROM read_parquet('{_sql(target / 'pages.parquet')}')")

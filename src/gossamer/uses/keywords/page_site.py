@@ -1,5 +1,5 @@
-"""A site for any URL: reads each page's text by zone. `gossamer keywords` crawls with it, in any number of
-processes."""
+"""The site file with which `gossamer keywords` crawls. It applies to any URL, and reads the text of each page
+by zone."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class PageText(msgspec.Struct, kw_only=True):
     anchors: list[tuple[str, str]] = []
     """The links in the page's content: (URL, text)."""
     sketch: bytes = b""
-    """The sketch by which nearly equal texts are found, or b'' for a text of a few words."""
+    """The sketch of the text, by which nearly equal texts are found. b'' for a text of a few words."""
 
 
 def read_zones(page: PageView) -> dict[str, Any] | None:
@@ -85,7 +85,7 @@ def primary_language(tag: str | None) -> str:
 
 
 def _inside(tree: Document, query: str) -> set[Element]:
-    """Returns the headings, links and images in the elements that match a query."""
+    """Returns all headings, links and images that are inside elements that match a query."""
     found: set[Element] = set()
     for part in query.split(", "):
         found.update(tree.select(f"{part} :is(a, h1, h2, h3, img)"))
@@ -111,7 +111,8 @@ def _attribute(element: Element, name: str) -> str:
 
 
 def _anchors(page: PageView, tree: Document) -> list[tuple[str, str]]:
-    """Returns the links outside navigation, header and footer, each pair of URL and text once."""
+    """Returns the links outside of navigation, header and footer. Each pair of URL and text is returned
+    once."""
     without = _inside(tree, f"{_AROUND}, header")
     found: dict[tuple[str, str], None] = {}
     for element in tree.select("a[href]"):
@@ -129,5 +130,5 @@ def _anchors(page: PageView, tree: Document) -> list[tuple[str, str]]:
 
 
 def words_of(parts: Iterable[str]) -> str:
-    """Returns texts as one text whose parts no phrase spans."""
+    """Joins texts so that no phrase extends over two of them."""
     return "\n\n".join(parts)

@@ -17,10 +17,10 @@ from gossamer.uses.keywords.views import KeywordTotal, RunTables, TrendPoint, re
 MAX_ROWS: Final = 50
 MAX_TRENDS: Final = 12
 MAX_RUNS: Final = 60
-"""The runs that the charts of a trend show, at most: the latest."""
+"""Maximum number of runs in the charts of a trend. The latest runs are shown."""
 MAX_MATRIX: Final = 12
 WIDTH, HEIGHT, LEFT, BOTTOM = 360, 120, 56, 26
-"""The size of a chart in pixels, with the space for the labels of its axes."""
+"""The size of a chart, and the space for the labels of its axes on the left and at the bottom, in pixels."""
 _STYLE = """
 .bar{display:inline-block;height:9px;background:#0b57a4;border-radius:2px;margin-left:8px}
 details{margin:2px 0 0;color:#566172;font-size:13px}summary{cursor:pointer}mark{background:#fff0b3}
@@ -124,7 +124,7 @@ def _trends(folder: str, keywords: Sequence[KeywordTotal]) -> str:
 
 
 def draw_trend(points: Sequence[TrendPoint]) -> str:
-    """Returns the counts of a keyword over runs as SVG: one step for each run."""
+    """Returns an SVG chart of a keyword's counts over runs. It has one step for each run."""
     most = max(1, *(one.count for one in points))
     floor, top = float(HEIGHT - BOTTOM), 10.0
     step = (WIDTH - LEFT - 14) / (len(points) - 1)

@@ -1,5 +1,5 @@
-"""A run: gets the texts of pages, by a crawl or from stored pages, and counts them. Each run has its own folder.
-A run that was stopped or killed continues with the same command."""
+"""Runs `gossamer keywords`: gets the texts of pages from a crawl or from stored pages, and counts them. Each
+run has its own folder. A run that was stopped or killed continues with the same command."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from gossamer.uses.keywords.merging import check_libraries
 
 FOLDER: Final = "keywords"
 DELAY: Final = "3-7"
-"""The seconds between two visits of a host, unless the user names others."""
+"""The seconds between two visits of a host, if the user gives no other delay."""
 SITE: Final = str(Path(__file__).with_name("page_site.py"))
 _STORED: Final = (".warc", ".warc.gz")
 Tell = Callable[[str], None]
 
 
 class KeywordRun(msgspec.Struct, kw_only=True):
-    """A run, as the file `run.json` of its folder holds it."""
+    """A run, as stored in the file `run.json` of its folder."""
 
     id: str
-    """Its start as YYYYMMDD-HHMMSS in UTC."""
+    """The time of its start in UTC, as YYYYMMDD-HHMMSS."""
     began: float
-    """Seconds since the epoch."""
+    """The time of its start, in seconds since the epoch."""
     sources: list[str]
     state: str = "crawling"
-    """`crawling`, `counting` or `done`."""
+    """The state of the run: `crawling`, `counting` or `done`."""
     files: list[str] = []
     """The files with the texts."""
     crawled: str = ""
@@ -50,21 +50,21 @@ class KeywordRunOptions(msgspec.Struct, kw_only=True):
     folder: str = FOLDER
     count: CountOptions = CountOptions()
     list_names: list[str] = []
-    """The names of the lists, for people."""
+    """The names of the lists, for the report."""
     data: str = ".gossamer"
     """The data folder with the crawls that sources may name."""
     delay: str = DELAY
     processes: int = 1
     fresh: bool = False
-    """Whether to begin a new run although an earlier one can be continued."""
+    """Whether to begin a new run even if an earlier one can be continued."""
     crawl: dict[str, Any] = {}
     """Further options of `gossamer.run`."""
 
 
 def run_keywords(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> tuple[KeywordRun, Path]:
-    """Begins or continues a run, and returns it with its folder. Without sources, the texts of the last run are
-    counted again. `tell`: called with messages for the user. Raises GossamerError. A KeyboardInterrupt leaves the
-    run open: the next call continues it."""
+    """Begins or continues a run, and returns it with its folder. If there are no sources, the texts of the
+    last run are counted again. `tell`: called with messages for the user. Raises GossamerError. After a
+    KeyboardInterrupt, the next call continues the run."""
     check_libraries()
     run = _choose(sources, options, tell)
     folder = run_folder(options.folder, run.id)
@@ -91,7 +91,8 @@ def list_runs(folder: str) -> list[KeywordRun]:
 
 
 def done_run(folder: str, number: str | None) -> tuple[KeywordRun, Path]:
-    """Returns the run with this id, or the last one that is done. Raises UsageError if there is none."""
+    """Returns the completed run with this id, or the last completed run. Raises UsageError if there is
+    none."""
     runs = [run for run in list_runs(folder) if run.state == "done"]
     if number is not None:
         runs = [run for run in runs if run.id == number]
@@ -148,7 +149,8 @@ def _check(sources: Sequence[str], options: KeywordRunOptions) -> None:
 
 
 def _texts(run: KeywordRun, folder: Path, options: KeywordRunOptions, tell: Tell) -> list[str]:
-    """Returns the files with the texts of all sources. Crawls, or reads stored pages, if that is needed."""
+    """Returns the files with the texts of all sources. Crawls URLs and reads stored pages, if the sources
+    include any."""
     files, stored = [], list[str]()
     for source in run.sources:
         if _is_url(source):
@@ -183,7 +185,7 @@ def _crawl(run: KeywordRun, urls: Sequence[str], folder: Path, options: KeywordR
         if not texts.is_file() or not texts.stat().st_size:
             (folder / "run.json").unlink(
                 missing_ok=True
-            )  # nothing was found, so there is nothing to continue
+            )  # no text was found, so there is nothing to continue
         raise
     if not texts.is_file() or not texts.stat().st_size:
         (folder / "run.json").unlink(missing_ok=True)

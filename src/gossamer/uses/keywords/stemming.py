@@ -1,4 +1,4 @@
-"""Stems of words by language (Snowball), for counts that take `cat` and `cats` as one word."""
+"""Computes the stems of words by language (Snowball), so that `cat` and `cats` are counted as one word."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ LANGUAGES: Final = {
     "tr": "turkish",
     "yi": "yiddish",
 }
-"""The stemmers by the code of their language."""
+"""Language code -> name of the stemmer."""
 AUTO: Final = "auto"
-"""The choice of the language that each page declares."""
+"""The value of `stem` that selects the language that each page declares."""
 MAX_CACHED_STEMS: Final = 200_000
 
 
 class Stems(dict[str, str]):
-    """A cache of the stems of one language."""
+    """Computes and caches the stems of one language."""
 
     def __init__(self, language: str) -> None:
         super().__init__()
@@ -74,14 +74,14 @@ def check_stem(choice: str) -> None:
 
 
 def stem_language(choice: str, page_language: str) -> str:
-    """Returns the language whose stems count on a page, or '' for words as they are written."""
+    """Returns the language whose stems are used for a page, or '' if words are not stemmed."""
     language = page_language if choice == AUTO else choice
     return language if language in LANGUAGES else ""
 
 
 @functools.cache
 def stems_of(language: str) -> Stems:
-    """Returns the stems of a language of `LANGUAGES`."""
+    """Returns the cache of stems for a language of `LANGUAGES`."""
     return Stems(language)
 
 

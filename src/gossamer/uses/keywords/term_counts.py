@@ -1,7 +1,6 @@
-"""Counts all words and phrases of many pages in bounded memory, to discover those that matter.
-
-Tokens become numbers, which are collected for some 800,000 words and then sorted and counted by numpy. The
-counts of each such batch are handed over, and the memory is free again.
+"""Counts all words and phrases of many pages in bounded memory, to discover important terms. Each word gets a
+number. The numbers of about 800,000 words form a batch, which numpy sorts and counts. Then the counts are
+passed on, and the memory of the batch is freed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from gossamer.uses.keywords.tokens import is_word
 MAX_BATCH_WORDS: Final = 800_000
 """A batch ends with the page that reaches this number of words."""
 MAX_PAGE_WORDS: Final = 200_000
-"""The words of a page beyond this number are not discovered. They are counted for the keywords of a list."""
+"""Maximum number of words of a page in which terms are discovered. Keywords of a list are also counted in the
+words after that."""
 MAX_WORDS: Final = 3
 """The maximum number of words of a discovered phrase."""
 MAX_TERM_CHARS: Final = 60
@@ -28,7 +28,7 @@ _ID_MASK = (1 << _ID_BITS) - 1
 
 
 class _Numbers(dict[str, int]):
-    """The numbers of words. Symbols and breaks have the number 0."""
+    """Maps words to numbers, which it assigns. Symbols and paragraph breaks have the number 0."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class _Numbers(dict[str, int]):
 
 
 class TermBatch:
-    """The words of some pages, by group. A group is a site and a language."""
+    """The words of a batch of pages, by group. A group consists of a site and a language."""
 
     def __init__(self) -> None:
         self._numbers = _Numbers()
@@ -53,11 +53,11 @@ class TermBatch:
 
     @property
     def is_full(self) -> bool:
-        """Whether the batch must be handed over before the next page."""
+        """Whether the batch must be counted before the next page is added."""
         return self.words >= MAX_BATCH_WORDS or len(self._numbers.words) > MAX_BATCH_WORDS
 
     def add(self, group: tuple[int, str], texts: Sequence[Sequence[str]]) -> None:
-        """Adds the texts of a page, each as tokens. No phrase spans two texts."""
+        """Adds the texts of a page, each as a list of tokens. No phrase extends over two texts."""
         found = self._tokens.setdefault(group, array("i"))
         for words in texts:
             part = words[:MAX_PAGE_WORDS]
@@ -67,8 +67,8 @@ class TermBatch:
         found.append(_END_OF_PAGE)
 
     def tables(self, minimum: int) -> Iterator[Any]:
-        """Yields the counts by group as Arrow tables. Phrases that occur less often than `minimum` are left out,
-        words never."""
+        """Yields the counts by group as Arrow tables. Phrases that occur less often than `minimum` are left
+        out. Single words are always included."""
         words = texts(self._numbers.words)
         for group, found in self._tokens.items():
             yield from _tables(group, words, found, minimum)
@@ -89,7 +89,7 @@ def _tables(group: tuple[int, str], words: Any, found: array[int], minimum: int)
     yield _table(group, words, pairs, count[kept], on[kept], 2)
     if not len(pairs) or len(ids) < 3:
         return
-    # a phrase of three words can occur often enough only if its first two words do
+    # A phrase of three words can occur often enough only if its first two words do.
     place = np.minimum(np.searchsorted(pairs, codes[:-1]), len(pairs) - 1)
     mask = mask[:-1] & (ids[2:] > 0) & (pairs[place] == codes[:-1])
     triples, count, on = _counted((place << _ID_BITS) | ids[2:], pages[:-2], mask)
@@ -100,8 +100,8 @@ def _tables(group: tuple[int, str], words: Any, found: array[int], minimum: int)
 
 
 def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, length: int = 1) -> Any:
-    """Returns the counts of terms as a table. `codes`: the numbers of words, of pairs, or of pairs and third
-    words."""
+    """Returns the counts of terms as a table. `codes`: the numbers of words (`length` 1), of pairs (2), or of
+    pairs and third words (3)."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -127,8 +127,8 @@ def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, 
 
 
 def _counted(codes: Any, pages: Any, mask: Any) -> tuple[Any, Any, Any]:
-    """Returns the different codes in order, with how often and on how many pages each occurs. Only places in
-    `mask` count."""
+    """Returns three arrays: the different codes in order, the number of occurrences of each, and the number
+    of pages with each. Only positions in `mask` are counted."""
     import numpy as np
 
     keys = (codes[mask] << _PAGE_BITS) | pages[mask]

@@ -1,5 +1,5 @@
-"""Reads the stored texts of pages: JSON lines that a crawl with the keywords' own site wrote, or another program.
-Files are read in chunks, so that any number of pages takes the same memory."""
+"""Reads the stored texts of pages. These are JSON lines that a crawl with `page_site` or another program
+wrote. Files are read in chunks, so that any number of pages takes the same memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from gossamer.uses.keywords.page_zones import primary_language, words_of
 
 CHUNK_BYTES: Final = 4 << 20
 PAGES_PER_CHUNK: Final = 1 << 17
-"""The page numbers that are reserved for a chunk. Lines are longer than 64 bytes, so a chunk has fewer pages."""
+"""Number of page numbers that are reserved for a chunk. A chunk has fewer pages than this, because lines are
+longer than 64 bytes."""
 
 
 class StoredText(msgspec.Struct, kw_only=True):
-    """The texts of a stored page by zone (`PageText`). Only `url` is required."""
+    """The texts of a stored page by zone (see `PageText`). Only `url` is required."""
 
     url: str
     title: str | None = None
@@ -49,7 +50,8 @@ class StoredText(msgspec.Struct, kw_only=True):
 
 
 class Chunk(NamedTuple):
-    """A part of a file of texts: the bytes from `start` to `end`. `number`: counts the chunks of all files."""
+    """A part of a file of texts: the bytes from `start` to `end`. `number`: the number of the chunk among the
+    chunks of all files."""
 
     number: int
     path: str
@@ -58,7 +60,7 @@ class Chunk(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A page's text with the page's number and the place of its line in the file."""
+    """The texts of a page, with the page's number and the position of its line in the file."""
 
     number: int
     page: StoredText
@@ -70,7 +72,7 @@ _decoder = msgspec.json.Decoder(StoredText)
 
 
 def chunks_of(paths: Sequence[str]) -> list[Chunk]:
-    """Returns the chunks of files, cut at ends of lines. Raises UsageError for a file that cannot be read."""
+    """Divides files into chunks at ends of lines. Raises UsageError for a file that cannot be read."""
     chunks: list[Chunk] = []
     for path in paths:
         try:
@@ -118,7 +120,7 @@ def decode_line(line: bytes) -> StoredText | None:
 
 
 def read_line(path: str, start: int, length: int) -> StoredText | None:
-    """Returns the page at a place in a file, or None if it is no longer there."""
+    """Returns the page at a position in a file, or None if the page is no longer there."""
     try:
         with open(path, "rb") as file:
             file.seek(start)
@@ -128,7 +130,7 @@ def read_line(path: str, start: int, length: int) -> StoredText | None:
 
 
 def site_of(url: str) -> str:
-    """Returns the site of a page: its host without `www.`, with a port that is not the usual one.
+    """Returns the site of a page: the host without `www.`, and the port if it is not the default port.
 
     >>> site_of("https://www.example.com/a"), site_of("http://127.0.0.1:8000/")
     ('example.com', '127.0.0.1:8000')

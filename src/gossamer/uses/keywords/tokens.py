@@ -30,7 +30,7 @@ _SIGNS: Final = (
 _KATAKANA: Final = r"\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _JOINERS: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _SILENT: Final = "\\-‐‑/\"'’‘“”„«»‹›`\u00ad\u200b\u200c\u200d\u2060\ufeff"
-"""Characters that separate words and are no tokens."""
+"""Characters that separate words and are not tokens."""
 _LATIN = re.compile(rf"\w+(?:\u00ad+\w+)*|{PARAGRAPH}|(?<=\w)['’](?=\w)|[^\w\s{_SILENT}]")
 _LETTER: Final = r"\p{L}\p{N}\p{M}_"
 _WORD: Final = rf"(?:(?![{_SIGNS}{_KATAKANA}])[{_LETTER}])(?:(?![{_SIGNS}{_KATAKANA}])[{_LETTER}{_JOINERS}])*"
@@ -41,7 +41,8 @@ _SIGN = regex.compile(f"[{_SIGNS}{_KATAKANA}]")
 _STRIPPED = dict.fromkeys(map(ord, _JOINERS))
 MAX_CACHED_WORDS: Final = 200_000
 _LONG_CHARS: Final = 100_000
-"""The words of longer texts are shared, so that each different word is in memory once."""
+"""In texts with more characters than this, equal words are shared, so that each distinct word is in memory
+once."""
 
 
 def fold(word: str) -> str:
@@ -80,7 +81,7 @@ def tokens(text: str) -> list[str]:
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yields the start and the end of each token of `tokens`, in characters."""
+    """Yields the start and end positions, in characters, of the tokens that `tokens` returns."""
     if _is_latin(text):
         yield from (found.span() for found in _LATIN.finditer(text))
         return
@@ -99,7 +100,7 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def is_word(token: str) -> bool:
-    """Whether a token is a word, not a symbol or a break."""
+    """Whether a token is a word, not a symbol or a paragraph break."""
     return token[0].isalnum() or token[0] == "_" or unicodedata.category(token[0])[0] in "LMN"
 
 
@@ -125,12 +126,12 @@ _BEYOND = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0590-\u1cff\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200d\u2060\u20d0-\u20ff"
     "\u2c00-\u2dff\u2e80-\uffff\U00010000-\U0001efff\U00020000-\U0003ffff]"
 )
-"""Characters that Python's own `\\w` does not split into words as this module does: marks, and the letters of all
-scripts except Latin, Greek, Cyrillic and Armenian."""
+"""Characters for which splitting with Python's `\\w` gives different words than this module: marks, and the
+letters of all scripts except Latin, Greek, Cyrillic and Armenian."""
 
 
 def _is_latin(text: str) -> bool:
-    """Whether the faster pattern splits a text in the same way."""
+    """Whether the faster pattern `_LATIN` splits a text into the right words."""
     return _BEYOND.search(text) is None
 
 
@@ -152,7 +153,7 @@ def _split(text: str) -> list[str]:
 
 @functools.cache
 def _segmenter() -> Callable[[str], list[str]] | None:
-    """Returns the function that splits a run of letters into words, or None without PyICU."""
+    """Returns the function that splits a run of letters into words, or None if PyICU is not installed."""
     try:
         import icu
     except ImportError:

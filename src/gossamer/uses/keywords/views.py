@@ -1,5 +1,5 @@
-"""What the tables of runs show: keywords, their pages, gaps against another site, overlap, pages that compete for
-a keyword, and the trend over runs."""
+"""Queries the tables of runs for keywords, their pages, gaps compared with another site, the overlap of
+sites, pages that compete for a keyword, and the trend over runs."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ class KeywordTotal(msgspec.Struct, frozen=True):
     keyword: str
     site: str
     count: int
-    """Occurrences in the main text."""
+    """Number of occurrences in the main text."""
     pages: int
-    """Pages whose main text has the keyword."""
+    """Number of pages whose main text contains the keyword."""
     share: float
-    """The share of all pages, 0 to 1."""
+    """`pages` divided by the number of all pages, 0 to 1."""
     density: float
     """Occurrences divided by all words, 0 to 1."""
     in_title: int
     in_headings: int
-    """Pages with the keyword in the title, or in a heading."""
+    """Number of pages with the keyword in the title or in a heading."""
     anchors: int
-    """Links of other pages whose text has the keyword."""
+    """Number of links of other pages whose text contains the keyword."""
     alt: int
     meta: int
-    """Occurrences in alternative texts of images, and in descriptions."""
+    """Number of occurrences in alternative texts of images and in descriptions."""
     idf: float | None
     tfidf: float
     contexts: list[str] | None
 
 
 class DiscoveredTerm(msgspec.Struct, frozen=True):
-    """A word or phrase that matters on a site."""
+    """A discovered word or phrase that is important on a site."""
 
     site: str
     language: str
@@ -61,7 +61,7 @@ class DiscoveredTerm(msgspec.Struct, frozen=True):
 
 
 class KeywordPage(msgspec.Struct, frozen=True):
-    """A page with a keyword."""
+    """The counts of a keyword on one page."""
 
     url: str
     title: str
@@ -69,7 +69,8 @@ class KeywordPage(msgspec.Struct, frozen=True):
     count: int
     density: float
     prominence: float
-    """1 if the main text begins with the keyword, 0 if the keyword stands at its end or not in it."""
+    """1 if the main text begins with the keyword. 0 if the keyword is at the end of the main text or not in
+    it."""
     in_title: int
     in_headings: int
     anchors: int
@@ -80,21 +81,21 @@ class KeywordPage(msgspec.Struct, frozen=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """A keyword or term that another site has more of."""
+    """A keyword or discovered term that another site uses more often."""
 
     term: str
     listed: bool
-    """Whether the term is a keyword that was counted, not only a discovered term."""
+    """Whether the term is a counted keyword. Otherwise it is only a discovered term."""
     theirs: int
     their_pages: int
     mine: int
     my_pages: int
     weight: float
-    """How much the term matters on their site."""
+    """The importance of the term on the other site."""
 
 
 class Overlap(msgspec.Struct, frozen=True):
-    """How many keywords two sites share."""
+    """The number of keywords that two sites share."""
 
     site: str
     other: str
@@ -102,11 +103,11 @@ class Overlap(msgspec.Struct, frozen=True):
     only_site: int
     only_other: int
     share: float
-    """`both` divided by the keywords of either site, 0 to 1."""
+    """`both` divided by the number of keywords that at least one of the sites has, 0 to 1."""
 
 
 class Cannibal(msgspec.Struct, frozen=True):
-    """Several pages of one site that have the same keyword in title and heading."""
+    """Several pages of one site that have the same keyword in their title and heading."""
 
     keyword: str
     site: str
@@ -125,11 +126,11 @@ class TrendPoint(msgspec.Struct, frozen=True):
     density: float
     all_pages: int
     change: int | None
-    """The difference of `count` to the run before, None in the first run."""
+    """The difference between `count` and the count of the previous run. None in the first run."""
 
 
 class RunTables:
-    """The tables of one run. Use it with `with`."""
+    """The tables of one run. A context manager."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -152,7 +153,7 @@ class RunTables:
         return [site for (site,) in rows]
 
     def check_site(self, site: str, option: str = "--site") -> str:
-        """Returns the site that a user names, also as a URL or with `www.`. Raises UsageError."""
+        """Returns the site that a user typed, possibly as a URL or with `www.`. Raises UsageError."""
         known = self.sites()
         name = site.partition("://")[2] or site
         name = name.partition("/")[0].removeprefix("www.").lower()
@@ -172,7 +173,8 @@ class RunTables:
     def terms(
         self, site: str = "", language: str = "", words: int = 0, limit: int = 1_000_000_000
     ) -> list[DiscoveredTerm]:
-        """Returns discovered terms, those that matter most first. `words`: only terms of this number of words."""
+        """Returns discovered terms, the most important first. `words`: if not 0, only terms with this number
+        of words."""
         rows = self._base.execute(
             f"SELECT {', '.join(DiscoveredTerm.__struct_fields__)} FROM terms WHERE (? = '' OR site = ?) AND (? = '' OR language = ?) "
             "AND (? = 0 OR words = ?) ORDER BY score DESC, term LIMIT ?",
@@ -217,8 +219,9 @@ class RunTables:
         ]
 
     def gaps(self, mine: str, theirs: str, limit: int = 50) -> list[Gap]:
-        """Returns what another site has and mine does not, or has three times less of a page: keywords of the list
-        first, then discovered terms."""
+        """Returns terms that another site (`theirs`) uses and `mine` does not. A keyword of the list is also
+        returned if its share of the pages is more than three times as high on the other site. Keywords of the
+        list come first, then discovered terms."""
         listed = self._base.execute(
             "SELECT t.keyword, true, t.count, t.pages, m.count, m.pages, "
             "t.count * (1 + ln(1 + t.anchors)) * (1 + t.in_title) AS weight "
@@ -237,7 +240,7 @@ class RunTables:
         return [Gap(*row) for row in [*listed, *found]]
 
     def overlap(self) -> list[Overlap]:
-        """Returns the overlap of each pair of sites in the counted keywords."""
+        """Returns, for each pair of sites, how many of the counted keywords both use."""
         rows = self._base.execute(
             "WITH h AS (SELECT site, number FROM keywords WHERE site <> '' AND pages > 0), "
             "n AS (SELECT site, count(*) AS n FROM h GROUP BY site), "
@@ -250,7 +253,7 @@ class RunTables:
         return [Overlap(*row) for row in rows.fetchall()]
 
     def cannibals(self, site: str = "", limit: int = 50) -> list[Cannibal]:
-        """Returns the keywords that more than one page of a site has in its title and in a heading."""
+        """Returns the keywords that several pages of one site have both in the title and in a heading."""
         rows = self._base.execute(
             "SELECT k.keyword, p.site, count(*) AS n, list(p.url ORDER BY c.body DESC, p.url)[1:5] FROM counts c "
             "JOIN pages p USING (page) JOIN keywords k ON k.number = c.keyword AND k.site = '' "
@@ -290,7 +293,7 @@ EXPORTS: Final = {
     "counted_pages": "SELECT p.url, p.site, p.language, p.title, p.words, f.url AS copy_of FROM pages p "
     "LEFT JOIN pages f ON f.page = p.copy_of",
 }
-"""The tables that are exported, with their queries."""
+"""The exported tables: name -> query."""
 
 
 def read_trend(folder: str, runs: Sequence[KeywordRun], keyword: str, site: str = "") -> list[TrendPoint]:

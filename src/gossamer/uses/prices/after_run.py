@@ -1,4 +1,4 @@
-"""What follows a run: the rules are evaluated, alerts are sent, and outputs get the events."""
+"""The steps after a run: evaluates the rules, sends alerts, and sends the events to outputs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ MAX_SHOWN = 20
 
 
 class ReportedChanges(NamedTuple):
-    """What was reported after a run."""
+    """The result of `report_changes`."""
 
     alerts: tuple[RuleAlert, ...]
     """The new alerts."""
     sent: int
-    """Alerts that receivers have accepted now, counted for each receiver."""
+    """Number of alerts that receivers accepted. An alert counts once for each receiver."""
     suppressed: int
-    """Alerts that were left out because of `max_per_day`."""
+    """Number of alerts that were not sent because of `max_per_day`."""
     failures: tuple[str, ...]
-    """One line for each receiver that did not accept. Its alerts are sent next time."""
+    """One message for each receiver to which sending failed. Its alerts are sent the next time."""
     events_sent: int
-    """Events that the outputs have got now."""
+    """Number of events that were sent to the outputs."""
 
 
 def report_changes(
@@ -40,12 +40,11 @@ def report_changes(
     options: Mapping[str, Any],
     tell: Callable[[str], None],
 ) -> ReportedChanges:
-    """Evaluates the rules of a file and of the targets for what runs have found since the last call, sends the
-    alerts to the receivers of the setting `alerts`, and sends the events to outputs (`-o`). Calling it again
-    sends nothing twice.
-
-    `folder`: for rows on their way to outputs. `options`: options of `gossamer.run`, for the settings. `tell`:
-    called with remarks, for example about a rule that can never fire. Raises GossamerError.
+    """Evaluates the rules of a file and of the targets for the changes that runs have found since the last
+    call. Sends the alerts to the receivers of the setting `alerts`, and the events to outputs (`-o`). A
+    further call does not send them again. `folder`: the folder for rows that are not sent yet. `options`:
+    options of `gossamer.run`, from which the settings are taken. `tell`: called with remarks, for example
+    about a rule that can never fire. Raises GossamerError.
     """
     book = read_rules(rules) if rules else RuleBook[PriceRule]()
     receivers = receivers_of_settings(options)
@@ -62,7 +61,7 @@ def report_changes(
 
 
 def remarks(history: History, book: RuleBook[PriceRule]) -> list[str]:
-    """Returns one line for each rule that can never fire, and for each text of a target that is not a rule."""
+    """Returns one message for each rule that can never fire, and for each invalid rule of a target."""
     targets = history.targets()
     own, lines = rules_of_targets(targets)
     for rule in (*book.rules, *own):

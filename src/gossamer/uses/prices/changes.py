@@ -1,9 +1,10 @@
-"""How observations become changes. The functions are pure: they have no clock and no database.
+"""Derives changes from observations. The functions are pure: they use neither a clock nor a database.
 
 Each offer has fields: the price with its currency, the regular price, the availability, the seller, the state
-of the page, and the state of the variant. A value that differs from the known one is held. It becomes a change
-when enough visits have shown it: two usually, more if the field alternated before. A visit that shows the
-known value again drops it. So one visit alone never causes an event, and a failed visit changes nothing.
+of the page, and the state of the variant. A value that differs from the known one is held. It becomes a
+change when enough visits have shown it: usually two, and more if the field alternated before. If a visit
+shows the known value again, the held value is dropped. So a single visit never causes an event, and a failed
+visit changes nothing.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from gossamer.uses.prices.model import Event, EventKind, Observation, OfferState
 from gossamer.uses.prices.shop_health import DOUBTFUL_VISITS
 
 AGREEING_VISITS = 2
-"""The visits that must show a new value before it is a change."""
+"""Number of visits that must show a new value before it becomes a change."""
 YOUNG_DAYS = 5
-"""In a doubtful shop, an offer whose values are known for fewer days needs one more visit for each day that it
-lacks. An offer that alternates at random shows it within these days, so a longer past is evidence."""
+"""If the values of an offer in a doubtful shop have been known for fewer days than this, a change needs one
+more visit for each missing day. An offer that alternates at random shows this within that many days."""
 ALTERNATING_VISITS = 20
-"""The same for a value that a later visit of the same offer contradicted within the last days."""
+"""Number of visits that must show a value that a later visit of the same offer contradicted within the last
+MEMORY_S seconds."""
 GONE_CHECKS = 3
-"""The checks in a row that must lack a variant before it is gone."""
+"""A variant is gone after it has been missing in this many visits in a row."""
 DAY_S = 86_400.0
 MEMORY_S = 7 * 86_400.0
-"""Seconds for which a contradicted value is remembered."""
+"""How many seconds a contradicted value is remembered."""
 MAX_REMEMBERED = 20
 SUSPECT_RATIO = 10
 MAX_DIGITS = 15
@@ -40,13 +42,14 @@ PLACEHOLDERS = frozenset(
 )
 """Amounts that shops show for products without a price."""
 SUSPECT = ("zero", "placeholder", "currency", "ten-times", "baseline")
-"""The reasons for which a price is suspect. `baseline`: it is ten times the only price that was seen before. If
-it is confirmed, the first price was wrong: it is replaced, and that is no event."""
+"""The reasons why a price is suspect. `baseline`: it differs by a factor of ten from the only price that was
+seen before. If a `baseline` price is confirmed, the first price was wrong, and is replaced without an
+event."""
 FOUND = (OfferState.PRICED, OfferState.NO_PRICE)
 
 
 class HeldChange(msgspec.Struct, omit_defaults=True):
-    """A value that differs from the known one, and how many visits have shown it."""
+    """A value that differs from the known one, and the number of visits that have shown it."""
 
     value: str
     reason: str
@@ -61,7 +64,7 @@ class HeldChange(msgspec.Struct, omit_defaults=True):
 
 
 class Offer(msgspec.Struct, kw_only=True):
-    """A target or one of its variants, with its confirmed values. The row of `price_offers`."""
+    """A target or one of its variants, with its confirmed values. Corresponds to a row of `price_offers`."""
 
     id: int = 0
     target: str
@@ -88,12 +91,12 @@ class Offer(msgspec.Struct, kw_only=True):
     mpn: str | None = None
     brand: str | None = None
     candidates: str | None = None
-    """JSON of the candidates, while nothing says which one is the price."""
+    """The candidates as JSON, as long as it is unknown which one is the price."""
     first_seen: float = 0.0
     last_seen: float = 0.0
-    """The last visit that found the offer."""
+    """The time of the last visit that found the offer."""
     last_checked: float = 0.0
-    """The last visit, whatever it found."""
+    """The time of the last visit, whatever its result."""
     since: float = 0.0
     """When the confirmed values were first seen. 0 if nothing is confirmed yet."""
     missed: int = 0
@@ -103,22 +106,22 @@ class Offer(msgspec.Struct, kw_only=True):
     """The median of the confirmed prices in this currency."""
     held: dict[str, HeldChange] = {}
     memory: dict[str, dict[str, float]] = {}
-    """By field: the values that a later visit contradicted, with the time."""
+    """Field -> values that a later visit contradicted -> the time of that visit."""
 
 
 class Compared(NamedTuple):
-    """What one visit means for an offer."""
+    """The result of comparing one visit with an offer."""
 
     agreed: tuple[str, ...] = ()
-    """The fields whose held value this visit, the second one, showed again."""
+    """The fields for which this visit was the second one that showed the held value."""
     contradicted: tuple[str, ...] = ()
-    """The fields whose held value this visit did not show. Suspect values do not count."""
+    """The fields whose held value this visit contradicted. Suspect held values are not included."""
     new_amount: str = ""
-    """The price that is newly held."""
+    """The price that this visit showed first, so that it is now held."""
 
 
 def amount_text(amount: Decimal | None) -> str | None:
-    """Returns an amount as text: without an exponent, and with no or at least two decimals.
+    """Returns an amount as text, without an exponent. The text has either no decimals or at least two.
 
     >>> amount_text(Decimal("99.9")), amount_text(Decimal("1E+3")), amount_text(Decimal("0.125"))
     ('99.90', '1000', '0.125')
@@ -160,7 +163,8 @@ def seen_fields(offer: Offer, seen: Observation) -> dict[str, str]:
 
 
 def _currency(offer: Offer, seen: Observation) -> str:
-    """Returns the currency for a comparison. A currency that only one of the two visits shows is no change."""
+    """Returns the currency for a comparison. If only one of the two visits shows a currency, it has not
+    changed."""
     if offer.price is not None and not offer.currency:
         return ""
     return seen.currency or offer.currency or ""
@@ -183,7 +187,7 @@ def known_field(offer: Offer, field: str) -> str | None:
 
 
 def suspicion(offer: Offer, seen: Observation, expected: str = "") -> str:
-    """Returns why a price is suspect: `zero`, `placeholder`, `currency`, `ten-times` or "".
+    """Returns the reason why a price is suspect (`zero`, `placeholder`, `currency` or `ten-times`), or "".
 
     `expected`: the currency that the target must have.
     """
@@ -213,7 +217,7 @@ def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
         held, known = offer.held.get(field), known_field(offer, field)
         if value == known:
             if held and held.reason == "baseline" and held.seen > AGREEING_VISITS and held.rival != value:
-                held.rival = value  # the first price was seen once, and the held one more often
+                held.rival = value  # the known price was seen once, and the held one more often
                 continue
             if held and _contradict(offer, field, seen.time):
                 contradicted.append(field)
@@ -230,7 +234,7 @@ def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
             held.rival = value
             continue
         if held and held.reason == "baseline" and new.reason in SUSPECT:
-            new.reason = "baseline"  # the first price is still doubted, whatever a glitch showed
+            new.reason = "baseline"  # the first price remains in doubt, even after a glitch
         offer.held[field] = new
         if field == "price":
             new_amount = value
@@ -238,8 +242,8 @@ def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
 
 
 def _may_be_glitch(held: HeldChange, new: HeldChange) -> bool:
-    """Whether a price is ignored because it is suspect, or far from the held one, and shown for the first
-    time. If the next visit shows it again, it replaces the held price."""
+    """Whether a new price is ignored at its first visit, because it is suspect or differs much from the held
+    price. If the next visit shows it again, it replaces the held price."""
     if new.value == held.rival:
         return False
     (_, _, one), (_, _, other) = held.value.rpartition(" "), new.value.rpartition(" ")
@@ -248,8 +252,9 @@ def _may_be_glitch(held: HeldChange, new: HeldChange) -> bool:
 
 
 def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Observation) -> bool:
-    """Stores a value that is no change. Returns whether it was one: a field that no visit showed before, or
-    the page of a target whose new address was taken over."""
+    """Stores a value that differs from the known one without being a change, and returns True. Otherwise
+    returns False. A value is not a change if no visit showed the field before, or if the page was visited at
+    the new address of a moved target."""
     if known is None and field in ("availability", "seller"):
         setattr(offer, field, value)
     elif field == "regular_price" and offer.price is None:
@@ -319,8 +324,8 @@ def is_ready(offer: Offer, field: str, doubtful_visits: int = 0) -> bool:
 
 
 def first_sight(offer: Offer, seen: Observation, expected: str = "") -> Event | None:
-    """Adopts the values of the first visit that found an offer. A suspect price is held, and nothing is
-    reported until a second visit has shown it."""
+    """Stores the values of the first visit that found an offer, and returns an event. A suspect price is held
+    instead, and no event is reported until a second visit has shown it."""
     offer.first_seen = seen.time
     offer.state = str(seen.state)
     offer.availability, offer.seller, offer.currency = seen.availability, seen.seller, seen.currency
@@ -337,7 +342,8 @@ def first_sight(offer: Offer, seen: Observation, expected: str = "") -> Event | 
 
 
 def take_details(offer: Offer, seen: Observation) -> None:
-    """Stores what is not compared: identifiers, unit price, shipping, tax, and where the price came from."""
+    """Stores the values that are not compared: identifiers, unit price, shipping, tax, and the source of the
+    price."""
     offer.shipping, offer.tax_included = rounded(seen.shipping), seen.tax_included
     if seen.price is not None and rounded(seen.price) == offer.price:
         offer.unit_price, offer.unit = rounded(seen.unit_price), seen.unit
@@ -349,7 +355,7 @@ def take_details(offer: Offer, seen: Observation) -> None:
 
 
 def release(offer: Offer, fields: Sequence[str]) -> list[Event]:
-    """Makes held values of an offer known. Returns one event for each."""
+    """Turns held values of an offer into its known values. Returns one event for each."""
     events: list[Event] = []
     for field in fields:
         held = offer.held.pop(field)
@@ -440,7 +446,8 @@ def _event(offer: Offer, kind: EventKind, time: float, before: str | None, after
 
 
 def move(before: Decimal | None, after: Decimal | None) -> float | None:
-    """Returns the size of a change of price: abs(ln(after / before)). None if there is none.
+    """Returns the size of a price change, which is abs(ln(after / before)). None if there is no change, or if
+    one of the prices is missing or zero.
 
     >>> round(move(Decimal(100), Decimal(50)), 3)
     0.693
@@ -451,5 +458,5 @@ def move(before: Decimal | None, after: Decimal | None) -> float | None:
 
 
 def median(prices: Sequence[Decimal]) -> Decimal | None:
-    """Returns the median of prices, rounded to what the database can hold."""
+    """Returns the median of prices, rounded to the precision of the database."""
     return rounded(statistics.median(prices)) if prices else None

@@ -1,8 +1,6 @@
 """The database of the price history: a SQLite file, or PostgreSQL. Both run the same statements, with `?` for
-a value.
-
-A transaction that writes is alone: SQLite and PostgreSQL (by an advisory lock) let other writers wait, and
-readers never wait.
+a value. Only one transaction writes at a time. Other writers wait for it, in PostgreSQL because of an
+advisory lock. Readers never wait.
 """
 
 from __future__ import annotations
@@ -28,15 +26,15 @@ class Database:
     """A connection with the tables of the price history. Only one thread may use it at a time.
 
     `url`: the path of a SQLite file, or `postgresql://...`. Raises ConfigError if the database cannot be
-    used. Errors of statements are GossamerErrors, too. A history of another kind is a subclass with tables of its
-    own.
+    used. Errors of statements are GossamerErrors, too. For another kind of history, a subclass defines the
+    tables.
     """
 
     tables: tuple[str, ...] = TABLES
     indexes: tuple[str, ...] = INDEXES
     version = VERSION
     kind = "price"
-    """The first word of its tables. KIND_meta has the version."""
+    """The prefix of the table names. The table KIND_meta contains the version."""
 
     def __init__(self, url: str) -> None:
         self.is_sqlite = not url.startswith(("postgresql://", "postgres://"))
@@ -101,7 +99,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """A transaction that writes. Other writers wait until it ends."""
+        """A context manager for a transaction that writes. Other writers wait until it ends."""
         with self._reported():
             self._base.execute("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
             try:
@@ -128,7 +126,7 @@ class Database:
             self._base.cursor().executemany(self._written(sql), bound)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Runs a query. Returns its rows. Amounts are numbers of any type; see `amount`."""
+        """Runs a query. Returns its rows. The type of amounts depends on the database (see `amount`)."""
         with self._reported():
             found: list[tuple[Any, ...]] = self._base.execute(
                 self._written(sql), self._bound(values)
@@ -138,12 +136,12 @@ class Database:
     def rows_in(
         self, sql: str, names: Iterable[str] | Iterable[int], size: int = 500
     ) -> list[tuple[Any, ...]]:
-        """Runs a query that has `IN (?)` for many names, some at a time."""
+        """Runs a query that contains `IN (?)` for many names. `size`: how many names are passed at a time."""
         found: list[tuple[Any, ...]] = []
         wanted: list[str | int] = list(dict.fromkeys(names))
         for start in range(0, len(wanted), size):
             part = wanted[start : start + size]
-            part += part[-1:] * (size - len(part))  # the same statement each time: it is compiled once
+            part += part[-1:] * (size - len(part))  # always the same statement, so that it is compiled once
             found += self.rows(sql.replace("IN (?)", f"IN ({', '.join('?' * size)})"), part)
         return found
 
@@ -163,7 +161,7 @@ class Database:
 
     @contextlib.contextmanager
     def _reported(self, kind: type[GossamerError] = GossamerError) -> Iterator[None]:
-        """Converts an error of the database to an error with one line."""
+        """A context manager that converts a database error to an error with a one-line message."""
         try:
             yield
         except self._errors as error:
@@ -176,5 +174,5 @@ class Database:
 
 
 def amount(value: Any) -> Decimal | None:
-    """Returns a number of the database as a decimal."""
+    """Converts a number from the database to a Decimal."""
     return None if value is None else Decimal(str(value))

@@ -12,8 +12,8 @@ from gossamer.uses.prices.targets import currencies, shop_of
 
 
 def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) -> Iterator[PriceTarget]:
-    """Crawls a shop and yields a target for each product page. A product page has a price,
-    and an offer in structured data, an SKU or an availability. Raises GossamerError."""
+    """Crawls a shop and yields a target for each product page. A page counts as a product page if it has a
+    price and also an offer in structured data, an SKU or an availability. Raises GossamerError."""
     start = gossamer.url.parse(url)
     if start is None or not start.startswith(("http://", "https://")):
         raise UsageError(f"shop:{url}: write the address of the shop, such as shop:https://shop.example/")

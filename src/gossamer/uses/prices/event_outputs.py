@@ -1,5 +1,5 @@
-"""Sends confirmed events to outputs: to Kafka, a webhook, a database, or a file. Receivers get changes, not
-pages whose bytes changed."""
+"""Sends confirmed events to outputs: to Kafka, a webhook, a database, or a file. Only changes of values are
+sent, not every page whose bytes changed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from gossamer.uses.prices.history import History
 
 BATCH_ROWS = 500
 KIND = "price_event"
-"""The kind of the rows: the name of the table, and the field `kind` of streams."""
+"""The kind of the rows. It is the name of the table in databases, and the field `kind` in streams."""
 _NAMES = ("kind", "time", "target", "variant", "shop", "before", "after", "currency", "detail")
 
 
 def events_to(history: History, outputs: Sequence[str], folder: str) -> int:
-    """Sends the events that no output has had yet, each at least once, with its id as the key. Returns their
-    number. `outputs`: as after `-o`. `folder`: for rows that are not sent yet.
+    """Sends the events that have not been sent to an output yet, and returns their number. Each event is sent
+    at least once, with its id as the key. `outputs`: outputs as given after `-o`. `folder`: the folder for
+    rows that are not sent yet.
 
-    Raises UsageError, ConfigError, SinkError, SinkAway and DiskFull. What was not sent is sent next time.
+    Raises UsageError, ConfigError, SinkError, SinkAway and DiskFull. Events that could not be sent are sent
+    the next time.
     """
     if not outputs:
         return 0

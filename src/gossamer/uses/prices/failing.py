@@ -1,5 +1,6 @@
-"""Targets that fail run after run: gone, moved, blocked, empty, failed, without a price, or undecided. Since
-when, in how many runs, and what came back."""
+"""Records the targets that fail run after run, because they are gone, moved, blocked, empty, failed, without
+a price, or undecided. An entry contains the time of the first failure, the number of failed runs, and the
+results of the visits."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 MAX_TRIED = 10
 UNCLEAR_RUNS = 3
-"""Failing targets are visited twice in a run up to this many runs."""
+"""A failing target is visited twice per run, unless it has failed in more runs than this."""
 _COLUMNS = "target, shop, state, since, last, runs, checks, run, run_checks, address, tried"
 _OF_FAILING = ", ".join(f"f.{name.strip()}" for name in _COLUMNS.split(","))
 _UPSERT = (
@@ -27,31 +28,31 @@ _UPSERT = (
 
 
 class Failing(NamedTuple):
-    """A target that fails."""
+    """The entry of a failing target."""
 
     target: str
     shop: str
     state: str
-    """What the last visit found. See `OfferState`."""
+    """The state that the last visit found (see `OfferState`)."""
     since: float
-    """The first of the failed visits in a row."""
+    """The time of the first failed visit since the last success."""
     last: float
     runs: int
-    """In how many runs in a row it failed."""
+    """The number of runs in a row in which the target failed."""
     checks: int
-    """How many visits in a row failed."""
+    """The number of visits in a row that failed."""
     run: int
     """The last run in which it failed."""
     run_checks: int
-    """How many visits of that run failed."""
+    """The number of failed visits in that run."""
     address: str
     """For `moved`: the new address."""
     tried: tuple[str, ...]
-    """What the visits found, each result once, the last one last."""
+    """The results of the failed visits without duplicates, the latest last."""
 
 
 def fails(seen: Observation) -> bool:
-    """Whether an observation says that its target fails."""
+    """Whether an observation counts as a failure of its target."""
     if seen.state == OfferState.NO_PRICE:
         return not seen.availability
     return seen.state != OfferState.PRICED
@@ -84,8 +85,8 @@ def read_failing(database: Database, targets: Iterable[str]) -> dict[str, Failin
 
 
 def list_unclear(database: Database, run: int) -> list[tuple[Failing, str]]:
-    """Returns the targets whose only visit of a run failed in a way that may pass, each with its URL. Targets
-    that have failed for longer are left out."""
+    """Returns the targets whose only visit in a run failed with a possibly temporary error, each with its
+    URL. Targets that have failed in more than UNCLEAR_RUNS runs are left out."""
     states = (
         OfferState.BLOCKED,
         OfferState.FAILED,
@@ -103,7 +104,7 @@ def list_unclear(database: Database, run: int) -> list[tuple[Failing, str]]:
 
 
 def write_failing(database: Database, failing: Iterable[Failing], mended: Iterable[str]) -> None:
-    """Writes entries, and deletes those of targets that no longer fail."""
+    """Writes entries. `mended`: the targets that no longer fail, whose entries are deleted."""
     database.many(_UPSERT, [(*one[:-1], msgspec.json.encode(one.tried).decode()) for one in failing])
     database.many("DELETE FROM price_failing WHERE target = ?", [(target,) for target in mended])
 
@@ -116,7 +117,8 @@ def list_failing(
     least_runs: int = 1,
     limit: int = 1000,
 ) -> list[tuple[Failing, str]]:
-    """Returns the listed targets that fail, each with its URL, longest first. `chosen`: only these targets."""
+    """Returns the listed targets that fail, each with its URL. Those that have failed for the longest time
+    come first. `chosen`: only these targets."""
     more, given = chosen.condition(database)
     where, values = f"f.runs >= ? AND t.listed = 1{more}", [least_runs, *given]
     if state:
@@ -132,8 +134,9 @@ def list_failing(
 
 
 def failing_csv(found: Iterable[tuple[Failing, str]], when: Any) -> str:
-    """Returns failing targets as CSV. The columns `key` and `url` make it a list of targets: `url` is the new
-    address where there is one, and the old one is in `old_url`. `when`: converts a time to text."""
+    """Returns failing targets as CSV. The result can be used as a list of targets, because it has the columns
+    `key` and `url`. If the page has moved, `url` is the new address, and `old_url` is the old one. `when`:
+    converts a time to text."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(["key", "url", "old_url", "shop", "state", "since", "last", "runs", "checks", "tried"])

@@ -9,10 +9,10 @@ A run calls, in this order:
         for _ in range(CONFIRMING_ROUNDS):
             if not (held := history.held()):
                 break
-            events += history.record(...)           # second visits of what is held, with confirming=True
+            events += history.record(...)           # second visits of held values, with confirming=True
         events += history.end_run()
 
-An event is returned once: by `record` if its shop is certainly well, otherwise by `end_run`.
+Each event is returned once: by `record` if its shop is certainly healthy, otherwise by `end_run`.
 """
 
 from __future__ import annotations
@@ -40,36 +40,37 @@ from gossamer.uses.prices.recorder import (
 from gossamer.uses.prices.shop_health import SecondVisits
 
 CONFIRMING_ROUNDS = 24
-"""The most rounds of second visits in a run. Most changes need one."""
+"""Maximum number of rounds of second visits in a run. Most changes need one round."""
 _TARGET = ("key", "url", "shop", "product", "variant", "name", "tags", "currency", "minimum", "rules")
 _LISTED = ", ".join(_TARGET)
 
 
 class Held(NamedTuple):
-    """A held value that needs a further visit."""
+    """A held value that needs another visit."""
 
     target: str
     variant: str
     shop: str
     url: str
     field: str
-    """`price`, `regular_price`, `availability`, `seller`, `page` or `variant`. `visit`: the visit itself failed."""
+    """The field of the value: `price`, `regular_price`, `availability`, `seller`, `page` or `variant`.
+    `visit` means that the visit itself failed."""
     before: str | None
     after: str
     reason: str
-    """`changed`, `zero`, `placeholder`, `ten-times`, `baseline`, `currency`, `alternates`, `gone`, `moved` or `back`.
-    For `visit`: the `OfferState`."""
+    """Why the value is held: `changed`, `zero`, `placeholder`, `ten-times`, `baseline`, `currency`,
+    `alternates`, `gone`, `moved` or `back`. For `visit`: the `OfferState`."""
     since: float
     seen: int
-    """The visits that have shown the value."""
+    """The number of visits that have shown the value."""
     needed: int
 
 
 class History:
-    """A price history. Several processes may write it at once; one connection belongs to one thread at a time.
-
-    `url`: a path or `postgresql://...`. `clock`: returns the time in seconds since the epoch, for what has no
-    time of its own. Raises ConfigError if the database cannot be opened.
+    """Reads and writes a price history. Several processes may write to it at the same time. A connection may
+    only be used by one thread at a time. `url`: a path or `postgresql://...`. `clock`: returns the time in
+    seconds since the epoch, for records without a time of their own. Raises ConfigError if the database
+    cannot be opened.
     """
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
@@ -90,7 +91,8 @@ class History:
         self.database.close()
 
     def list_targets(self, targets: Iterable[PriceTarget]) -> None:
-        """Stores the list of a run. Targets that it lacks are no longer listed; their history stays."""
+        """Stores the list of targets of a run. Targets that are missing from the list are no longer listed,
+        but their history is kept."""
         rows = [
             (
                 *(one.key, one.url, one.shop, one.product, one.variant, one.name),
@@ -122,7 +124,8 @@ class History:
         ]
 
     def begin_run(self, *, resume: bool = False) -> int:
-        """Begins a run, and returns its number. `resume`: continues the last run if it has not ended."""
+        """Begins a run, and returns its number. `resume`: whether to continue the last run if it has not
+        ended."""
         with self.database.transaction():
             run, _, is_open = self._run()
             if not (resume and is_open):
@@ -136,17 +139,17 @@ class History:
 
     def record(self, observations: Sequence[Observation]) -> list[Event]:
         """Records visits in one transaction, and returns the confirmed events. All observations of one visit
-        must come in one call: a variant that is not among them is missing from the page. An observation that
-        comes again changes nothing."""
+        must be passed in one call, because a variant without an observation counts as missing from the page.
+        Recording an observation again has no effect."""
         if not observations:
             return []
         with self.database.transaction():
             return Batch(self.database, self._run()[0], observations).record()
 
     def held(self) -> list[Held]:
-        """Returns what needs a further visit in this run: held values, and targets whose visit failed in a
-        way that may pass. Of a change of a whole shop, only a sample is visited again. Broken shops are left
-        out."""
+        """Returns the values that need another visit in this run. These are held values, and targets whose
+        visit failed with a possibly temporary error. If many values of a shop changed, only a sample is
+        visited again. Broken shops are left out."""
         shops = read_shops(self.database)
         everywhere = shop_health.second_visits(one.health for one in shops.values())
         found: list[Held] = []
@@ -180,8 +183,9 @@ class History:
         return found
 
     def end_run(self) -> list[Event]:
-        """Ends the run. Judges each shop that it visited: confirmed changes of shops that are well are
-        reported, those of broken shops are dropped, and a shop that broke or came back is one event."""
+        """Ends the run, and returns the events. Judges each shop that the run visited. Confirmed changes of
+        healthy shops are reported, and changes in broken shops are dropped. If a shop broke or recovered,
+        this is reported as one event."""
         events: list[Event] = []
         with self.database.transaction():
             run, started, is_open = self._run()
@@ -230,7 +234,7 @@ class History:
         return events
 
     def accept(self, shop: str) -> int:
-        """Makes all held values of a shop its known values, without events, for example after a redesign.
+        """Turns all held values of a shop into known values without events, for example after a redesign.
         Returns the number of values."""
         count = 0
         with self.database.transaction():
@@ -251,7 +255,7 @@ class History:
         return found[0] if found else None
 
     def offers(self, *, target: str = "", shop: str = "", product: str = "") -> list[Offer]:
-        """Returns the offers of a target, of a shop, of a product, or all of them."""
+        """Returns the offers of a target, a shop or a product, or all offers."""
         if product:
             where, value = "WHERE target IN (SELECT key FROM price_targets WHERE product = ?)", product
         else:
@@ -265,8 +269,9 @@ class History:
     def events(
         self, *, after: float = 0.0, before: float = float("inf"), target: str = "", run: int | None = None
     ) -> list[Event]:
-        """Returns events of a period, oldest first. `after` is included, `before` is not. The time of an event
-        is when its change was first seen. `run`: only those that this run confirmed."""
+        """Returns events of a period, oldest first. The period includes `after` but not `before`. The time of
+        an event is the time at which its change was first seen. `run`: only events that this run
+        confirmed."""
         where, values = "time >= ? AND time < ?", [after, min(before, 1e18)]
         for column, value in (("target", target or None), ("run", run)):
             if value is not None:
@@ -284,7 +289,8 @@ class History:
         return [shop for _, shop in sorted(read_shops(self.database).items())]
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Runs a query with `?` for a value, on both databases. See `database.amount` for amounts."""
+        """Runs a query on SQLite or PostgreSQL, with `?` for each value. `database.amount` converts amounts
+        in the result."""
         return self.database.rows(sql, values)
 
     def _run(self) -> tuple[int, float, bool]:

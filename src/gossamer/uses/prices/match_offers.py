@@ -1,7 +1,6 @@
 """Matches the offers of a price history across shops. Equal GTINs, and equal brands with equal model numbers, match
-automatically. Pairs with similar names wait in `price_matches` until a person decides (`gossamer prices review`).
-
-Each run computes automatic and open pairs anew. Decisions of people stay.
+automatically. Pairs with similar names wait in `price_matches` until a person decides (`gossamer prices
+review`). Each run recomputes the automatic and open pairs, and keeps the decisions of people.
 """
 
 from __future__ import annotations
@@ -21,37 +20,39 @@ from gossamer.uses.prices.product_groups import Groups, group_targets
 MIN_SCORE = 0.1
 """Pairs with a lower score are not proposed."""
 MAX_PER_TARGET = 3
-"""The most pairs of a target that are proposed in one run."""
+"""Maximum number of pairs of a target that are proposed in one run."""
 MAX_USES_IN_SHOP = 5
-"""An identifier that a shop uses for more targets identifies nothing there. These targets are compared by name."""
+"""If a shop uses an identifier for more targets than this, the identifier is meaningless there. The targets
+are compared by name."""
 _RARE_WORDS = 3
 _MAX_SHARED = 100
-"""A word of more targets is not used to find candidates."""
+"""Words in the names of more targets than this are not used to find candidates."""
 _CANDIDATES = 5
 _DECISIONS = ("same", "different", "later")
 
 
 class MatchSummary(NamedTuple):
-    """What a run of `match_offers` found."""
+    """The result of `match_offers`."""
 
     offers: int
     gtin: int
-    """Pairs that were matched by their GTIN."""
+    """Number of pairs that were matched by their GTIN."""
     mpn: int
-    """Pairs that were matched by brand and model number."""
+    """Number of pairs that were matched by brand and model number."""
     open: int
-    """Pairs that wait for a person."""
+    """Number of pairs that wait for a decision."""
     decided: int
-    """Pairs that a person has decided."""
+    """Number of pairs that a person has decided."""
 
 
 class OpenPair(NamedTuple):
-    """A pair of targets that waits for a person, with what is known of both."""
+    """A pair of targets that waits for a decision, with the data of both."""
 
     one: str
     other: str
     reason: str
-    """`score`; or `gtin` or `mpn`: these are equal, but something else contradicts."""
+    """The reason why a person must decide. `score`: the products are similar. `gtin`, `mpn`: this identifier
+    is equal, but other data contradict the match."""
     score: float
     conflict: str
     shops: tuple[str, str]
@@ -62,18 +63,18 @@ class OpenPair(NamedTuple):
 
 
 class _Offers(NamedTuple):
-    """The main offers of all listed targets."""
+    """The main offers of all listed targets, with the data for matching them."""
 
     products: dict[str, Product]
     shops: dict[str, str]
     groups: Groups
-    """The groups by product ids and by what people decided."""
+    """The groups of targets, by product ids and by the decisions of people."""
     decided: set[tuple[str, str]]
     different: set[tuple[str, str]]
 
 
 def match_offers(history: History, now: float, tell: Callable[[str], None] | None = None) -> MatchSummary:
-    """Matches all offers of the listed targets. `tell` is called with lines about the progress."""
+    """Matches all offers of the listed targets. `tell`: called with messages about the progress."""
     database = history.database
     offers = _read(database)
     found: dict[tuple[str, str], str] = {}
@@ -146,10 +147,12 @@ def _read(database: Database) -> _Offers:
 
 
 def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Returns the pairs that match and the doubtful pairs, of targets with an equal identifier. `members` is sorted.
+    """Divides targets with an equal identifier (`members`, sorted) into matching pairs and doubtful pairs,
+    and returns both.
 
-    Targets that contradict most others are doubtful. So are all targets of a shop that uses the identifier more than
-    once, unless it uses it so often that it means nothing. The other targets are joined with the first one.
+    Targets that contradict most of the others are doubtful. The targets of a shop that uses the identifier
+    more than once are also doubtful. If a shop uses it more than MAX_USES_IN_SHOP times, its targets are
+    ignored. Each remaining target forms a pair with the first one.
     """
     uses = Counter(offers.shops[key] for key in members)
     kept = [key for key in members if uses[offers.shops[key]] == 1]
@@ -173,8 +176,8 @@ def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, s
 
 
 def _queue(offers: _Offers, doubtful: dict[tuple[str, str], str]) -> dict[tuple[str, str], tuple[str, float]]:
-    """Returns the pairs for a person with their reasons and scores. A pair of groups is proposed once, and not if a
-    person has decided any of its pairs."""
+    """Returns the pairs that a person should decide, with their reasons and scores. For two groups, only one
+    pair is proposed, and none if a person has already decided a pair of these groups."""
     groups = offers.groups
     seen = {_ordered(groups.find(one), groups.find(other)) for one, other in offers.decided}
     vocabulary = Vocabulary(product.name for product in offers.products.values())
@@ -202,7 +205,8 @@ def _queue(offers: _Offers, doubtful: dict[tuple[str, str], str]) -> dict[tuple[
 
 
 def _candidates(prepared: dict[str, Prepared], offers: _Offers) -> Iterable[tuple[str, str]]:
-    """Returns the pairs of different shops and groups that share the rarest words."""
+    """Returns pairs of targets in different shops and groups. For each target, those that share its rarest
+    words are chosen."""
     holders: dict[str, list[str]] = defaultdict(list)
     for key, one in prepared.items():
         for word in one.weights.keys() | one.models:
@@ -229,7 +233,8 @@ def _ordered(one: str, other: str) -> tuple[str, str]:
 
 
 def list_open(history: History, *, later: bool = False, limit: int = 1_000_000) -> list[OpenPair]:
-    """Returns the pairs that wait for a person, best first. `later`: the pairs that a person has skipped, instead."""
+    """Returns the pairs that wait for a decision, best first. `later`: whether to return the pairs that a
+    person has skipped instead."""
     database = history.database
     rows = database.rows(
         "SELECT one, other, reason, score FROM price_matches WHERE decision = ? ORDER BY score DESC, one, other LIMIT ?",
@@ -263,8 +268,8 @@ def list_open(history: History, *, later: bool = False, limit: int = 1_000_000) 
 
 
 def decide(history: History, decisions: Iterable[tuple[str, str, str]], now: float) -> None:
-    """Stores decisions of a person: (one, other, `same`, `different` or `later`). Raises ValueError for another
-    decision."""
+    """Stores decisions of a person, as tuples (one, other, decision). The decision is `same`, `different` or
+    `later`. Raises ValueError for any other decision."""
     rows = []
     for one, other, decision in decisions:
         if decision not in _DECISIONS:
@@ -280,7 +285,7 @@ def decide(history: History, decisions: Iterable[tuple[str, str, str]], now: flo
 
 
 def reopen(history: History, pair: OpenPair) -> None:
-    """Takes a decision back, so that the pair waits again."""
+    """Reverts a decision, so that the pair waits for a decision again."""
     with history.database.transaction():
         history.database.execute(
             "UPDATE price_matches SET decision = 'open', reason = ? WHERE one = ? AND other = ?",

@@ -1,8 +1,8 @@
 """Decides whether two products of different shops are the same, from their identifiers or from their names.
 
-Equal identifiers are certain, so they match without a person. Everything else gets a score, and a person decides.
-The score is that of boosted trees. Their coefficients are data (`product_matching.json`), made by
-`benchmarks/price_matching.py`.
+Products with equal identifiers match without a person's decision. All other pairs get a score, and a person
+decides. Boosted trees compute the score. Their coefficients are in `product_matching.json`, which
+`benchmarks/price_matching.py` creates.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 MODEL = Path(__file__).with_name("product_matching.json")
-"""The coefficients of the score."""
+"""The file with the coefficients of the score."""
 _GTIN_LENGTHS = (8, 12, 13, 14)
 _INTERNAL = ("02", "04", "2", "980", "981", "982", "983", "984", "99")
-"""The prefixes of GTIN-13 that a shop assigns itself, and those of refunds and coupons."""
+"""Prefixes of GTIN-13 numbers that shops assign themselves, and of numbers for refunds and coupons."""
 _PLACEHOLDERS = frozenset(("01234567890128", "00012345678905", "04012345678901", "05901234123457"))
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:[-/.+][^\W_]+)*")
 _PART = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*")
@@ -48,7 +48,7 @@ _PIECES = re.compile(
 
 
 class Product(NamedTuple):
-    """What is known of a product in a shop."""
+    """The data of a product in a shop."""
 
     name: str
     brand: str = ""
@@ -60,9 +60,9 @@ class Product(NamedTuple):
 
 @lru_cache(maxsize=100_000)
 def normal_gtin(text: str) -> str:
-    """Returns a GTIN with 14 digits. Returns an empty text if the check digit is wrong, or if the number does not
-    identify a product everywhere: numbers that shops assign themselves (prefixes 02, 04 and 2), coupons (99), variable
-    weights, and examples of documentation.
+    """Returns a GTIN with 14 digits. Returns an empty text if the check digit is wrong, or if the number is
+    not globally unique. Such numbers are those that shops assign themselves (prefixes 02, 04 and 2), coupons
+    (99), variable weights, and documentation examples.
 
     >>> normal_gtin("4006381333931"), normal_gtin("0 36000 29145 2"), normal_gtin("2012345678900")
     ('04006381333931', '00036000291452', '')
@@ -83,7 +83,7 @@ def normal_gtin(text: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def normal_code(text: str) -> str:
-    """Returns a model number or a brand without case, accents, blanks and punctuation.
+    """Normalizes a model number or a brand: in lower case, without accents, spaces and punctuation.
 
     >>> normal_code("KX-TG 9343/T"), normal_code("Nestlé")
     ('kxtg9343t', 'nestle')
@@ -93,8 +93,8 @@ def normal_code(text: str) -> str:
 
 
 def normal_mpn(product: Product) -> str:
-    """Returns the brand and the model number as one key. Empty if either is absent or if the model number is too
-    short or has no digit, because such numbers are shared by different products."""
+    """Returns the brand and the model number as one key. Empty if one of them is missing. Also empty if the
+    model number is too short or has no digit, because different products share such numbers."""
     brand, mpn = normal_code(product.brand), normal_code(product.mpn)
     if not brand or len(mpn) < 4 or not any(map(str.isdigit, mpn)) or len(set(mpn)) < 3:
         return ""
@@ -121,8 +121,8 @@ def quantities(name: str) -> dict[str, frozenset[Decimal]]:
 
 
 def conflict(left: Product, right: Product) -> str:
-    """Returns why two products cannot be the same: `gtin`, `mpn` or `quantity`. Returns an empty text if nothing
-    contradicts.
+    """Returns the reason why two products cannot be the same: `gtin`, `mpn` or `quantity`. Returns an empty
+    text if there is no contradiction.
 
     >>> conflict(Product("Tea 100 g"), Product("Tea 0.25 kg"))
     'quantity'
@@ -142,8 +142,8 @@ def conflict(left: Product, right: Product) -> str:
 
 
 def certain_match(left: Product, right: Product) -> str:
-    """Returns the identifier that two products share: `gtin`, or `mpn` (with the brand). Empty if they share none, or
-    if something contradicts."""
+    """Returns the kind of identifier that two products share: `gtin`, or `mpn` (with the brand). Empty if
+    they share none, or if other data contradict the match."""
     if conflict(left, right):
         return ""
     if (number := normal_gtin(left.gtin)) and number == normal_gtin(right.gtin):
@@ -154,8 +154,8 @@ def certain_match(left: Product, right: Product) -> str:
 
 
 def words_of(name: str) -> list[str]:
-    """Returns the words of a name: lower case, no accents. `DSC-W170` is one word without its hyphen, and its
-    parts."""
+    """Returns the words of a name in lower case, without accents. For `DSC-W170`, returns its parts and also
+    the whole without the hyphen."""
     text = unicodedata.normalize("NFKD", name.casefold())
     text = "".join(letter for letter in text if not unicodedata.combining(letter))
     found: list[str] = []
@@ -170,8 +170,8 @@ def words_of(name: str) -> list[str]:
 
 
 class Vocabulary:
-    """How rare words are among the names of all products. A word of one product weighs 1, a word of all
-    products 0."""
+    """Weights words by how rare they are among the names of all products. A word in one name has the weight
+    1, and a word in all names has the weight 0."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.counts: Counter[str] = Counter()
@@ -187,7 +187,7 @@ class Vocabulary:
 
 
 class Prepared(NamedTuple):
-    """A product with everything that is computed once."""
+    """A product with the values that are computed once and used for all its pairs."""
 
     product: Product
     weights: dict[str, float]
@@ -201,7 +201,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(product: Product, vocabulary: Vocabulary) -> Prepared:
-    """Computes what `features` compares."""
+    """Computes the values of a product that `features` compares."""
     words = words_of(product.name)
     squashed = "".join(words)
     brand, mpn = normal_code(product.brand), normal_code(product.mpn)
@@ -222,7 +222,8 @@ def prepare(product: Product, vocabulary: Vocabulary) -> Prepared:
 
 
 def is_model(word: str) -> bool:
-    """Whether a word looks like a model number: 4 characters or more with a letter and a digit, or 5 digits."""
+    """Whether a word looks like a model number: at least 4 characters with a letter and a digit, or at least
+    5 digits."""
     digits = sum(map(str.isdigit, word))
     return (len(word) >= 4 and 0 < digits < len(word) and not _UNIT_WORD.fullmatch(word)) or digits >= 5
 
@@ -240,7 +241,8 @@ def _dice(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def _covered(one: Prepared, other: Prepared) -> float:
-    """The share of a name's weight whose words occur in the other name, blanks ignored."""
+    """Returns the share of the total weight of a name's words that belongs to words in the other name. Spaces
+    are ignored."""
     total = sum(one.weights.values())
     found = sum(
         weight
@@ -251,7 +253,8 @@ def _covered(one: Prepared, other: Prepared) -> float:
 
 
 def _missing(one: Prepared, other: Prepared) -> tuple[float, float]:
-    """The greatest weight of a word that the other name lacks, and the best spelling similarity of such words."""
+    """Returns the greatest weight of a word that the other name lacks, and how similar such words are to
+    words of the other name."""
     missing = {
         word: weight
         for word, weight in one.weights.items()
@@ -268,7 +271,8 @@ def _missing(one: Prepared, other: Prepared) -> tuple[float, float]:
 
 
 def _same_models(left: Prepared, right: Prepared) -> tuple[float, float, float]:
-    """The number of model numbers that both have, and of those that one side lacks, at least and at most."""
+    """Compares the model numbers in two names. Returns how many both names have, and how many only one name
+    has: first the smaller and then the larger of the two numbers."""
     lacking = [
         sum(word not in other.squashed and word not in other.models for word in one.models)
         for one, other in ((left, right), (right, left))
@@ -278,7 +282,8 @@ def _same_models(left: Prepared, right: Prepared) -> tuple[float, float, float]:
 
 
 def _agreement(left: str, right: str) -> float:
-    """1 for equal texts, 0.5 if one contains the other, -1 for different ones, 0 if one is absent."""
+    """Returns 1 for equal texts, 0.5 if one contains the other, -1 for different texts, and 0 if one is
+    missing."""
     if not left or not right:
         return 0.0
     return 1.0 if left == right else 0.5 if left in right or right in left else -1.0
@@ -295,7 +300,7 @@ FEATURES = (
 
 
 def features(left: Prepared, right: Prepared) -> list[float]:
-    """Returns the features of a pair. They are the same if the sides are swapped."""
+    """Returns the features of a pair. They do not depend on the order of the two products."""
     shared = left.weights.keys() & right.weights.keys()
     common = sum(left.weights[word] for word in shared)
     sums = sum(left.weights.values()), sum(right.weights.values())
@@ -346,18 +351,20 @@ def _in_name(code: str, other: Prepared) -> float:
 
 
 def _quantity(left: Prepared, right: Prepared) -> float:
-    """The number of units in which the quantities agree minus the number in which they differ."""
+    """Returns the number of units in which the quantities agree, minus the number of units in which they
+    differ."""
     units = left.quantities.keys() & right.quantities.keys()
     return float(sum(-1 if left.quantities[unit].isdisjoint(right.quantities[unit]) else 1 for unit in units))
 
 
 class MatchModel(NamedTuple):
-    """Boosted trees. A tree is a list of nodes `[feature, threshold, left, right]`, or `[value]` for a leaf."""
+    """The score model, which consists of boosted trees. A tree is a list of nodes `[feature, threshold, left,
+    right]`, or `[value]` for a leaf."""
 
     base: float
     trees: list[list[list[float]]]
     threshold: float
-    """The score from which a pair is more likely the same than not."""
+    """From this score on, the two products are probably the same."""
 
     def probability(self, values: Sequence[float]) -> float:
         """Returns the score of a pair, 0 to 1."""
@@ -380,5 +387,5 @@ def load_model() -> MatchModel:
 
 
 def score(left: Prepared, right: Prepared) -> float:
-    """Returns how likely two products are the same, 0 to 1."""
+    """Returns the probability that two products are the same, 0 to 1."""
     return load_model().probability(features(left, right))

@@ -1,7 +1,6 @@
-"""What travels through price monitoring: targets, observations and events.
-
-Observations are written with the field names of Zyte's product schema 1.0 (`regularPrice`), where it has
-one. Amounts are decimals. Times are seconds since the epoch.
+"""The values of price monitoring: targets, observations and events. Observations are written with the field
+names of Zyte's product schema 1.0 (such as `regularPrice`), if it has such a field. Amounts are decimals.
+Times are seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -18,32 +17,32 @@ class PriceTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """A product page that is watched."""
 
     key: str
-    """The user's own key of the target, unique in a list. Default: the URL, with the variant."""
+    """The user's key of the target, which is unique in a list. Default: the URL and the variant."""
     url: str
     shop: str = ""
-    """Default: the registered domain of the URL."""
+    """The name of the shop. Default: the registered domain of the URL."""
     product: str = ""
     """The user's own product id. Targets with the same id are offers of the same product."""
     variant: str = ""
-    """The variant of the page that is meant: an SKU, a GTIN, or option values. Default: the main offer."""
+    """The variant that is watched: an SKU, a GTIN, or option values. Default: the main offer of the page."""
     name: str = ""
     tags: tuple[str, ...] = ()
     currency: str = ""
-    """The ISO 4217 code that is expected. Default: any."""
+    """The expected currency as an ISO 4217 code. Default: any."""
     minimum: Decimal | None = None
     """The minimum advertised price."""
     rules: tuple[str, ...] = ()
-    """Rules for this target alone, as written (`below 99.90`)."""
+    """Rules that apply only to this target, as written (`below 99.90`)."""
 
 
 class OfferState(StrEnum):
-    """What a visit of a target found."""
+    """The result of visiting a target."""
 
     PRICED = "priced"
     NO_PRICE = "no-price"
     """A product page without a price, for example because it is sold out."""
     UNDECIDED = "undecided"
-    """Several prices, and nothing says which one is meant. The candidates are kept."""
+    """The page has several prices and does not show which one is meant. The candidates are kept."""
     EMPTY = "empty"
     """A page without a product, for example a maintenance page."""
     GONE = "gone"
@@ -53,7 +52,7 @@ class OfferState(StrEnum):
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What one visit found for one target, or for one variant of its page."""
+    """The data that one visit found for one target, or for one variant of its page."""
 
     target: str
     """The target's key."""
@@ -70,7 +69,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     unit_price: Decimal | None = None
     """The price of one `unit`."""
     unit: str | None = None
-    """`kg`, `l`, `m`, `m2` or `piece`."""
+    """The unit of `unit_price`: `kg`, `l`, `m`, `m2` or `piece`."""
     availability: str | None = None
     """A value of schema.org's ItemAvailability, for example `InStock`."""
     seller: str | None = None
@@ -82,18 +81,19 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     mpn: str | None = None
     brand: str | None = None
     source: str = ""
-    """The source of the price (see `PriceCandidate.source`; `selector` for the table of selectors)."""
+    """The source of the price (see `PriceCandidate.source`), or `selector` if it comes from the table of
+    selectors."""
     confidence: float = 0.0
     candidates: tuple[PriceCandidate, ...] = ()
     body_hash: str = ""
     detail: str = ""
-    """For other states than `priced`: what was tried and what came back, for example `http-4xx 404`."""
+    """For states other than `priced`: the failure or reason, for example `http-4xx 404`."""
     confirming: bool = False
-    """True for a second visit, which confirms or rejects what is held."""
+    """True for a second visit, which confirms or rejects held values."""
 
 
 class EventKind(StrEnum):
-    """A kind of change. One visit may cause several."""
+    """The kind of a change. One visit may cause changes of several kinds."""
 
     FIRST = "first"
     PRICE = "price"
@@ -109,7 +109,7 @@ class EventKind(StrEnum):
     BACK = "back"
     """A page that was gone is back."""
     SHOP_REDESIGNED = "shop-redesigned"
-    """Most pages of a shop lost their price at once. Nothing else is reported for them."""
+    """Most pages of a shop lost their price in the same run. No other events are reported for these pages."""
     SHOP_AWAY = "shop-away"
     """Most pages of a shop are blocked, empty or in maintenance."""
     SHOP_BACK = "shop-back"
@@ -126,7 +126,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     shop: str = ""
     before: str | None = None
     after: str | None = None
-    """The values before and after, as text. Amounts have no currency; it is in `currency`."""
+    """`before` and `after` are the values before and after the change, as text. Amounts are given without the
+    currency, which is in `currency`."""
     currency: str | None = None
     detail: str = ""
-    """For an event of a shop: what was seen, in words."""
+    """For an event of a shop: a description of what was seen."""

@@ -49,22 +49,23 @@ class MainFields(TypedDict):
 
 
 class Selectors(Protocol):
-    """The selectors for a page."""
+    """The interface of the selectors for a page."""
 
     def values(self, page: PageView) -> dict[str, tuple[str, str]]:
-        """Returns the fields that the selectors find on a page: (text, selector) by field."""
+        """Returns the fields that the selectors find on a page: field -> (text, selector)."""
 
 
 class PageReading(msgspec.Struct, omit_defaults=True):
-    """What a page says about its product, before it is compared with a target."""
+    """The product data of a page, before it is compared with a target."""
 
     main: MainFields
     chosen: dict[str, tuple[str, str]]
-    """The fields of the table of selectors: (text, selector)."""
+    """The fields that the table of selectors finds: field -> (text, selector)."""
     candidates: list[PriceCandidate]
     """The prices that the buyer may pay, the most trusted first."""
     decisions: dict[str, PriceDecision]
-    """The price in each currency (ISO 4217) of several currencies in which the page sells; '': in any currency."""
+    """The price decision by currency (ISO 4217), if the page has prices in several currencies. The key ''
+    means any currency."""
     offers: list[PageOffer] = []
     variants: list[PageOffer] = []
     name: str | None = None
@@ -75,8 +76,8 @@ class PageReading(msgspec.Struct, omit_defaults=True):
 
 
 class SeenPage(msgspec.Struct, omit_defaults=True):
-    """What one visit of a page saw, before it is compared with the targets of the page. It travels from the
-    process that reads the page to the history."""
+    """The result of one visit of a page, before it is compared with the targets of the page. The process that
+    reads the page sends it to the process that writes the history."""
 
     time: float
     url: str
@@ -84,7 +85,8 @@ class SeenPage(msgspec.Struct, omit_defaults=True):
     confirming: bool = False
     body_hash: str = ""
     state: OfferState | None = None
-    """The state of all targets of the page. None: `reading` decides for each target."""
+    """The state of all targets of the page. If it is None, the state of each target is derived from
+    `reading`."""
     detail: str = ""
     reading: PageReading | None = None
 
@@ -115,7 +117,7 @@ def read_page(page: PageView, selectors: Selectors) -> PageReading:
 
 
 def _chosen_price(chosen: dict[str, tuple[str, str]], currency: str | None) -> PriceCandidate | None:
-    """Returns the price of the table of selectors, or None."""
+    """Returns the price that the table of selectors finds, or None."""
     text, selector = chosen.get("price", ("", ""))
     read = price(text, currency) if text else None
     if read is None or read.amount is None:
@@ -130,7 +132,8 @@ def _decisions(product: ProductPage) -> dict[str, PriceDecision]:
 
 
 def see_page(page: PageView, requested: str, selectors: Selectors, *, confirming: bool = False) -> SeenPage:
-    """Returns what a page that arrived shows. `requested`: the URL of its targets, before redirects."""
+    """Returns the result of visiting a page that was received. `requested`: the URL of its targets, before
+    redirects."""
     body = hashlib.blake2b(page.body, digest_size=8).hexdigest()
     seen = SeenPage(page.page.fetched_at, page.url, confirming, body)
     reading = read_page(page, selectors)
@@ -176,8 +179,8 @@ def observations_of(seen: SeenPage, targets: Sequence[PriceTarget]) -> list[Obse
 
 
 def other_page(requested: str, found: str) -> bool:
-    """Returns whether a redirect led to another page. Another scheme, `www.`, capitals, a final slash, and the
-    query are not another page."""
+    """Returns whether a redirect led to another page. Differences in the scheme, `www.`, upper case, a final
+    slash, and the query are ignored."""
     one, other = urlsplit(requested), urlsplit(found)
     return (
         one.netloc.removeprefix("www.").lower() != other.netloc.removeprefix("www.").lower()
@@ -186,8 +189,8 @@ def other_page(requested: str, found: str) -> bool:
 
 
 def same_path(requested: str, found: str) -> bool:
-    """Returns whether two URLs have the same path except for a language or country in front, so that a temporary
-    redirect between them leads to the same product.
+    """Returns whether two URLs have the same path except for a language or country prefix. A temporary
+    redirect between such URLs leads to the same product.
 
     >>> same_path("https://shop.example/p/1", "https://www.shop.example/en-gb/p/1/")
     True
@@ -214,7 +217,7 @@ def _observations(target: PriceTarget, reading: PageReading, shared: dict[str, A
 
 
 def find_variant(variants: Iterable[PageOffer], wanted: str) -> PageOffer | None:
-    """Returns the variant with an SKU, GTIN, MPN, name, or option values."""
+    """Returns the variant whose SKU, GTIN, MPN, name or option values equal `wanted`, or None."""
     plain = wanted.casefold().strip()
     parts = {part.strip() for part in plain.replace(",", "/").split("/")}
     for one in variants:
@@ -277,8 +280,8 @@ def _field(reading: PageReading, name: str) -> str | None:
 
 
 def _decided(target: PriceTarget, reading: PageReading) -> PriceDecision:
-    """Returns the price of the main offer, or why there is none. The table of selectors decides, otherwise the
-    generic extractor."""
+    """Returns the price of the main offer, or the reason why there is none. A price from the table of
+    selectors takes precedence over the generic extractor."""
     if (first := next(iter(reading.candidates), None)) is not None and first.source == "selector":
         return PriceDecision(first)
     return reading.decisions.get(target.currency) or reading.decisions[""]
@@ -313,7 +316,8 @@ def _of_variant(
 
 
 def see_failure(failure: Any, *, confirming: bool = False) -> SeenPage:
-    """Returns what is known of a URL that failed for good. `failure`: the argument of `@site.failed`."""
+    """Returns the result of visiting a URL that failed for good. `failure`: the argument of
+    `@site.failed`."""
     status, reason = failure.status, failure.reason
     if status in (404, 410):
         state = OfferState.GONE

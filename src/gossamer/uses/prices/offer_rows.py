@@ -1,4 +1,5 @@
-"""The rows of `price_offers`, `price_points` and `price_events`: from values to columns and back."""
+"""Converts offers, points and events to rows of `price_offers`, `price_points` and `price_events`, and
+back."""
 
 from __future__ import annotations
 
@@ -38,14 +39,14 @@ _EVENT_INSERT = (
 
 
 def offer_id(target: str, variant: str) -> int:
-    """Returns the number of an offer. It depends on nothing else, so that a replayed batch writes the same
-    rows."""
+    """Returns the id of an offer. It depends only on the target and the variant, so that a replayed batch
+    writes the same rows."""
     digest = hashlib.blake2b(f"{target}\0{variant}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
 def event_id(event: Event) -> str:
-    """Returns the id of an event: the same for the same change, however often it is reported.
+    """Returns the id of an event. The same change always has the same id, however often it is reported.
 
     >>> from gossamer.uses.prices.model import EventKind
     >>> event_id(Event(kind=EventKind.PRICE, time=1.0, target="a"))
@@ -99,12 +100,13 @@ def write_offers(database: Database, offers: Sequence[Offer]) -> None:
 
 
 def write_points(database: Database, points: Sequence[Sequence[Any]]) -> None:
-    """Appends points. A point that is there is written again."""
+    """Appends points. An existing point is overwritten."""
     database.many(_POINT_UPSERT, points)
 
 
 def point_of(offer: Offer, before: Offer) -> list[Any]:
-    """Returns the point of an offer whose known values have just changed."""
+    """Returns the point to append for an offer whose known values have just changed. `before`: the offer
+    before the change."""
     values = [getattr(offer, name) for name in VALUES]
     was = before.price if before.currency == offer.currency else None
     size = move(was, offer.price)
@@ -112,7 +114,7 @@ def point_of(offer: Offer, before: Offer) -> list[Any]:
 
 
 def write_events(database: Database, events: Sequence[Event], run: int) -> None:
-    """Appends the events of a run. An event that is there stays as it is."""
+    """Appends the events of a run. An existing event is not changed."""
     database.many(
         _EVENT_INSERT,
         [

@@ -1,5 +1,6 @@
-"""What a run knows of each product page from earlier visits: validators for conditional requests, the last
-observations, and when the page was last checked. The table `price_pages` of the price history."""
+"""Stores data of each product page for later visits: validators for conditional requests, the last
+observations, and the time of the last check. The data are stored in the table `price_pages` of the price
+history."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from gossamer.uses.prices.database import Database
 from gossamer.uses.prices.model import Observation
 
 FULL_READ_S = 7 * 86400.0
-"""After this time, an unchanged page is requested without a condition, because some servers send validators
-that ignore the price."""
+"""After this time in seconds, a page is requested unconditionally even if it was unchanged, because some
+servers send validators that do not change with the price."""
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS price_pages (url TEXT PRIMARY KEY, checked DOUBLE PRECISION NOT NULL, "
     "full_read DOUBLE PRECISION NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, version TEXT NOT NULL, "
@@ -28,43 +29,44 @@ _decode = msgspec.json.Decoder(list[Observation]).decode
 
 
 class KnownProductPage(NamedTuple):
-    """A product page as the last visit left it. Times are in seconds since the epoch."""
+    """A product page as recorded by the last visit. Times are in seconds since the epoch."""
 
     url: str
     """The URL of the target, before redirects."""
     checked: float
-    """When the page was last visited, whatever came back."""
+    """The time of the last visit, whatever its result."""
     full_read: float = 0.0
-    """When the page was last sent whole."""
+    """When the server last sent the whole page."""
     etag: str = ""
     modified: str = ""
     version: str = ""
-    """How the page was read: a hash of the targets and selectors."""
+    """A hash of the targets and selectors with which the page was read."""
     seen: str = ""
     """The observations of the last full visit, as JSON."""
 
     def condition(self, version: str, now: float) -> dict[str, str]:
-        """Returns the headers of a conditional request. Empty if the page must be read whole."""
+        """Returns the headers of a conditional request. Empty if the whole page must be requested."""
         if not self.seen or self.version != version or now - self.full_read > FULL_READ_S:
             return {}
         headers = {"if-none-match": self.etag} if self.etag else {}
         return headers | ({"if-modified-since": self.modified} if self.modified else {})
 
     def observations(self, time: float) -> list[Observation]:
-        """Returns the observations of the last full visit with the time of a later visit, for a page that is
-        unchanged."""
+        """Returns the observations of the last full visit, but with the time of a later visit that found the
+        page unchanged."""
         return [msgspec.structs.replace(one, time=time) for one in _decode(self.seen)] if self.seen else []
 
 
 class PageTimes(NamedTuple):
-    """When a page was last checked, and when it was last sent whole. Seconds since the epoch."""
+    """The times at which a page was last checked and at which the server last sent the whole page, in seconds
+    since the epoch."""
 
     checked: float
     full_read: float
 
 
 class PageMemory:
-    """The table of pages, in the database of a history."""
+    """Reads and writes the table of pages in the database of a history."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -89,7 +91,7 @@ class PageMemory:
                 self._database.many(_UPSERT, pages)
 
     def mark_checked(self, checked: Iterable[tuple[str, float]]) -> None:
-        """Stores the time of visits that left the rest of what is known unchanged."""
+        """Stores the time of visits that found nothing new."""
         with self._database.transaction():
             self._database.many(
                 "INSERT INTO price_pages (url, checked, full_read, etag, modified, version, seen) "

@@ -1,4 +1,5 @@
-"""The plan of a run: how long it takes at stated delays, and what does not fit into its time."""
+"""Computes the plan of a run: how long it takes with given delays, and which pages do not fit into its time
+window."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ import msgspec
 from gossamer.uses.prices.targets import HostPages
 
 PAGE_BYTES = 150_000
-"""The assumed bytes of a product page, compressed as it travels."""
+"""The assumed size of a product page in bytes, compressed."""
 PAGES_PER_S = 40.0
-"""Pages that a run reads in a second on one core. See benchmarks/price_run.py."""
+"""Number of pages per second that a run reads on one core (see benchmarks/price_run.py)."""
 
 
 class HostPlan(msgspec.Struct, frozen=True):
@@ -22,7 +23,7 @@ class HostPlan(msgspec.Struct, frozen=True):
     hours: float
     """The time that the host needs, however many workers there are."""
     unfit: int
-    """Pages that do not fit into the window."""
+    """Number of pages that do not fit into the window."""
 
 
 class RunPlan(msgspec.Struct, frozen=True):
@@ -36,11 +37,11 @@ class RunPlan(msgspec.Struct, frozen=True):
     hours: float
     """The time of the whole run."""
     bound_by: str
-    """`hosts` (their delay), `processor` or `bandwidth`."""
+    """The bottleneck: `hosts` (their delays), `processor` or `bandwidth`."""
     unfit: int
-    """Pages that do not fit into the window."""
+    """Number of pages that do not fit into the window."""
     reasons: list[str]
-    """Why pages do not fit, and what would help, one sentence each."""
+    """Sentences that explain why pages do not fit and what would help."""
 
     @property
     def fits(self) -> bool:
@@ -56,8 +57,8 @@ def make_plan(
     window_s: float | None = None,
     megabits: float | None = None,
 ) -> RunPlan:
-    """Returns the plan of a run. A host is visited once per delay, from whatever address: more workers or
-    proxies do not make a host faster. Second visits, of the pages that changed, come on top.
+    """Returns the plan of a run. A host is visited once per delay, regardless of the source address, so more
+    workers or proxies do not shorten the visit of a host. Second visits of changed pages are not included.
 
     >>> hosts = [HostPages(f"shop{n}.example", 5000) for n in range(10)]
     >>> round(make_plan(hosts, 50_000, delay=(2, 2)).hours, 2)
@@ -98,7 +99,7 @@ def _reason(host: HostPlan, delay: tuple[float, float], window: float) -> str:
 
 
 def told_hours(hours: float) -> str:
-    """Returns hours for people.
+    """Formats hours for messages.
 
     >>> told_hours(2.7778), told_hours(0.01)
     ('2 h 46 min', '36 s')

@@ -1,8 +1,9 @@
-"""Evaluates rules, and delivers their alerts: each once to each receiver, also across crashes.
+"""Evaluates rules, and delivers each of their alerts once to each receiver.
 
 `evaluate` runs in one transaction: it reads new events, writes the alerts into the outbox
-(`price_deliveries`), and marks the events. `deliver` sends what is in the outbox. A crash between sending and
-marking repeats that notification; the label `id` of an alert stays the same.
+(`price_deliveries`), and marks the events. `deliver` sends the alerts in the outbox. After a crash between
+sending a notification and marking it as sent, the notification is sent again. Its alerts then have the same
+label `id` as before.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gossamer.uses.rule_files import RuleBook
 
 DAY_S = offer_rows.DAY_S
 FAKE_TOLERANCE = Decimal("1.005")
-"""A regular price may be above the lowest earlier price by this factor."""
+"""A regular price is still accepted if it is at most this factor times the lowest earlier price."""
 _PRICE_KINDS = ("falls", "rises", "changes")
 _EVENT_KINDS = {
     EventKind.SELLER: "seller",
@@ -48,7 +49,7 @@ class _Fired(NamedTuple):
 
 
 class Evaluation:
-    """One evaluation of all rules. Made inside a transaction."""
+    """One evaluation of all rules. Must be created inside a transaction."""
 
     def __init__(self, history: History, book: RuleBook[PriceRule], now: float) -> None:
         self._database, self._now = history.database, now
@@ -129,7 +130,8 @@ class Evaluation:
             self._fire(rule, target, event.variant, number, f"{kind}: {event.before} -> {event.after}", event)
 
     def _price_edge(self, rule: PriceRule, target: PriceTarget, number: str, event: Event) -> None:
-        """Small steps add up: the change is measured from the best price since the last alert."""
+        """Evaluates an edge rule for a price event. The change is measured from the extreme price since the
+        last alert, so that small steps add up."""
         condition = rule.condition
         if condition.currency and condition.currency != event.currency:
             return
@@ -171,7 +173,8 @@ class Evaluation:
     def _holds(
         self, rule: PriceRule, target: PriceTarget, offer: Offer, price: Decimal, fired: bool
     ) -> tuple[bool, str]:
-        """Whether a state rule holds. For one that has fired, the limit is further by its hysteresis."""
+        """Returns whether a state rule holds, and its text. If the rule has already fired, the limit is
+        shifted by its hysteresis."""
         condition, shown = rule.condition, f"{amount_text(price)} {offer.currency or ''}".strip()
         if condition.kind == "fake-discount":
             return self._fake_discount(offer, price)
@@ -196,8 +199,9 @@ class Evaluation:
         return price < limit + slack, f"{shown}{unit} is below {name}{amount_text(limit)}"
 
     def _fake_discount(self, offer: Offer, price: Decimal) -> tuple[bool, str]:
-        """A regular price above the lowest price of the 30 days before the reduction. A shorter history
-        suffices: its lowest price is never below that of the 30 days."""
+        """Returns whether the regular price is above the lowest price of the 30 days before the reduction,
+        and the text. A shorter history suffices, because its lowest price is never below the lowest price of
+        the 30 days."""
         was = offer.regular_price
         if was is None or was <= price:
             return False, ""
@@ -210,7 +214,7 @@ class Evaluation:
         )
 
     def _cheapest(self, rule: PriceRule) -> None:
-        """Compares the cheapest shops of each product with those of the last evaluation."""
+        """Fires for each product whose cheapest shops are not the same as in the last evaluation."""
         products = {one.product for one in self._targets.values() if one.product and rule.applies(one)}
         for product in sorted(products):
             market = [one for one in series.read_market(self._database, product) if one.rank is not None]
@@ -307,5 +311,5 @@ def evaluate(
 def deliver(
     history: History, book: RuleBook[PriceRule], receivers: Receivers, clock: Callable[[], float] = time.time
 ) -> Delivered:
-    """Sends the alerts of the outbox. Alerts of a receiver that does not accept stay there."""
+    """Sends the alerts in the outbox. If sending to a receiver fails, its alerts stay in the outbox."""
     return deliver_alerts(history.database, book, receivers, clock)

@@ -1,11 +1,12 @@
-"""The sinks of a price run. They write what visits saw into the price history before the visits are settled.
+"""The sinks of a price run. They write the results of visits into the price history before the visits are
+settled.
 
     python://gossamer.uses.prices.price_sinks:SeenPages?history=prices.db&list=HASH
     python://gossamer.uses.prices.price_sinks:UnchangedPages?history=prices.db&list=HASH
 
-`SeenPages` gets the items of `price_site`. `UnchangedPages` gets the attempts, because a page that the server
-calls unchanged (304) reaches no page function. Each process of a run has both. A history in PostgreSQL may
-contain references to secrets (`${env:NAME}`), which each process resolves itself.
+`SeenPages` receives the items of `price_site`. `UnchangedPages` receives the attempts, because no page
+function is called for an unchanged page (status 304). Each process of a run has both. A history in PostgreSQL
+may contain references to secrets (`${env:NAME}`), which each process resolves itself.
 """
 
 from __future__ import annotations
@@ -32,15 +33,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class WatchedPages(msgspec.Struct, frozen=True):
-    """The targets of each URL, and a hash of how its page is read. Targets whose URLs are the same page share
-    one URL."""
+    """The targets of each URL. Targets whose URLs lead to the same page are listed under one URL."""
 
     targets: dict[str, list[PriceTarget]]
     selectors: str = ""
     """The version of the table of selectors."""
 
     def version(self, url: str) -> str:
-        """Returns a hash of how the page of a URL is read."""
+        """Returns a hash of the targets and selectors with which the page of a URL is read."""
         targets = [(one.key, one.variant, one.currency) for one in self.targets[url]]
         read = repr((gossamer.__version__, self.selectors, targets))
         return hashlib.blake2b(read.encode(), digest_size=6).hexdigest()
@@ -65,22 +65,22 @@ def list_version(targets: Iterable[PriceTarget]) -> str:
 
 
 def sink_urls(history: str, version: str, selectors: str) -> tuple[str, str]:
-    """Returns the outputs of a run: for items, and for attempts. `version`: of the list of targets.
-    `selectors`: of the table of selectors."""
+    """Returns two outputs of a run, one for items and one for attempts. `version`: the version of the list of
+    targets. `selectors`: the version of the table of selectors."""
     given = f"history={quote(history, safe='')}&list={version}&selectors={selectors}"
     return f"python://{__name__}:SeenPages?{given}", f"python://{__name__}:UnchangedPages?{given}"
 
 
 @lru_cache(maxsize=4)
 def _listed(history: str, version: str, selectors: str) -> WatchedPages:
-    """Returns the pages of the list that a history contains. Cached, because the sinks of each process and of
-    each crawl of a run have the same ones."""
+    """Returns the pages of the list of targets in a history. The result is cached, because all sinks of a run
+    in a process use the same pages."""
     with History(history) as base:
         return watched_pages(base.targets(), selectors)
 
 
 class _Sink:
-    """A sink with a history. It is opened and closed by the crawl."""
+    """A sink that writes to a history. The crawl opens and closes it."""
 
     def __init__(self, url: str) -> None:
         given = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
@@ -91,7 +91,7 @@ class _Sink:
         self._memory: PageMemory | None = None
 
     def _opened(self) -> tuple[History, PageMemory, WatchedPages]:
-        """Returns the history, opened by the thread that writes."""
+        """Returns the history with its tables. Opens it at the first call, in the thread that writes."""
         if self._history is None or self._memory is None or self._pages is None:
             self._pages = _listed(self._url, *self._list)
             self._history = History(self._url)
@@ -106,10 +106,10 @@ class _Sink:
 
 
 class SeenPages(_Sink):
-    """The sink of the items of `price_site`."""
+    """The sink for the items of `price_site`."""
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Records what visits saw. It is durable when this returns."""
+        """Records the results of visits. They are durable when this returns."""
         history, memory, listed = self._opened()
         found: list[Observation] = []
         pages: list[KnownProductPage] = []
@@ -131,7 +131,7 @@ class SeenPages(_Sink):
 
 
 class UnchangedPages(_Sink):
-    """The sink of the attempts of a run."""
+    """The sink for the attempts of a run."""
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Records the unchanged pages among the rows. They are durable when this returns."""

@@ -1,9 +1,9 @@
-"""The site of all shops. Its target is `module:gossamer.uses.prices.price_site`, so every process with gossamer
-can load it.
+"""The site file that reads the product pages of all shops. Its target is
+`module:gossamer.uses.prices.price_site`, so every process with gossamer can load it.
 
-A request carries what its page function needs: the requested URL, whether the visit confirms held values, and
-the selectors for the page. The function yields what the page shows. The sinks (`price_sinks`) compare this
-with the targets of the page.
+A request carries the data that its page function needs: the requested URL, whether the visit confirms held
+values, and the selectors for the page. The function yields the product data of the page. The sinks
+(`price_sinks`) compare these data with the targets of the page.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 TARGET = f"module:{__name__}"
 MAX_KEY_CHARS = 500
-"""The most characters of a request's key."""
+"""Maximum number of characters of a request's key."""
 MAX_CARRY_BYTES = 4096
-"""The most bytes that a request carries, as JSON."""
+"""Maximum size of a request's `carry` value in bytes of JSON."""
 _encode = msgspec.json.Encoder().encode
 
-# the name of the variable makes the site read pages of every host, also those that redirects lead to
+# the name of the variable makes the site read pages of every host, including targets of redirects
 default = Site("prices", follow=False)
 
 
 @default.page()
 def product(page: PageView) -> Iterator[dict[str, Any]]:
-    """Yields what a product page shows."""
+    """Yields the product data of a page."""
     carried = page.carry
     if not isinstance(carried, dict) or "page" not in carried:
         return
@@ -50,7 +50,7 @@ def product(page: PageView) -> Iterator[dict[str, Any]]:
 
 @default.failed
 def failed(failure: Any) -> Iterator[dict[str, Any]]:
-    """Yields what is known of a product page that failed for good."""
+    """Yields the result for a product page that failed for good."""
     carried = failure.carry
     if isinstance(carried, dict) and "page" in carried:
         seen = see_failure(failure, confirming=carried.get("confirming", False))
@@ -73,8 +73,8 @@ def seeds(
     *,
     confirming: bool = False,
 ) -> list[dict[str, Any]]:
-    """Returns requests for pages, the first one the most urgent. `conditions`: the headers of conditional
-    requests by URL. Raises ConfigError if the selectors for a page are too many."""
+    """Returns requests for pages. The first request has the highest priority. `conditions`: the headers of
+    conditional requests, by URL. Raises ConfigError if the selectors for a page are too many."""
     ordered = list(urls)
     found = []
     for place, url in enumerate(ordered):

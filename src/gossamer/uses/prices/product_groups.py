@@ -1,5 +1,6 @@
-"""Groups the targets that offer the same product: targets with the same product id in the list, and targets that
-were matched (`price_matches`). A group is named by its first product id, otherwise by its first key."""
+"""Groups the targets that offer the same product. These are targets with the same product id in the list, and
+targets that were matched (`price_matches`). The name of a group is its first product id, or else its first
+key."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ class Groups:
         self._parents: dict[str, str] = {}
 
     def find(self, key: str) -> str:
-        """Returns the key that stands for the set of a key."""
+        """Returns the representative of the set that contains a key."""
         root = key
         while (parent := self._parents.get(root, root)) != root:
             root = parent
@@ -61,7 +62,8 @@ def read_group(database: Database, product: str) -> list[str]:
 
 
 def _siblings(database: Database, keys: Iterable[str]) -> list[str]:
-    """Returns the listed targets with the product ids of these targets, and the targets themselves."""
+    """Returns the listed targets that have the same product ids as the given targets, and the given targets
+    themselves."""
     found = list(keys)
     for key in list(found):
         found += [
@@ -78,8 +80,8 @@ def _siblings(database: Database, keys: Iterable[str]) -> list[str]:
 def list_groups(
     database: Database, *, shop: str = "", keys: Container[str] | None = None, limit: int
 ) -> list[str]:
-    """Returns the names of the groups of several listed targets, largest first. `shop`: only groups with a target of
-    this shop. `keys`: only groups with one of these targets."""
+    """Returns the names of the groups that have several listed targets, largest first. `shop`: only groups
+    with a target of this shop. `keys`: only groups with one of these targets."""
     pairs = database.rows("SELECT one, other FROM price_matches WHERE decision = 'same'")
     if not pairs and keys is None:
         only = "AND product IN (SELECT product FROM price_targets WHERE shop = ?) " if shop else ""
@@ -105,7 +107,8 @@ def list_groups(
 
 
 def group_targets(targets: Iterable[tuple[str, str]], pairs: Iterable[tuple[str, str]]) -> Groups:
-    """Returns the groups of targets (key, product id) after matched pairs are joined."""
+    """Returns the groups of targets, after joining matched pairs. `targets`: pairs of a key and a product
+    id."""
     groups = Groups()
     first: dict[str, str] = {}
     for key, product in targets:

@@ -1,7 +1,8 @@
-"""Records visits: reads what is known of their targets, compares, and writes the difference. A `Batch` lives
-inside one transaction.
+"""Records visits: reads the known values of their targets, compares them with the visits, and writes the
+differences. A `Batch` lives inside one transaction.
 
-A visit that is not newer than the last one of its target is ignored, so the same observations may come again.
+A visit that is not newer than the last one of its target is ignored, so the same observations may be recorded
+again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from gossamer.uses.prices.model import Event, Observation, OfferState
 from gossamer.uses.prices.shop_health import SecondVisits, ShopHealth
 
 MEDIAN_POINTS = 100
-"""The confirmed prices of an offer from which its median is taken: the last ones."""
+"""The median of an offer is computed from this many of its last confirmed prices."""
 _HEALTH = msgspec.json.Decoder(ShopHealth)
 _LIGHT = "UPDATE price_offers SET last_seen = ?, last_checked = ?, missed = ?, body_hash = ? WHERE id = ?"
 _UNSTABLE = ("last_seen", "last_checked", "missed", "body_hash")
@@ -63,7 +64,7 @@ def write_shops(database: Database, shops: Iterable[ShopState]) -> None:
 
 
 def release_held(database: Database, offer: Offer, fields: Sequence[str]) -> tuple[list[Event], list[object]]:
-    """Makes held values known. Returns the events, and the point to append."""
+    """Turns held values of an offer into its known values. Returns the events, and the point to append."""
     before = msgspec.structs.replace(offer)
     events = changes.release(offer, fields)
     if offer.price is not None and before.price != offer.price:
@@ -78,7 +79,7 @@ def release_held(database: Database, offer: Offer, fields: Sequence[str]) -> tup
 
 
 class Batch:
-    """Visits that are recorded together. `run`: the number of the run."""
+    """Records several visits together. `run`: the number of the run."""
 
     def __init__(self, database: Database, run: int, observations: Sequence[Observation]) -> None:
         self._database, self._run = database, run
@@ -98,7 +99,7 @@ class Batch:
         self._touched: dict[int, Offer] = {}
 
     def record(self) -> list[Event]:
-        """Records the visits. Returns the events that are confirmed."""
+        """Records the visits. Returns the confirmed events."""
         self._read()
         for (time, target), visit in self._visits.items():
             if time > self._last_time(target):
@@ -211,7 +212,7 @@ class Batch:
         offer.last_seen, offer.missed, offer.candidates = seen.time, 0, None
 
     def _release(self) -> None:
-        """Releases what is confirmed, in the shops that are certainly well."""
+        """Releases the confirmed values in shops that are certainly healthy."""
         pages = {
             shop: int(self._database.rows("SELECT count(*) FROM price_targets WHERE shop = ?", [shop])[0][0])
             for shop in self._shops
@@ -252,8 +253,8 @@ class Batch:
 
 
 def ready_fields(offer: Offer, health: ShopHealth, everywhere: Mapping[str, SecondVisits]) -> list[str]:
-    """Returns the held fields of an offer that enough visits have shown, in the order of release. `health`: of
-    its shop. `everywhere`: the second visits of all shops."""
+    """Returns the fields whose held value enough visits have shown, in the order of release. `health`: the
+    health of the offer's shop. `everywhere`: the second visits of all shops."""
     return [
         field
         for field in changes.FIELDS
@@ -269,8 +270,8 @@ def release_ready(
     started: float,
     everywhere: Mapping[str, SecondVisits],
 ) -> list[Event]:
-    """Releases what is confirmed among the offers of a shop that is well, at the end of a run. `started`: when
-    the run began. `everywhere`: the second visits of all shops. Returns the events."""
+    """Releases the confirmed values of a healthy shop at the end of a run, and returns the events. `started`:
+    when the run began. `everywhere`: the second visits of all shops."""
     events: list[Event] = []
     points: list[list[object]] = []
     released: list[Offer] = []

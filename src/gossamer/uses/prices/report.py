@@ -27,12 +27,12 @@ from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 STALE_DAYS = 2.0
 MAX_ROWS = 30
-"""The most rows of a table of a report."""
+"""Maximum number of rows of a table in a report."""
 MAX_CHARTS = 12
 
 
 class PriceChart(NamedTuple):
-    """The series of one offer, for a chart."""
+    """The price series of one offer, for a chart."""
 
     move: Move
     """The offer's biggest move in the period."""
@@ -42,14 +42,14 @@ class PriceChart(NamedTuple):
 
 
 class PriceReport(NamedTuple):
-    """The data of a report."""
+    """The data that a report on prices shows."""
 
     title: str
     after: float
     now: float
     targets: int
     fresh: float
-    """The share of the listed targets that a visit found within the last 24 hours, 0 to 1."""
+    """The share of the listed targets that a visit has found within the last 24 hours, 0 to 1."""
     moves: list[Move]
     charts: list[PriceChart]
     markets: dict[str, list[MarketOffer]]
@@ -59,8 +59,8 @@ class PriceReport(NamedTuple):
 
 
 def read_report(history: History, *, now: float, days: float = 30, chosen: TargetFilter = ALL) -> PriceReport:
-    """Reads a report on the last days. `chosen`: only the moves, failing and stale targets of these targets, and
-    only products that they offer."""
+    """Reads a report on the last days. `chosen`: restricts the moves, the failing and stale targets and the
+    products to these targets."""
     database, after = history.database, now - days * DAY_S
     moves = biggest_moves(database, after=after, before=now, limit=MAX_ROWS, chosen=chosen)
     names = list_products(history, chosen=chosen)
@@ -81,7 +81,8 @@ def read_report(history: History, *, now: float, days: float = 30, chosen: Targe
 
 
 def _count_targets(history: History, chosen: TargetFilter) -> int:
-    """Returns the number of listed targets. The unlisted ones have an index, because they are few."""
+    """Returns the number of listed targets. Computed from the number of unlisted targets, which are few and
+    have an index."""
     if chosen == ALL:
         ((targets, unlisted),) = history.query(
             "SELECT (SELECT count(*) FROM price_targets), (SELECT count(*) FROM price_targets WHERE listed = 0)"
@@ -93,8 +94,9 @@ def _count_targets(history: History, chosen: TargetFilter) -> int:
 
 
 def list_products(history: History, *, chosen: TargetFilter = ALL, limit: int = MAX_ROWS) -> list[str]:
-    """Returns the products that have several targets, most targets first: their ids, or the key of a target for a
-    matched product without an id. `chosen`: only products that these targets offer."""
+    """Returns the products that have several targets, those with the most targets first. A product is named
+    by its id, or by the key of a target if it was matched and has no id. `chosen`: only products that these
+    targets offer."""
     if chosen.product:
         return [chosen.product] if len(read_group(history.database, chosen.product)) > 1 else []
     if not chosen.tag:

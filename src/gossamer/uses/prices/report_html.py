@@ -12,7 +12,7 @@ from gossamer.uses.prices.report import MAX_ROWS, PriceChart, PriceReport
 from gossamer.uses.prices.series import UNAVAILABLE, MarketOffer, Point
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 560, 150, 70, 34
-"""The size of a chart in pixels, with the space for the labels of its axes."""
+"""The size of a chart, and the space for the labels of its axes on the left and at the bottom, in pixels."""
 _STYLE = """
 .up{color:#a32020}.down{color:#0b6b3a}.chart{width:560px}
 .out{color:#566172}.index{color:#566172;font-size:12px;font-weight:400}
@@ -138,7 +138,8 @@ def _chart(chart: PriceChart, after: float, now: float) -> str:
 
 
 def draw_chart(chart: PriceChart, after: float, now: float) -> str:
-    """Returns the price line of one offer as SVG: steps in the last currency, the band, and the stock."""
+    """Returns an SVG chart of one offer: its prices in the last currency as steps, the usual price band, and
+    the stock."""
     found, end = chart.statistics, now
     points = [one for one in chart.points if one.price is not None]
     points = [one for one in points if one.currency == points[-1].currency]
@@ -188,7 +189,7 @@ def draw_chart(chart: PriceChart, after: float, now: float) -> str:
 
 
 def _ends(points: Sequence[Point], end: float) -> list[tuple[Point, float]]:
-    """Returns each point with the time until which its values hold."""
+    """Returns each point with the time until which its values are valid."""
     return list(zip(points, [*(one.time for one in points[1:]), end], strict=True))
 
 

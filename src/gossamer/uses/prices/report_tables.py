@@ -1,4 +1,4 @@
-"""The tables of a price history, for a terminal or for files. Times are UTC."""
+"""Creates the tables of a price history, for a terminal or for files. Times are UTC."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gossamer.uses.prices.series import MarketOffer, Move, StaleOffer
 
 
 def moves_table(moves: Sequence[Move]) -> TableRows:
-    """Returns the table of changes of price."""
+    """Returns the table of price changes."""
     rows = [
         (
             *(one.name or one.target, one.target, one.variant, one.shop, _time(one.time)),
@@ -40,7 +40,7 @@ def market_table(markets: Mapping[str, Sequence[MarketOffer]]) -> TableRows:
 
 
 def stale_table(offers: Sequence[StaleOffer]) -> TableRows:
-    """Returns the table of offers that no visit has found for long."""
+    """Returns the table of offers that no visit has found for a long time."""
     rows = [
         (one.target, one.variant, one.shop, _time(one.last_seen), _time(one.last_checked)) for one in offers
     ]

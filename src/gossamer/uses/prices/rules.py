@@ -1,7 +1,6 @@
-"""Rules: when a price is worth an alert. Read from a TOML file, and from the `rules` of targets.
-
-A state rule (`below 99.90`) fires when its condition is true, also at the first sight, and again only after
-the condition was false. An edge rule (`falls 5%`) fires for a change.
+"""Rules that decide when a price causes an alert. They are read from a TOML file and from the `rules` of
+targets. A state rule (`below 99.90`) fires when its condition becomes true or is true at the first visit. It
+fires again only after the condition was false. An edge rule (`falls 5%`) fires for a change.
 """
 
 from __future__ import annotations
@@ -29,9 +28,10 @@ FORMS = (
     "and `... and in stock`"
 )
 MIN_PERCENT, MIN_AMOUNT = Decimal(1), Decimal("0.50")
-"""A rule without a size (`falls`, `changes`) needs a change of at least the larger of the two."""
+"""A rule without a size (`falls`, `changes`) fires only for a change that reaches both of these minimums."""
 HYSTERESIS_PERCENT = Decimal(1)
-"""A state rule is false again when the price is this much beyond the limit."""
+"""After a state rule has fired, it becomes false only when the price is beyond the limit by this
+percentage."""
 _NUMBER = r"(?P<number>\d+(?:[.,]\d+)?)"
 _SIZE = rf"(?:\s+{_NUMBER}\s*(?P<percent>%)?(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?)?"
 _LIMIT = rf"\s+{_NUMBER}(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?"
@@ -61,7 +61,7 @@ _SIZES = ("hysteresis", "min_change")
 
 
 class Margin(NamedTuple):
-    """An amount, or a percentage."""
+    """A size in a rule: an amount, or a percentage of a price."""
 
     number: Decimal
     is_percent: bool = False
@@ -82,7 +82,7 @@ class Condition(NamedTuple):
 
 
 class PriceRule(AlertRule, kw_only=True, frozen=True):
-    """A rule. It applies to the targets that match every scope that is not empty."""
+    """A rule. It applies to the targets that match all of its non-empty scopes."""
 
     condition: Condition
     shop: frozenset[str] = frozenset()
@@ -91,7 +91,8 @@ class PriceRule(AlertRule, kw_only=True, frozen=True):
     target: frozenset[str] = frozenset()
     hysteresis: Margin = Margin(HYSTERESIS_PERCENT, True)
     min_change: Margin | None = None
-    """Default: the larger of MIN_PERCENT and MIN_AMOUNT."""
+    """The minimum change for which an edge rule without a size fires. Default: the larger of MIN_PERCENT and
+    MIN_AMOUNT."""
 
     def applies(self, target: PriceTarget) -> bool:
         """Whether the rule applies to a target."""
@@ -103,7 +104,7 @@ class PriceRule(AlertRule, kw_only=True, frozen=True):
         )
 
     def least_change(self, price: Decimal) -> Decimal:
-        """Returns the smallest change of a price for which an edge rule fires."""
+        """Returns the smallest price change for which an edge rule fires."""
         condition = self.condition
         if condition.number is not None:
             return Margin(condition.number, condition.is_percent).of(price)
@@ -145,7 +146,8 @@ def parse_condition(text: str) -> Condition:
 
 
 def parse_rules(source: str, name: str = "the rules") -> RuleBook[PriceRule]:
-    """Parses a TOML file of rules. Raises ConfigError with file, line, column, and what to write."""
+    """Parses a TOML file of rules. Raises ConfigError, whose message contains the file, the line, the column,
+    and the correct form."""
     return parse_rule_file(source, name, _FORM)
 
 
@@ -186,7 +188,7 @@ _FORM = RuleForm("target", FORMS, _SCOPE, _SIZES, _rule)
 
 
 def rules_of_targets(targets: Iterable[PriceTarget]) -> tuple[list[PriceRule], list[str]]:
-    """Returns the rules that targets have for themselves, and a line for each text that is not a rule."""
+    """Returns the rules in the lists of targets, and a message for each text that is not a rule."""
     rules, bad = [], []
     for target in targets:
         for text in target.rules:
@@ -202,7 +204,8 @@ def rules_of_targets(targets: Iterable[PriceTarget]) -> tuple[list[PriceRule], l
 
 
 def never_fires(rule: PriceRule, targets: Sequence[PriceTarget]) -> str:
-    """Returns why a rule can never fire for these targets, and what to do. Returns "" if it can."""
+    """Returns the reason why a rule can never fire for these targets, and the remedy. Returns "" if it can
+    fire."""
     condition = rule.condition
     for scope in _SCOPE:
         names: frozenset[str] = getattr(rule, scope)

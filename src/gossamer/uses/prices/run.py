@@ -1,5 +1,6 @@
-"""A run: visits all product pages once, then those whose changes need a second visit, and writes what it
-finds into the price history. The visits are crawls in this process, in several processes, or on a fleet."""
+"""Runs `gossamer prices`: visits all product pages once, then visits pages again whose changes need a second
+visit, and writes the results into the price history. The visits are crawls in this process, in several
+processes, or on a fleet."""
 
 from __future__ import annotations
 
@@ -22,12 +23,13 @@ from gossamer.uses.prices.price_sinks import WatchedPages, list_version, sink_ur
 from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
 
 CRAWL = "prices"
-"""The beginning of the name of a run's crawls. A hash of the history follows, because lists with histories of
-their own may share a store."""
+"""The prefix of the names of a run's crawls. A hash of the history follows, because several histories may
+share a store."""
 UNVISITED = "not requested: robots.txt or another rule forbids it"
 DAY_S = 86400.0
 MAX_RESUME_S = 18 * 3600.0
-"""An interrupted run is resumed within this time. Later, a new run begins, which checks all pages."""
+"""An interrupted run can be resumed within this time. After that, a new run begins, which checks all
+pages."""
 
 
 class RunOptions(msgspec.Struct, kw_only=True):
@@ -36,11 +38,12 @@ class RunOptions(msgspec.Struct, kw_only=True):
     history: str = "prices.db"
     """The price history: a path or `postgresql://...`, which may contain `${env:NAME}`."""
     fleet: bool = False
-    """The workers of the fleet visit the pages. The history must be in PostgreSQL."""
+    """Whether the workers of the fleet visit the pages. If so, the history must be in PostgreSQL."""
     selectors: str | None = None
     delay: str = "2-8"
     within: float | None = None
-    """The run ends after this time, even if pages are left. They come first in the next run."""
+    """The run ends after this time, even if some pages have not been visited. These pages come first in the
+    next run."""
     spread: float | None = None
     """The visits are spread evenly over this time."""
     crawl: dict[str, Any] = {}
@@ -48,22 +51,23 @@ class RunOptions(msgspec.Struct, kw_only=True):
 
 
 class PriceRunSummary(msgspec.Struct, kw_only=True):
-    """What a run did."""
+    """The result of a run."""
 
     run: int
     state: str
-    """`finished`, `limited` (its time was over) or `stopped`."""
+    """The state of the run: `finished`, `limited` (its time limit was reached) or `stopped`."""
     targets: int
     pages: int
     checked: int
-    """Pages that this run visited. A resumed run counts those of all its parts."""
+    """Number of pages that this run visited. A resumed run includes the pages that it visited before the
+    interruption."""
     unchanged: int
-    """Of these, the pages that the server called unchanged."""
+    """Number of visited pages that the server reported as unchanged."""
     changes: int
     held: int
-    """Values that wait for another visit, in the next run."""
+    """Number of values that need another visit in the next run."""
     failing: int
-    """Targets that fail."""
+    """Number of targets that fail."""
     fresh_share: float
     """The share of pages that were checked within the last 24 hours."""
     seconds: float
@@ -76,8 +80,7 @@ def run(
     on_events: Callable[[Sequence[Event]], None],
 ) -> PriceRunSummary:
     """Runs or resumes a run. `tell`: called with messages for the user. `on_events`: called with the confirmed
-    changes of the run. Raises GossamerError. A KeyboardInterrupt leaves the run open: the next call resumes
-    it."""
+    changes of the run. Raises GossamerError. After a KeyboardInterrupt, the next call resumes the run."""
     check_history(options)
     selectors = read_selectors(options.selectors)
     began = time.time()
@@ -114,7 +117,7 @@ def check_history(options: RunOptions) -> None:
 
 
 class PriceRun:
-    """The crawls of one run."""
+    """Runs the crawls of one run."""
 
     def __init__(
         self,
@@ -133,9 +136,9 @@ class PriceRun:
         self._end = None if options.within is None else self.started + options.within
 
     def visit_all(self, number: int) -> str:
-        """Visits the pages that the run has not checked, the page that was checked longest ago first. Returns
-        `finished`, `limited` or `stopped`."""
-        if self._options.fleet:  # the command may have been killed while its crawl went on
+        """Visits the pages that the run has not checked yet. The page with the oldest check comes first.
+        Returns `finished`, `limited` or `stopped`."""
+        if self._options.fleet:  # the command may have been killed while its crawl continued
             self._stop_on_fleet()
         pages, now = self.listed.targets, time.time()
         known = self.memory.read(pages)
@@ -182,7 +185,7 @@ class PriceRun:
         given: dict[str, Any] = {"delay": options.delay, "keep": "off", "files": "off"} | options.crawl
         given |= {"name": self._name, "fresh": True, "scope": "page", "output": self._outputs[0]}
         given["progress"] = given.get("progress", False) and not confirming
-        if any(conditions.values()):  # only then a server can call a page unchanged
+        if any(conditions.values()):  # only then can a server report a page as unchanged
             given["attempts"] = self._outputs[1]
         if self._end is not None:
             if (rest := self._end - time.time()) < 1:
@@ -200,7 +203,7 @@ class PriceRun:
 
     def _on_fleet(self, seeds: Sequence[Mapping[str, Any]], given: dict[str, Any]) -> str:
         """Lets the fleet crawl pages, and waits for the end. If this process is interrupted, the crawl is
-        stopped, because nobody would confirm what it finds."""
+        stopped, because no process would confirm its results."""
         given.pop("progress")
         self._tell(f"the fleet visits {len(seeds):,} pages: gossamer top {given['name']}")
         try:

@@ -1,19 +1,20 @@
 """The tables of the price history. SQLite and PostgreSQL have the same tables, columns and indexes.
 
-| table | one row per | key |
+| table | primary key | content |
 | --- | --- | --- |
-| `price_targets` | target of the last list | `key` |
-| `price_offers` | target and variant: the last confirmed values | `id`; (`target`, `variant`) is unique |
-| `price_points` | confirmed change of an offer, append-only | (`offer`, `time`) |
-| `price_events` | event | `id` |
-| `price_failing` | target that fails run after run | `target` |
-| `price_shops` | shop: its usual coverage and its state | `shop` |
-| `price_alerts` | rule and target that fired | (`rule`, `target`, `variant`) |
-| `price_deliveries` | notification that a receiver has got | (`alert`, `receiver`) |
-| `price_matches` | pair of targets in different shops: the same product or not | (`one`, `other`); `one` < `other` |
-| `price_meta` | value of this database, for example its version | `name` |
+| `price_targets` | `key` | the targets, with a mark for those in the last list |
+| `price_offers` | `id`, from `target` and `variant` | the last confirmed values of each target and variant |
+| `price_points` | (`offer`, `time`) | the confirmed changes of offers; rows are only appended |
+| `price_events` | `id` | the events |
+| `price_failing` | `target` | the targets that fail run after run |
+| `price_shops` | `shop` | the health and the state of each shop |
+| `price_alerts` | (`rule`, `target`, `variant`) | the rules that have fired |
+| `price_deliveries` | (`alert`, `receiver`) | the alerts of each receiver (the outbox) |
+| `price_matches` | (`one`, `other`) in order | decisions whether two targets are the same product |
+| `price_meta` | `name` | values of this database, for example its version |
 
-Amounts are NUMERIC columns. SQLite holds them exactly up to 15 digits. Times are seconds since the epoch.
+Amounts are NUMERIC columns. SQLite stores amounts of up to 15 digits exactly. Times are seconds since the
+epoch.
 """
 
 from __future__ import annotations
@@ -49,20 +50,20 @@ TABLES = (
     last_checked DOUBLE PRECISION NOT NULL, since DOUBLE PRECISION NOT NULL,
     missed INTEGER NOT NULL DEFAULT 0, gone INTEGER NOT NULL DEFAULT 0, median NUMERIC, held TEXT, memory TEXT,
     UNIQUE (target, variant))""",
-    # `was`: the price before in the same currency. `move`: abs(ln(price / was)), so that a rise by half and
-    # the fall that undoes it are equal. `day`: days since the epoch.
+    # `was`: the previous price in the same currency. `move`: abs(ln(price / was)), so that a rise and the
+    # fall back to the old price have the same size. `day`: days since the epoch.
     f"""CREATE TABLE IF NOT EXISTS price_points (
     offer BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL, day INTEGER NOT NULL,
     {_VALUE_COLUMNS},
     was NUMERIC, move DOUBLE PRECISION, PRIMARY KEY (offer, time)) {{without_rowid}}""",
-    # `time`: when the change was first seen. `run`: the run that confirmed it. `alerted` and `sent`: 1 when the
-    # rules have seen the event, and when the outputs have it.
+    # `time`: when the change was first seen. `run`: the run that confirmed it. `alerted`: 1 after the rules
+    # were evaluated for the event. `sent`: 1 after the outputs received it.
     """CREATE TABLE IF NOT EXISTS price_events (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, target TEXT NOT NULL,
     variant TEXT NOT NULL, shop TEXT NOT NULL, before TEXT, after TEXT, currency TEXT, detail TEXT NOT NULL,
     run INTEGER NOT NULL, alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
-    # `runs`: the runs in a row in which the target failed. `run`: the last. `run_checks`: its failed visits.
-    # `tried`: JSON list of what came back.
+    # `runs`: number of runs in a row in which the target failed. `run`: the last of them. `run_checks`: its
+    # failed visits. `tried`: JSON list of the results.
     """CREATE TABLE IF NOT EXISTS price_failing (
     target TEXT PRIMARY KEY, shop TEXT NOT NULL, state TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
     last DOUBLE PRECISION NOT NULL, runs INTEGER NOT NULL, checks INTEGER NOT NULL, run INTEGER NOT NULL,

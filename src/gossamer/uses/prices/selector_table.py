@@ -1,12 +1,13 @@
-"""The table of selectors by domain (`selectors.csv`), which is used before the generic extractor.
+"""Reads the table of selectors by domain (`selectors.csv`), which takes precedence over the generic
+extractor.
 
     domain,path,field,selector,pattern
     shop.example,^/p/,price,.buybox .amount::text,
     shop.example,,sku,[data-id]::attr(data-id),
 
-`domain` is a host, and includes the hosts below it. `path` is a regular expression that the URL's path and query
-must match; empty: all. `pattern` is a regular expression for the text found; its first group is the value.
-The first line that finds a value for a field is used.
+`domain` is a host, and includes its subdomains. `path` is a regular expression that the URL's path and query
+must match. If it is empty, all paths match. `pattern` is a regular expression for the text that the selector
+finds. Its first group is the value. The first line that finds a value for a field is used.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ FIELDS = (
     *("price", "regular_price", "currency", "availability", "seller", "shipping"),
     *("name", "sku", "gtin", "mpn", "brand"),
 )
-"""The fields that a line may give."""
+"""The fields for which a line may have a selector."""
 
 
 class SelectorLine(NamedTuple):
-    """A line of the table."""
+    """A line of the table: a selector for one field on the pages of a domain."""
 
     domain: str
     path: re.Pattern[str] | None
@@ -67,12 +68,13 @@ class SelectorTable:
     def __init__(self, lines: list[SelectorLine] | None = None, version: str = "") -> None:
         self._lines: dict[str, list[SelectorLine]] = {}
         self.version = version
-        """A hash of the table. Pages that another version read are read again even if they are unchanged."""
+        """A hash of the table. Pages that were read with another version are read again even if they are
+        unchanged."""
         for line in lines or ():
             self._lines.setdefault(line.domain, []).append(line)
 
     def values(self, page: PageView) -> dict[str, tuple[str, str]]:
-        """Returns the fields that the table finds on a page: (text, selector) by field."""
+        """Returns the fields that the table finds on a page: field -> (text, selector)."""
         found: dict[str, tuple[str, str]] = {}
         if not self._lines:
             return found
@@ -86,7 +88,7 @@ class SelectorTable:
         return found
 
     def lines_for(self, url: str) -> list[tuple[str, str, str]]:
-        """Returns the lines for a URL, as (field, selector, pattern), for `CarriedSelectors`."""
+        """Returns the lines for a URL as tuples (field, selector, pattern), for `CarriedSelectors`."""
         if not self._lines:
             return []
         parts = urlsplit(url)
@@ -98,7 +100,7 @@ class SelectorTable:
         ]
 
     def _of(self, host: str) -> Iterator[SelectorLine]:
-        """Yields the lines for a host: those of the longest domain first."""
+        """Yields the lines for a host, those of the longest domain first."""
         for name in dict.fromkeys((host, host.partition(":")[0])):
             while name:
                 yield from self._lines.get(name, ())
@@ -106,12 +108,12 @@ class SelectorTable:
 
 
 class CarriedSelectors(NamedTuple):
-    """The lines of a table for one page, as its request carries them: (field, selector, pattern)."""
+    """The lines of a table for one page, which its request carries as tuples (field, selector, pattern)."""
 
     lines: Sequence[tuple[str, str, str]] = ()
 
     def values(self, page: PageView) -> dict[str, tuple[str, str]]:
-        """Returns the fields that the lines find on a page: (text, selector) by field."""
+        """Returns the fields that the lines find on a page: field -> (text, selector)."""
         found: dict[str, tuple[str, str]] = {}
         for field, selector, pattern in self.lines:
             if field not in found:
@@ -122,7 +124,8 @@ class CarriedSelectors(NamedTuple):
 
 
 def read_selectors(path: str | None) -> SelectorTable:
-    """Reads a table. None: an empty table. Raises ConfigError, which names the line."""
+    """Reads a table. If `path` is None, returns an empty table. Raises ConfigError, whose message names the
+    line."""
     if path is None:
         return SelectorTable()
     try:

@@ -1,8 +1,6 @@
-"""Series and statistics of the price history. Each query uses an index, so that a history of a million changes
-is read as fast as a small one.
-
-A price holds from its point until the next point. Statistics weight prices by this time, and use only the
-points in the currency of the last one.
+"""Reads series and statistics from the price history. Each query uses an index, so that a history of a
+million changes is read as fast as a small one. A price is valid from its point until the next point.
+Statistics weight each price by this time, and use only the points in the currency of the last point.
 """
 
 from __future__ import annotations
@@ -21,12 +19,13 @@ from gossamer.uses.prices.product_groups import read_group
 from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 PERIOD_DAYS = 30
-"""The period of the lowest price in the European Union (directive 98/6/EC, article 6a)."""
+"""The period for which the lowest price must be stated in the European Union, in days (directive 98/6/EC,
+article 6a)."""
 _POINT = "time, price, regular_price, currency, availability, seller, unit_price, unit, state"
 
 
 class Point(NamedTuple):
-    """The values of an offer from a time on."""
+    """The values of an offer from a certain time on, until the next point."""
 
     time: float
     price: Decimal | None
@@ -40,24 +39,24 @@ class Point(NamedTuple):
 
 
 class PriceStatistics(NamedTuple):
-    """The prices of an offer in a period. All are None if the offer had none."""
+    """Statistics of an offer's prices in a period. All values are None if the offer had no price."""
 
     lowest: Decimal | None
     lowest_since: float | None
-    """When the lowest price began. It may be before the period."""
+    """When the lowest price began, possibly before the period."""
     highest: Decimal | None
     median: Decimal | None
     band: tuple[Decimal, Decimal] | None
-    """Half of the time, the price was in this band: from the 25th to the 75th percentile."""
+    """The band from the 25th to the 75th percentile, in which the price was half of the time."""
     at_price_s: float
-    """Seconds for which the last price has held."""
+    """How long the last price has been valid, in seconds."""
     known_s: float
-    """Seconds of the period for which a price is known."""
+    """How much of the period has a known price, in seconds."""
     changes: int
 
 
 class Move(NamedTuple):
-    """A change of price."""
+    """A price change of an offer."""
 
     target: str
     variant: str
@@ -70,12 +69,12 @@ class Move(NamedTuple):
 
     @property
     def percent(self) -> Decimal:
-        """The change in percent of the price before."""
+        """The change in percent of the previous price."""
         return (self.after / self.before - 1) * 100
 
 
 class MarketOffer(NamedTuple):
-    """An offer among the offers of the same product."""
+    """An offer in comparison with the other offers of the same product."""
 
     target: str
     variant: str
@@ -85,13 +84,14 @@ class MarketOffer(NamedTuple):
     availability: str | None
     last_seen: float
     rank: int | None
-    """1 for the cheapest in its currency that can be bought. Equal prices have equal ranks."""
+    """The rank by price among the offers in this currency that can be bought, from 1. Equal prices have equal
+    ranks."""
     price_index: Decimal | None
     """The price in percent of the median of these offers in this currency."""
 
 
 class StaleOffer(NamedTuple):
-    """An offer that no visit has found for long."""
+    """An offer that no visit has found for a long time."""
 
     target: str
     variant: str
@@ -101,14 +101,16 @@ class StaleOffer(NamedTuple):
 
 
 MAX_FILTERED_OFFERS = 3000
-"""Of so many chosen offers, the changes are read offer by offer, otherwise day by day."""
+"""If at most this many offers are chosen, their changes are read offer by offer. Otherwise changes are read
+day by day."""
 UNAVAILABLE = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
 
 
 def read_series(
     database: Database, target: str, variant: str = "", *, after: float = 0.0, before: float = 1e18
 ) -> list[Point]:
-    """Returns the points of a period, oldest first, with the point that holds at its begin."""
+    """Returns the points of a period, oldest first. The first is the point that is valid at the beginning of
+    the period."""
     offer = offer_id(target, variant)
     rows = database.rows(
         f"SELECT {_POINT} FROM price_points WHERE offer = ? AND time < ? AND time >= coalesce((SELECT max(time) "
@@ -158,8 +160,8 @@ def read_statistics(
 
 
 def lowest_before(points: Sequence[Point], days: float = PERIOD_DAYS) -> Decimal | None:
-    """Returns the lowest price of the days before the last price began. None if no earlier price in this
-    currency is known. This is the price with which an honest shop compares."""
+    """Returns the lowest price within `days` days before the last price began. None if no earlier price in
+    this currency is known. An honest shop states its discounts relative to this price."""
     priced = [point for point in points if point.price is not None]
     if not priced:
         return None
@@ -181,7 +183,7 @@ def lowest_before(points: Sequence[Point], days: float = PERIOD_DAYS) -> Decimal
 
 
 def _weighted(spans: Sequence[tuple[Decimal, float, float]], share: float) -> Decimal:
-    """Returns the price below which an offer was for a share of the time."""
+    """Returns the weighted percentile: the price that an offer did not exceed for this share of the time."""
     ordered = sorted(spans)
     left = share * sum(span for _, _, span in ordered)
     for price, _, span in ordered:
@@ -194,8 +196,8 @@ def _weighted(spans: Sequence[tuple[Decimal, float, float]], share: float) -> De
 def biggest_moves(
     database: Database, *, after: float, before: float, limit: int = 50, chosen: TargetFilter = ALL
 ) -> list[Move]:
-    """Returns the biggest changes of price in a period, biggest first. A rise by half is as big as the fall
-    that undoes it. The index is read day by day, so the time depends on the days and the limit, not on the
+    """Returns the biggest price changes in a period, biggest first. A rise by half is as big as the fall back
+    to the old price. The index is read day by day, so the time depends on the days and the limit, not on the
     number of changes. `chosen`: only the changes of these targets."""
     found: list[tuple[float, int, float]] = []
     few = _few_offers(database, chosen)
@@ -221,7 +223,8 @@ def biggest_moves(
 
 
 def _few_offers(database: Database, chosen: TargetFilter) -> list[int] | None:
-    """Returns the offers of targets that a tag or a product chooses. None if they are many or all."""
+    """Returns the ids of the offers that a filter by tag or product chooses. None if the filter has neither,
+    or if it chooses more than MAX_FILTERED_OFFERS."""
     if not chosen.is_narrow:
         return None
     where, values = chosen.condition(database)
@@ -235,7 +238,8 @@ def _few_offers(database: Database, chosen: TargetFilter) -> list[int] | None:
 def _moves_by_day(
     database: Database, after: float, before: float, limit: int, chosen: TargetFilter
 ) -> list[tuple[float, int, float]]:
-    """Returns the changes among which the biggest are: (move, offer, time)."""
+    """Returns candidates for the biggest changes, as tuples (move, offer, time). They include the biggest
+    ones."""
     found: list[tuple[float, int, float]] = []
     where, values = chosen.condition(database) if chosen.is_narrow else ("", [])
     if values:
@@ -257,8 +261,8 @@ def _moves_by_day(
 
 
 def read_market(database: Database, product: str) -> list[MarketOffer]:
-    """Returns the listed offers of a product, cheapest first. Offers that cannot be bought come last. `product`: a
-    product id of the list, or the key of one of the targets that were matched."""
+    """Returns the listed offers of a product, cheapest first. Offers that cannot be bought come last.
+    `product`: a product id in the list, or the key of a matched target."""
     keys = read_group(database, product)
     offers = sorted(
         (offer for offer in offer_rows.read_offers_of(database, keys, size=20) if not offer.gone),
@@ -292,7 +296,7 @@ def read_market(database: Database, product: str) -> list[MarketOffer]:
 def stale_offers(
     database: Database, *, before: float, limit: int = 1000, chosen: TargetFilter = ALL
 ) -> list[StaleOffer]:
-    """Returns the offers of listed targets that no visit has found since a time, oldest first."""
+    """Returns the offers of listed targets that no visit has found since the time `before`, oldest first."""
     where, values = chosen.condition(database)
     rows = database.rows(
         "SELECT o.target, o.variant, o.shop, o.last_seen, o.last_checked FROM price_offers o JOIN price_targets t "
@@ -303,8 +307,8 @@ def stale_offers(
 
 
 def fresh_share(database: Database, *, now: float, age_s: float = DAY_S, chosen: TargetFilter = ALL) -> float:
-    """Returns the share of the listed targets that a visit has found within the last seconds. 1 if none is
-    listed."""
+    """Returns the share of the listed targets that a visit has found within the last `age_s` seconds. 1 if
+    there are no listed targets."""
     since = now - age_s
     if chosen != ALL:
         return _chosen_fresh_share(database, since, chosen)

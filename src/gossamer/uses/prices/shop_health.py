@@ -1,9 +1,9 @@
-"""Whether a shop's pages still say what they said before: pure decisions per shop and run.
+"""Decides whether a shop is healthy, that is, whether its pages still show the same kind of values as before.
 
 A redesigned shop, a shop in maintenance and a shop that blocks look like hundreds of changes. So a run counts
-per shop how many pages lost what they showed, and what took its place. While a shop is broken, its changes are
-dropped, and the run reports one event for the shop. The changes that are real are found after its return,
-because the known values stay as they were.
+for each shop how many pages lost their values, and what these pages show instead. While a shop is broken, its
+changes are dropped, and the run reports one event for the shop. Real changes are found after the shop has
+recovered, because the known values are kept. The functions of this module do no I/O.
 """
 
 from __future__ import annotations
@@ -16,40 +16,47 @@ import msgspec
 from gossamer.uses.prices.model import EventKind, Observation, OfferState
 
 KEPT_SHARE = 0.6
-"""A shop is broken if the share of its pages that still show their values is below this part of its usual."""
+"""A shop is broken if the share of its pages that still show their values is less than this factor times the
+usual share."""
 MIN_PAGES = 3
 """A shop with fewer known pages is not judged."""
 EARLY_PAGES = 20
 EARLY_SHARE = 0.3
-"""A shop is judged before the end of a run only after this many pages and this share of them."""
+"""Before the end of a run, a shop is judged only after EARLY_PAGES pages and this share of its pages have
+been visited."""
 AGREEING_SHARE = 0.8
-"""The part of the pages with a new source that must show the old price. Otherwise the source is wrong."""
+"""If most prices come from a new source, at least this share of them must equal the old price. Otherwise the
+new source is wrong."""
 SAME_AMOUNT_PAGES = 10
 DOUBT_SHARE = 0.05
-"""A shop is doubtful if more than this part of its second visits showed the old values again, or if there
-were too few second visits to know."""
+"""A shop is doubtful if more than this share of its second visits showed the old values again, or if there
+were too few second visits to decide."""
 DOUBTFUL_VISITS = 14
-"""The visits that must show a new value in a doubtful shop, for example during an A/B test: by chance alone, a
-page that shows one of two values at random shows the new one so often in 1 of 8,192 cases."""
+"""Number of visits that must show a new value in a doubtful shop, for example during an A/B test. A page that
+shows one of two values at random shows the new value that often only in 1 of 8,192 cases."""
 NEW_SHOP_VISITS = 4
-"""The same for a shop without a contradicted second visit of which too little is known, if the second visits of
-all shops together can be trusted."""
+"""Number of visits that must show a new value in a new shop. A shop is new if it has had few second visits
+and none of them contradicted a new value. This number applies if the second visits of all shops together can
+be trusted."""
 FIRST_SHOP_VISITS = 6
-"""The same if too little is known of all shops."""
+"""Number of visits that must show a new value in a new shop if all shops together have had too few second
+visits."""
 FADING = 0.97
-"""The part of the counts of second visits that a run takes over from earlier runs."""
+"""In each run, the earlier counts of second visits are multiplied by this factor."""
 WEIGHT = 0.2
-"""The weight of the last run in the usual values."""
+"""The weight of the last run in the moving average of the usual share."""
 SAMPLE_PAGES = 200
-"""The most pages of a shop that are visited again for ordinary changes. If they agree, the rest counts."""
+"""Maximum number of pages of a shop that are visited again for ordinary changes. If these confirm their
+changes, the other changes count as confirmed."""
 SAMPLE_SHARE = 0.99
 MAX_AMOUNTS = 50
 KINDS = {"price": "price", "regular_price": "price", "availability": "availability", "seller": "seller"}
-"""The kinds of fields whose second visits are counted apart. Other fields are never doubtful."""
+"""Field -> its kind. Second visits are counted separately for each kind. Other fields are never doubtful."""
 
 
 class FieldVisits(msgspec.Struct, omit_defaults=True):
-    """The second visits of new values of a field. Earlier runs are faded."""
+    """Counts of second visits for new values of a kind of field. Counts of earlier runs are reduced
+    (FADING)."""
 
     agreed: int = 0
     contradicted: int = 0
@@ -58,38 +65,39 @@ class FieldVisits(msgspec.Struct, omit_defaults=True):
 
 
 class ShopHealth(msgspec.Struct, omit_defaults=True):
-    """The counts of one shop in one run, and its usual values."""
+    """The counts of one shop in one run, and its usual share of pages that keep their values."""
 
     run: int = 0
     known: int = 0
-    """Visits of pages that showed values before."""
+    """Number of visits of pages that showed values before."""
     lost: int = 0
-    """Those that no longer do."""
+    """Number of these visits that no longer showed values."""
     causes: dict[str, int] = {}
-    """What the lost pages showed instead, by state."""
+    """The number of pages that lost their values, by their new state."""
     hosts: dict[str, int] = {}
-    """The hosts that moved pages point to."""
+    """The hosts to which pages moved, with the number of pages."""
     new_source: int = 0
-    """Priced pages whose price comes from another source than before."""
+    """Number of priced pages whose price comes from another source than before."""
     new_source_agrees: int = 0
-    """Those that show the same price as before."""
+    """Number of these pages that show the same price as before."""
     amounts: dict[str, int] = {}
     """New prices and the number of pages that show them."""
     agreed: int = 0
-    """New values that the second visit of their page showed again, in this run."""
+    """Number of new values that the second visit of their page showed again, in this run."""
     contradicted: int = 0
-    """New values that a later visit did not show."""
+    """Number of new values that a later visit did not show."""
     past_agreed: float = 0.0
     past_contradicted: float = 0.0
     fields: dict[str, FieldVisits] = {}
-    """The same counts by kind of field (`KINDS`), because a shop that alternates its sellers may be right about
-    its stock. Empty in the data of earlier versions."""
+    """The counts of second visits by kind of field (`KINDS`), because a shop whose sellers alternate may
+    still have reliable stock data. Empty in data of earlier versions."""
     usual: float = 1.0
     """The usual share of pages that keep their values."""
 
 
 class ShopVerdict(NamedTuple):
-    """`state`: `ok`, `redesigned`, `away` or `moved`. `detail`: what was seen, in words."""
+    """The verdict on a shop. `state`: `ok`, `redesigned`, `away` or `moved`. `detail`: a description of what
+    was seen."""
 
     state: str
     detail: str = ""
@@ -104,7 +112,8 @@ EVENTS = {
 
 
 def begin(health: ShopHealth, run: int) -> ShopHealth:
-    """Returns the health at the begin of a run: only the usual values stay."""
+    """Returns the health at the beginning of a run. The usual share and the reduced counts of second visits
+    are kept."""
     if health.run == run:
         return health
     return ShopHealth(
@@ -123,7 +132,8 @@ def begin(health: ShopHealth, run: int) -> ShopHealth:
 
 
 def is_lost(visit: list[Observation], known_offers: int) -> bool:
-    """Whether a visit shows less than it should: no values, or less than half of the known variants."""
+    """Whether a page has lost its values: a visit shows no values, or less than half of the known
+    variants."""
     shown = sum(
         seen.state == OfferState.PRICED or (seen.state == OfferState.NO_PRICE and bool(seen.availability))
         for seen in visit
@@ -138,7 +148,8 @@ def count_amount(health: ShopHealth, amount: str) -> None:
 
 
 def count_second_visit(health: ShopHealth, agreed: Iterable[str], contradicted: Iterable[str]) -> None:
-    """Counts the fields whose held values a visit showed again, and those whose held values it did not show."""
+    """Counts second visits. `agreed`: the fields whose held value the visit showed again. `contradicted`: the
+    fields whose held value it did not show."""
     for field in agreed:
         health.agreed += 1
         if kind := KINDS.get(field):
@@ -150,7 +161,8 @@ def count_second_visit(health: ShopHealth, agreed: Iterable[str], contradicted: 
 
 
 class SecondVisits(NamedTuple):
-    """How many second visits showed a new value again, and how many did not. Counts of past runs are faded."""
+    """Counts of second visits: how many showed a new value again (`agreed`), and how many did not
+    (`contradicted`). Counts of past runs are reduced (FADING)."""
 
     agreed: float = 0.0
     contradicted: float = 0.0
@@ -163,12 +175,12 @@ class SecondVisits(NamedTuple):
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether a second visit contradicted, and was not followed by many that agreed."""
+        """Whether a second visit contradicted a new value, and too few have agreed since then."""
         return self.doubtful and self.contradicted >= 0.5
 
 
 def second_visits(shops: Iterable[ShopHealth]) -> dict[str, SecondVisits]:
-    """Returns the second visits of shops together, by kind of field."""
+    """Returns the total second visits of several shops, by kind of field."""
     sums = {kind: [0.0, 0.0] for kind in KINDS.values()}
     for shop in shops:
         for kind, (agreed, contradicted) in sums.items():
@@ -185,9 +197,9 @@ def _visits(health: ShopHealth, kind: str) -> SecondVisits:
 
 
 def doubtful_visits(health: ShopHealth, everywhere: Mapping[str, SecondVisits], field: str) -> int:
-    """Returns the minimum number of visits that must show a new value of a field in a shop: 0 for a trusted one,
-    for which the usual number suffices. A new shop is as doubtful as all shops together. `everywhere`: the second
-    visits of all shops, see `second_visits`."""
+    """Returns the minimum number of visits that must show a new value of a field in a shop. It is 0 for a
+    trusted shop, for which the usual number suffices. For a new shop, it depends on the second visits of all
+    shops together. `everywhere`: the result of `second_visits` for all shops."""
     kind = KINDS.get(field)
     if kind is None or not (own := _visits(health, kind)).doubtful:
         return 0
@@ -197,12 +209,13 @@ def doubtful_visits(health: ShopHealth, everywhere: Mapping[str, SecondVisits], 
 
 
 def may_release(health: ShopHealth, pages: int) -> bool:
-    """Whether changes of the shop may be reported before the end of the run. `pages`: its targets."""
+    """Whether changes of the shop may be reported before the end of the run. `pages`: the number of its
+    targets."""
     return health.known >= max(EARLY_PAGES, EARLY_SHARE * pages) and judge(health).state == "ok"
 
 
 def judge(health: ShopHealth) -> ShopVerdict:
-    """Returns the verdict on a shop by the visits of this run so far."""
+    """Returns the verdict on a shop, based on the visits of this run so far."""
     if health.known < MIN_PAGES:
         return ShopVerdict("ok")
     kept = 1 - health.lost / health.known
@@ -234,12 +247,13 @@ def _broken(health: ShopHealth) -> ShopVerdict:
 
 
 def end(health: ShopHealth, verdict: ShopVerdict) -> None:
-    """Learns the usual values from a run."""
+    """Updates the usual share at the end of a run."""
     if verdict.state == "ok" and health.known:
         health.usual += WEIGHT * (1 - health.lost / health.known - health.usual)
 
 
 def sample_agrees(health: ShopHealth) -> bool:
-    """Whether the sample of second visits speaks for all changes of the shop."""
+    """Whether the sample of second visits is large and confirms the changes, so that all changes of the shop
+    count as confirmed."""
     visits = health.agreed + health.contradicted
     return visits >= SAMPLE_PAGES and health.agreed >= SAMPLE_SHARE * visits

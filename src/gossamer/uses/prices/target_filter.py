@@ -11,15 +11,15 @@ from gossamer.uses.prices.product_groups import read_group
 
 
 class TargetFilter(NamedTuple):
-    """Chooses targets. An empty value chooses all."""
+    """A filter for targets. An empty value matches all."""
 
     shop: str = ""
     tag: str = ""
     product: str = ""
-    """A product id of the list, or the key of one of the targets that were matched."""
+    """A product id in the list, or the key of a matched target."""
 
     def condition(self, database: Database) -> tuple[str, list[str]]:
-        """Returns conditions on `price_targets t` (each begins with AND), and their values."""
+        """Returns SQL conditions on `price_targets t`, each beginning with AND, and their values."""
         where, values = "", []
         if self.shop:
             where, values = " AND t.shop = ?", [self.shop]
@@ -33,13 +33,13 @@ class TargetFilter(NamedTuple):
         return where, values
 
     def any_target(self, database: Database) -> bool:
-        """Whether a listed target is chosen."""
+        """Whether the filter matches any listed target."""
         where, values = self.condition(database)
         return bool(database.rows(f"SELECT 1 FROM price_targets t WHERE t.listed = 1{where} LIMIT 1", values))
 
     @property
     def is_narrow(self) -> bool:
-        """Whether targets are chosen by more than their shop."""
+        """Whether the filter uses more than the shop."""
         return bool(self.tag or self.product)
 
 

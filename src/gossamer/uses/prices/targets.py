@@ -1,6 +1,6 @@
 """Reads lists of targets: CSV, JSON lines, Excel, plain URLs, sitemaps and SQL queries.
 
-A line that is not a target is rejected with its number and the reason, and reading continues.
+A line that is not a target is rejected with its line number and the reason, and reading continues.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OTHER_NAMES = {
     "rule": "rules",
     "merchant": "shop",
 }
-"""Other names of columns, for lists from other tools."""
+"""Alternative column names, which other tools use in their lists."""
 
 
 class RejectedLine(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class RejectedLine(msgspec.Struct, frozen=True):
 
 
 class TargetList(msgspec.Struct, frozen=True):
-    """The targets of all sources, in their order."""
+    """The targets of all sources, in order."""
 
     targets: list[PriceTarget]
     rejected: list[RejectedLine]
@@ -59,8 +59,8 @@ class TargetList(msgspec.Struct, frozen=True):
 
 def read_targets(sources: Iterable[str], options: Mapping[str, Any] | None = None) -> TargetList:
     """Reads sources: paths, `sitemap:URL`, `sql:DATABASE QUERY`, and URLs (`gossamer.client.source_rows`).
-    `options`: the options of `gossamer.fetch` for sitemaps. Raises GossamerError for a source that cannot be
-    read at all."""
+    `options`: the options of `gossamer.fetch` for sitemaps. Raises GossamerError if a source cannot be
+    read."""
     targets: dict[str, PriceTarget] = {}
     rejected: list[RejectedLine] = []
     repeated: list[str] = []
@@ -127,7 +127,7 @@ def _column(name: str) -> str:
 
 
 def _target(columns: Mapping[str, Any]) -> PriceTarget | str:
-    """Returns the target of a line, or the reason why the line has none."""
+    """Returns the target of a line, or the reason why the line is invalid."""
     found: dict[str, Any] = {}
     for name, value in columns.items():
         column = _column(str(name))
@@ -161,7 +161,8 @@ def _target(columns: Mapping[str, Any]) -> PriceTarget | str:
 
 
 def _text(value: Any) -> str:
-    """Returns a cell as text. Spreadsheets hold whole numbers as floats."""
+    """Returns a cell as text. Whole numbers are written without decimals, because spreadsheets store them as
+    floats."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return " ".join(str(value).split())
@@ -185,7 +186,8 @@ def _minimum(value: Any) -> Decimal | None:
 
 
 def shop_of(url: str) -> str:
-    """Returns the shop of a URL if the list does not name one: the host without `www.`, with its port."""
+    """Returns the default shop of a URL, which is the host with its port but without `www.`. It is used if
+    the list names no shop."""
     return str(gossamer.url.host(url)).removeprefix("www.")
 
 
@@ -198,14 +200,14 @@ def currencies() -> frozenset[str]:
 
 
 class HostPages(NamedTuple):
-    """The product pages of one host."""
+    """The number of product pages of one host."""
 
     host: str
     pages: int
 
 
 def pages_of_hosts(targets: Iterable[PriceTarget]) -> list[HostPages]:
-    """Returns the number of different pages a host, the largest first."""
+    """Returns the number of different pages of each host, the largest first."""
     pages: dict[str, set[str]] = defaultdict(set)
     for target in targets:
         pages[str(gossamer.url.host(target.url))].add(gossamer.url.canonical(target.url) or target.url)

@@ -1,4 +1,5 @@
-"""Reads one page for `gossamer prices try`: all prices that it shows, each with a selector that leads to it."""
+"""Reads one page for `gossamer prices try`. Finds all prices on the page, each with a selector that matches
+it."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ from gossamer.uses.prices.targets import shop_of
 
 MAX_SHOWN = 30
 MAX_TEXT_CHARS = 60
-"""The most characters of an element whose text is a price."""
+"""Maximum number of characters of an element whose text is a price."""
 
 
 class TriedCandidate(msgspec.Struct):
-    """A price of a page."""
+    """A price of the page, with a selector that finds it."""
 
     amount: Decimal
     currency: str | None
@@ -42,7 +43,7 @@ class TriedCandidate(msgspec.Struct):
 
 
 class TriedPage(msgspec.Struct):
-    """What `gossamer prices try` shows."""
+    """The data that `gossamer prices try` shows."""
 
     url: str
     domain: str
@@ -89,7 +90,7 @@ def try_page(
 
 
 def _all_prices(page: Any, first: Sequence[PriceCandidate]) -> list[PriceCandidate]:
-    """Returns all prices of a page: those that may be the price (`first`), then the others."""
+    """Returns all prices of a page: first the candidates for the current price (`first`), then the others."""
     known = {(one.amount, one.currency) for one in first}
     return [
         *first,
@@ -160,7 +161,7 @@ def _selector(page: Any, element: Any, text: str) -> str:
     for one in tries:
         try:
             first = page.css(one)[:1]
-        except ValueError:  # the name needs escapes
+        except ValueError:  # the name would need escapes
             continue
         if first and " ".join((first[0].xpath("string(.)").get() or "").split()) == text:
             return one

@@ -1,1 +1,2 @@
-"""Where a site stands in Google and Bing: result pages, positions, their history, alerts and reports."""
+"""Rank tracking: fetches result pages of Google and Bing, and records the positions of sites, with history,
+alerts and reports."""

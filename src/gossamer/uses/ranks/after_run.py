@@ -1,4 +1,4 @@
-"""What follows a run: the rules are evaluated, alerts are sent, and outputs get the events."""
+"""The steps after a run: evaluates the rules, sends alerts, and sends the events to outputs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gossamer.uses.rule_files import RuleBook
 
 BATCH_ROWS = 500
 KIND = "rank_event"
-"""The kind of the rows: the name of the table, and the field `kind` of streams."""
+"""The kind of the rows. It is the name of the table in databases, and the field `kind` in streams."""
 _EVENT = ("id", "kind", "time", "engine", "search", "domain", "before", "after", "detail")
 _SEARCH = ("keyword", "country", "language", "location", "device")
 
 
 class ReportedRankChanges(NamedTuple):
-    """What was reported after a run. `failures`: one line for each receiver that did not accept; its alerts are sent
-    next time."""
+    """The result of `report_changes`. `failures`: one message for each receiver to which sending failed. Its
+    alerts are sent the next time."""
 
     alerts: tuple[RuleAlert, ...]
     sent: int
@@ -40,12 +40,11 @@ def report_changes(
     options: Mapping[str, Any],
     tell: Callable[[str], None],
 ) -> ReportedRankChanges:
-    """Evaluates the rules of a file and of the keywords for what runs have found since the last call, sends the
-    alerts to the receivers of the setting `alerts`, and sends the events to outputs (`-o`). Calling it again sends
-    nothing twice.
-
-    `folder`: for rows on their way to outputs. `options`: options of `gossamer.run`, for the settings. `tell`:
-    called with remarks. Raises GossamerError.
+    """Evaluates the rules of a file and of the keywords for the changes that runs have found since the last
+    call. Sends the alerts to the receivers of the setting `alerts`, and the events to outputs (`-o`). A
+    further call does not send them again. `folder`: the folder for rows that are not sent yet. `options`:
+    options of `gossamer.run`, from which the settings are taken. `tell`: called with remarks. Raises
+    GossamerError.
     """
     book = read_rules(rules) if rules else RuleBook[RankRule]()
     receivers = receivers_of_settings(options)
@@ -63,7 +62,7 @@ def report_changes(
 
 
 def never_fires(rule: RankRule, history: RankHistory) -> str:
-    """Returns why a rule applies to no keyword of the last list, or ''."""
+    """Returns the reason why a rule does not apply to any keyword of the last list, or ''."""
     keywords = history.keywords()
     if rule.condition.kind == "layout":
         return ""
@@ -75,9 +74,9 @@ def never_fires(rule: RankRule, history: RankHistory) -> str:
 
 
 def events_to(history: RankHistory, outputs: Sequence[str], folder: str) -> int:
-    """Sends the events that no output has had yet, each at least once, with its id as the key. Returns their number.
-    `outputs`: as after `-o`. Raises UsageError, ConfigError, SinkError, SinkAway and DiskFull. What was not sent is
-    sent next time."""
+    """Sends the events that have not been sent to an output yet, and returns their number. Each event is sent
+    at least once, with its id as the key. `outputs`: outputs as given after `-o`. Raises UsageError,
+    ConfigError, SinkError, SinkAway and DiskFull. Events that could not be sent are sent the next time."""
     if not outputs:
         return 0
     first = history.query("SELECT id FROM rank_events WHERE sent = 0 ORDER BY time, id LIMIT 1")

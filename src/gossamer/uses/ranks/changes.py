@@ -1,4 +1,4 @@
-"""What changed between two checks of a search, as events. Pure functions."""
+"""Compares two checks of a search, and returns the changes as events. All functions are pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gossamer.uses.ranks.model import Position, RankEvent, RankEventKind
 
 
 class Known(NamedTuple):
-    """What earlier checks of a search found: the last position of each domain, and the features of the last page 1
-    (None if there was none)."""
+    """The results of earlier checks of a search: the last position of each domain, and the features of the
+    last page 1 (None if no page 1 was fetched)."""
 
     positions: dict[str, Position]
     shown: frozenset[str] | None = None
@@ -21,7 +21,8 @@ class Known(NamedTuple):
 
 
 def changes(search: str, engine: str, time: float, before: Known, now: SearchOutcome) -> list[RankEvent]:
-    """Returns the events of a check. A check that failed has only `failing`, and that once."""
+    """Returns the events of a check. A check that failed has at most the event `failing`, and not even this
+    if the previous check also failed."""
 
     def event(
         kind: RankEventKind, domain: str = "", was: object = None, became: object = None, detail: str = ""

@@ -1,4 +1,5 @@
-"""What the fetched pages of one check say: positions, features, or why they say nothing. Pure functions."""
+"""Derives the result of a check from its fetched pages: positions and features, or the reason why there are
+none. All functions are pure."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from gossamer.uses.ranks.model import PAGE_RESULTS, Position
 from gossamer.uses.ranks.strategy import END, FAILED, GOOD
 
 WRITES = ("ok", "partial")
-"""The verdicts of pages that write positions."""
+"""The verdicts of pages from which positions are written."""
 OWNED_TYPES = frozenset(
     (
         *(
@@ -37,12 +38,12 @@ OWNED_TYPES = frozenset(
         ),
     )
 )
-"""The types that a domain can be in, besides organic results."""
+"""The types of results, besides organic ones, in which a domain can appear."""
 _LAST_PAGE = 1_000
 
 
 class CheckedPage(NamedTuple):
-    """A fetched page of a check. `first`: the first page that it covers."""
+    """A fetched page of a check. `first`: the first result page that its results cover."""
 
     page: int
     first: int
@@ -54,31 +55,32 @@ class CheckedPage(NamedTuple):
 
     @property
     def state(self) -> str:
-        """The state for `strategy.next_pages`. A page that is loaded in part is not fetched again."""
+        """The state for `strategy.next_pages`. A partially loaded page is not fetched again."""
         if self.verdict in WRITES:
             return GOOD
         return END if self.verdict == "no_results" else FAILED
 
 
 class SearchOutcome(NamedTuple):
-    """The result of a check. `positions`: of the domains whose position is known."""
+    """The result of a check. `positions`: the positions of the domains for which it is known."""
 
     state: str
-    """`done`, `failed` or `no-results`."""
+    """The state of the check: `done`, `failed` or `no-results`."""
     error: str
     positions: dict[str, Position]
     first_page: bool
     shown: dict[str, int]
-    """How many results of each type page 1 has."""
+    """The number of results on page 1, by type."""
     owned: dict[tuple[str, str], int]
-    """How many of them belong to a followed domain, by type and domain."""
+    """The number of results on page 1 that belong to a followed domain, by type and domain."""
 
 
 def read_check(
     search: str, pages: Sequence[CheckedPage], domains: Mapping[str, bool], depth: int, withheld: str = ""
 ) -> SearchOutcome:
-    """Returns what the pages of a check say. `domains`: the followed ones, True for the user's own. `depth`: the
-    first N results are wanted. `withheld`: why the pages are not trusted although they can be read."""
+    """Returns the result of a check. `domains`: the followed domains, with True for the user's own. `depth`:
+    the number of first results that are checked. `withheld`: why the pages are not trusted although they can
+    be read, or ''."""
     bad = next((one for one in pages if one.state == FAILED), None)
     error = f"{bad.verdict.replace('_', ' ')}: {bad.reason}" if bad else ""
     if withheld:
@@ -108,7 +110,8 @@ def read_check(
 
 
 def find_domain(search: str, domain: str, pages: Sequence[CheckedPage], depth: int) -> Position:
-    """Returns the best place of a domain among readable pages. Its position is None if it is on none of them."""
+    """Returns the best position of a domain on readable pages. `position` is None if the domain is not on any
+    of them."""
     match, hits = DomainMatch(domain), list[tuple[int, CheckedPage, Result]]()
     for page in pages:
         for one in page.results:
@@ -135,7 +138,8 @@ def find_domain(search: str, domain: str, pages: Sequence[CheckedPage], depth: i
 
 
 def _covered(pages: Iterable[CheckedPage]) -> set[int]:
-    """The pages on which every result is known. After the engine's last page there are none."""
+    """Returns the result pages whose results are completely known. These include the pages after the engine's
+    last page, which have no results."""
     covered: set[int] = set()
     for one in pages:
         if one.verdict == "ok":

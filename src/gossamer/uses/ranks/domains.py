@@ -1,4 +1,4 @@
-"""Domains as people write them, and whether a result belongs to one."""
+"""Normalizes domains that people write, and decides whether a result belongs to a domain."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import gossamer
 
 
 def plain_domain(text: str) -> str | None:
-    """Returns a followed domain in its one form: lower case, punycode, without scheme, `www.` and port. A path
-    may follow: only pages below it count. `=` before it: its subdomains do not count. None if the text is not a
-    domain.
+    """Returns the canonical form of a followed domain: in lower case and punycode, without scheme, `www.` and
+    port. If a path follows, only pages below it belong to the domain. `=` before the domain excludes its
+    subdomains. Returns None if the text is not a domain.
 
     >>> plain_domain("https://www.Example.com/"), plain_domain("=münchen.de"), plain_domain("a.com/blog/")
     ('example.com', '=xn--mnchen-3ya.de', 'a.com/blog')
@@ -28,7 +28,7 @@ def plain_domain(text: str) -> str | None:
 
 
 def shown_domain(domain: str) -> str:
-    """Returns a domain for people: punycode is decoded.
+    """Returns a domain for display, with decoded punycode.
 
     >>> shown_domain("xn--mnchen-3ya.de")
     'münchen.de'
@@ -43,7 +43,7 @@ def shown_domain(domain: str) -> str:
 
 
 class DomainMatch:
-    """Tells whether URLs belong to a followed domain (in its plain form)."""
+    """Decides whether URLs belong to a followed domain. `domain`: a result of `plain_domain`."""
 
     def __init__(self, domain: str) -> None:
         plain = domain.removeprefix("=")
@@ -60,7 +60,7 @@ class DomainMatch:
 
 
 def host_of(url: str) -> tuple[str, str]:
-    """Returns the host of a URL in its plain form, and the path. Both are '' if there is no host."""
+    """Returns the canonical form of a URL's host, and the path. Both are '' if there is no host."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")

@@ -18,12 +18,12 @@ ENDINGS = (".csv", ".xlsx", ".parquet")
 _SEARCH = ("keyword", "engine", "country", "language", "location", "device")
 _NAMED = ", ".join(f"s.{name}" for name in _SEARCH)
 MAX_SHEET_ROWS = 1_048_575
-"""Rows below the head of an Excel sheet."""
+"""Maximum number of rows below the header of an Excel sheet."""
 
 
 class ExportTable(NamedTuple):
-    """A table of the history: its columns, and a query that returns them. Columns named in `times` are times in
-    seconds, which are written as times in UTC."""
+    """A table of the history: its columns, and a query that returns them. `times`: the columns that contain
+    seconds since the epoch, which are written as times in UTC."""
 
     columns: tuple[str, ...]
     query: str
@@ -70,14 +70,14 @@ TABLES = {
     ),
 }
 RESULTS = ("time", *_SEARCH, "page", "type", "rank", "position", "title", "url", "text", "pixel", "run")
-"""The columns of the table `results`: all results of all pages that could be read."""
+"""The columns of the table `results`, which contains all results of all pages that could be read."""
 NAMES = (*TABLES, "results")
 
 
 def export(history: RankHistory, path: str, what: str = "", *, after: float = 0.0) -> dict[str, int]:
-    """Writes tables into a file, and returns the number of rows of each. CSV and Parquet have one table (default:
-    `positions`), Excel has one sheet for each. `after`: only rows since this time. Raises UsageError and
-    ConfigError."""
+    """Writes tables into a file, and returns the number of rows of each. A CSV or Parquet file contains one
+    table (default: `positions`). An Excel file contains one sheet for each table. `after`: only rows since
+    this time. Raises UsageError and ConfigError."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise UsageError(f"{path}: the file ends in {', '.join(ENDINGS)}")
@@ -147,7 +147,7 @@ def _csv(path: str, tables: Tables) -> dict[str, int]:
 
 
 def _csv_cell(value: Any) -> Any:
-    """Returns a cell. A text that a spreadsheet would take for a formula gets an apostrophe."""
+    """Returns a cell. An apostrophe is put before a text that a spreadsheet would run as a formula."""
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%SZ")
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
@@ -219,12 +219,12 @@ def _parquet(path: str, tables: Tables) -> dict[str, int]:
 
 
 def shown_time(seconds: float) -> str:
-    """Returns a time for people, '' for 0."""
+    """Formats a time for display. Returns '' for 0."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else ""
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterable[list[Any]]:
-    """Yields the head and the rows with safe cells."""
+    """Yields the header and the rows as CSV. No cell can be run as a formula."""
     yield list(columns)
     for row in rows:
         yield [_csv_cell(value) for value in row]

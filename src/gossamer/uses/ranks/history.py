@@ -9,7 +9,7 @@ A run calls, in this order:
             history.record(pages)                 # any number of times
         events = history.end_run(depth)
 
-A check that failed writes no position. `end_run` says for each search whether its positions are known.
+A check that failed writes no position. `end_run` records for each search whether its positions are known.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _EVENT = ("kind", "time", "engine", "search", "domain", "before", "after", "deta
 
 
 class PageRequest(NamedTuple):
-    """A page to fetch. `first`: the first page that the answer covers."""
+    """A page to fetch. `first`: the first result page that the answer covers."""
 
     search: str
     page: int
@@ -52,7 +52,8 @@ class PageRequest(NamedTuple):
 
 
 class RankHistory:
-    """A rank history. Several processes may write it at once; one connection belongs to one thread at a time.
+    """Reads and writes a rank history. Several processes may write to it at the same time. A connection may
+    only be used by one thread at a time.
 
     `url`: a path or `postgresql://...`. `clock`: returns the time in seconds since the epoch. Raises ConfigError
     if the database cannot be opened.
@@ -76,7 +77,8 @@ class RankHistory:
         self.database.close()
 
     def list_keywords(self, keywords: Iterable[Keyword]) -> None:
-        """Stores the list of a run. Searches and domains that it lacks are no longer listed; their history stays."""
+        """Stores the list of keywords of a run. Searches and domains that are missing from the list are no
+        longer listed, but their history is kept."""
         searches: dict[str, tuple[Any, ...]] = {}
         domains: dict[tuple[str, str], tuple[Any, ...]] = {}
         for one in keywords:
@@ -103,7 +105,8 @@ class RankHistory:
             )
 
     def searches(self, *, listed: bool = True) -> dict[str, Search]:
-        """Returns the searches by their ids. `listed`: only those of the last list."""
+        """Returns the searches by their ids. `listed`: whether to return only the searches of the last
+        list."""
         where = " WHERE listed = 1" if listed else ""
         rows = self.database.rows(
             f"SELECT id, {', '.join(_SEARCH)} FROM rank_searches{where} ORDER BY keyword, id"
@@ -135,7 +138,7 @@ class RankHistory:
         ]
 
     def followed(self, searches: Iterable[str] | None = None) -> dict[str, dict[str, bool]]:
-        """Returns the listed domains of each search, True for the user's own."""
+        """Returns the listed domains of each search, with True for the user's own."""
         query = "SELECT search, domain, own FROM rank_domains WHERE listed = 1"
         if searches is None:
             rows = self.database.rows(f"{query} ORDER BY search, own DESC, domain")
@@ -149,8 +152,8 @@ class RankHistory:
         return dict(found)
 
     def begin_run(self, *, resume: bool = False, searches: Sequence[str] = ()) -> int:
-        """Begins a run, and returns its number. `resume`: continues the last run if it has not ended. `searches`:
-        the run checks these alone (default: all that are listed)."""
+        """Begins a run, and returns its number. `resume`: whether to continue the last run if it has not
+        ended. `searches`: the searches that the run checks (default: all listed ones)."""
         with self.database.transaction():
             run, _, is_open, chosen = self._run()
             if not (resume and is_open):
@@ -160,13 +163,14 @@ class RankHistory:
         return run
 
     def run(self) -> tuple[int, float, bool]:
-        """Returns the number of the last run, when it began, and whether it is open. (0, 0.0, False) without one."""
+        """Returns the number of the last run, when it began, and whether it is open. Returns (0, 0.0, False)
+        if there was no run."""
         number, started, is_open, _ = self._run()
         return number, started, is_open
 
     def next_requests(self, depth: Depth, skip: Iterable[str] = ()) -> list[PageRequest]:
-        """Returns the pages that the open run still needs, as far as is known now, those that were checked longest
-        ago first. `skip`: searches to leave out."""
+        """Returns the pages that the open run needs next. Searches with the oldest check come first. More
+        pages may be needed after these are recorded. `skip`: searches to leave out."""
         run, _, _, chosen = self._run()
         left_out, wanted = set(skip), set(chosen)
         followed, last = self.followed(), self.last_pages()
@@ -194,8 +198,8 @@ class RankHistory:
         return requests
 
     def last_pages(self) -> dict[str, int]:
-        """Returns the page of the last known position of the user's domains, by search. A search whose domain was
-        not in the first results last time is left out."""
+        """Returns, by search, the page of the last position of the user's domains. A search is left out if no
+        domain of the user was in the results in the last check."""
         rows = self.database.rows(
             "SELECT p.search, p.position FROM rank_positions p JOIN rank_domains d ON d.search = p.search AND "
             "d.domain = p.domain AND d.own = 1 AND d.listed = 1 WHERE p.run = (SELECT max(q.run) FROM "
@@ -208,8 +212,8 @@ class RankHistory:
         return pages
 
     def record(self, pages: Sequence[FetchedResultPage], *, keep: bool = True) -> None:
-        """Records pages of the open run in one transaction. They are durable when this returns. `keep`: with their
-        bodies, so that they can be parsed again."""
+        """Records pages of the open run in one transaction. They are durable when this returns. `keep`:
+        whether their bodies are stored, so that they can be parsed again."""
         if pages:
             with self.database.transaction():
                 page_rows.write_pages(self.database, self._run()[0], pages, keep=keep)
@@ -217,8 +221,9 @@ class RankHistory:
     def end_run(
         self, depth: Depth, skipped: Mapping[str, str] | None = None, keep_days: float = KEEP_DAYS
     ) -> list[RankEvent]:
-        """Ends the run: writes the positions of all checks, and returns the events. `skipped`: why a search was not
-        checked, for example because of the budget. `keep_days`: older bodies are removed."""
+        """Ends the run: writes the positions of all checks, and returns the events. `skipped`: the searches
+        that were not checked, each with the reason, for example the budget. `keep_days`: the number of days
+        after which stored bodies are removed."""
         with self.database.transaction():
             run, started, is_open, chosen = self._run()
             if not is_open:
@@ -234,7 +239,8 @@ class RankHistory:
         return events
 
     def events(self, *, after: float = 0.0, before: float = 1e18, run: int | None = None) -> list[RankEvent]:
-        """Returns events of a period, oldest first. `after` is included, `before` is not. `run`: only of this run."""
+        """Returns events of a period, oldest first. The period includes `after` but not `before`. `run`: only
+        events of this run."""
         where, values = "time >= ? AND time < ?", [after, before]
         if run is not None:
             where += " AND run = ?"
@@ -248,7 +254,7 @@ class RankHistory:
         ]
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Runs a query with `?` for a value, on both databases."""
+        """Runs a query on SQLite or PostgreSQL, with `?` for each value."""
         return self.database.rows(sql, values)
 
     def _run(self) -> tuple[int, float, bool, list[str]]:

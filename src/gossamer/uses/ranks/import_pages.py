@@ -1,4 +1,4 @@
-"""Takes saved result pages into the history: HTML files (also gzip), JSON of providers, and WARC files."""
+"""Imports saved result pages into the history: HTML files (also gzip), JSON of providers, and WARC files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class SavedPage(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """What an import did. `rejected`: pages that belong to no search of the list, with the reason."""
+    """The result of an import. `rejected`: pages that do not belong to any search of the list, with the
+    reason."""
 
     pages: int
     runs: int
@@ -46,8 +47,8 @@ class Imported(NamedTuple):
 
 
 def read_saved(paths: Iterable[str]) -> Iterator[SavedPage]:
-    """Yields the pages of files, of folders with their subfolders, and of WARC files. Raises UsageError for a path
-    that does not exist."""
+    """Yields the pages in files, WARC files, and folders including their subfolders. Raises UsageError for a
+    path that does not exist."""
     for name in paths:
         path = Path(name)
         if name.lower().endswith(_WARC):
@@ -111,7 +112,8 @@ def import_pages(
 def _fetched(
     one: SavedPage, searches: Mapping[str, Search], layout: PageRules | None
 ) -> FetchedResultPage | str:
-    """Returns a saved page as a fetched one, or why it belongs to no search of the list."""
+    """Converts a saved page to a fetched one. If the page does not belong to any search of the list, returns
+    the reason."""
     known = read_search_url(one.url) if one.url else None
     if one.url and known is None:
         return "its URL is not that of a result page"
@@ -161,7 +163,7 @@ def _page(one: SavedPage, name: str, page: int, parsed: ResultPage, form: str) -
 
 
 def _find(searches: Mapping[str, Search], engine: str, words: str, known: Search | None) -> str:
-    """Returns the id of the listed search of a page, or why there is none."""
+    """Returns the id of the listed search to which a page belongs, or the reason why there is none."""
     plain = " ".join(words.casefold().split())
     names = [
         name
@@ -182,5 +184,5 @@ def _find(searches: Mapping[str, Search], engine: str, words: str, known: Search
 
 
 def shown_rejected(rejected: Sequence[RejectedLine], most: int) -> list[str]:
-    """Returns a line for each of the first rejected pages."""
+    """Returns messages about the first rejected pages, at most `most`."""
     return [f"{one.source}: {one.reason}" for one in rejected[:most]]

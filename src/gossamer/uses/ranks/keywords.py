@@ -1,5 +1,5 @@
 """Reads lists of keywords: CSV, JSON lines, Excel and text. A line that is not a keyword is rejected with its
-number and the reason, and reading continues."""
+line number and the reason, and reading continues."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ OTHER_NAMES = {
     "tag": "tags",
     "rule": "rules",
 }
-"""Other names of columns, for lists from other tools."""
+"""Alternative column names, which other tools use in their lists."""
 MAX_CHARS = 2048
-"""The longest keyword. Google cuts a query after 32 words, and its URLs at about this length."""
+"""Maximum length of a keyword in characters. Google cuts a query after 32 words, and its URLs at about this
+length."""
 Place = tuple[int, Mapping[str, Any] | str]
 """A line number with the columns of the line, or with the reason why it cannot be read."""
 
 
 class RankKeywords(msgspec.Struct, frozen=True):
-    """The keywords of all sources, in their order."""
+    """The keywords of all sources, in order."""
 
     keywords: list[Keyword]
     rejected: list[RejectedLine]
@@ -65,8 +66,8 @@ class RankKeywords(msgspec.Struct, frozen=True):
 
 
 def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = None) -> RankKeywords:
-    """Reads lists. `defaults`: values of columns that a line leaves empty, for example `domain`. Raises UsageError
-    for a source that cannot be read at all."""
+    """Reads lists. `defaults`: values of columns that a line leaves empty, for example `domain`. Raises
+    UsageError if a source cannot be read."""
     found: dict[tuple[str, str], Keyword] = {}
     rejected: list[RejectedLine] = []
     repeated = 0
@@ -114,7 +115,7 @@ def _of_csv(path: Path) -> Iterator[Place]:
     lines = csv.reader(text.splitlines(keepends=True), delimiter=mark)
     names = next(lines, [])
     if not any(_column(name) == "keyword" for name in names):
-        if len(names) == 1:  # keywords without a head
+        if len(names) == 1:  # keywords without a header
             yield from _of_text(path)
             return
         raise UsageError(f"{path} has no column keyword; its columns are {', '.join(names)[:200] or 'none'}")
@@ -179,7 +180,8 @@ def _column(name: str) -> str:
 
 
 def _keywords(columns: Mapping[str, Any], defaults: Mapping[str, str]) -> list[Keyword] | str:
-    """Returns the keywords of a line, one for each engine and device, or the reason why it has none."""
+    """Returns the keywords of a line, one for each engine and device, or the reason why the line is
+    invalid."""
     found: dict[str, Any] = {name: value for name, value in defaults.items() if value}
     for name, value in columns.items():
         if (column := _column(str(name))) in COLUMNS and value not in (None, "", []):
@@ -239,7 +241,8 @@ def _keywords(columns: Mapping[str, Any], defaults: Mapping[str, str]) -> list[K
 
 
 def _text(value: Any) -> str:
-    """Returns a cell as text. Spreadsheets hold whole numbers as floats."""
+    """Returns a cell as text. Whole numbers are written without decimals, because spreadsheets store them as
+    floats."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return " ".join(str(value).split())

@@ -1,6 +1,6 @@
-"""Whether the pages of an engine can still be read. A changed layout must never become a position.
-
-Pages are compared within groups: engine, form (HTML, or a provider's JSON) and device.
+"""Decides whether the pages of an engine can still be read. No position may be derived from a page with a
+changed layout. Pages are compared in groups. A group consists of an engine, a form (HTML, or a provider's
+JSON) and a device.
 """
 
 from __future__ import annotations
@@ -8,19 +8,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MIN_PAGES = 5
-"""Fewer pages of a group do not judge a layout."""
+"""The layout of a group is judged only if it has at least this many pages."""
 UNREADABLE_SHARE = 0.3
-"""The layout has changed if so many pages are `layout_unknown`."""
+"""The layout has changed if at least this share of the pages is `layout_unknown`."""
 MIN_FIRST_PAGES, MIN_USUAL_PAGES = 10, 20
-"""Pages 1 of a run, and earlier ones, that are needed to compare the number of their results."""
+"""Minimum numbers of first result pages, in the run and from earlier runs, that are needed to compare their
+numbers of results."""
 FEW_RESULTS = 0.6
-"""The layout has changed if page 1 has, on average, less than this share of its usual organic results."""
+"""The layout has changed if the average number of organic results on page 1 is less than this share of the
+usual number."""
 MEMORY_PAGES = 500
-"""About how many pages the usual number remembers."""
+"""Approximate number of last pages on which the usual number is based."""
 
 
 class LayoutPages(NamedTuple):
-    """The pages of a group in a run. `organic`: the organic results of the pages 1 that can be read."""
+    """The pages of a group in a run. `organic`: the number of organic results on each page 1 that can be
+    read."""
 
     pages: int
     unreadable: int
@@ -28,7 +31,8 @@ class LayoutPages(NamedTuple):
 
 
 class LayoutVerdict(NamedTuple):
-    """`state`: `ok` or `drift`. `withheld`: why positions of readable pages are not trusted, ''."""
+    """The verdict on a layout. `state`: `ok` or `drift`. `withheld`: why positions of readable pages are not
+    trusted, or '' if they are."""
 
     state: str
     detail: str = ""
@@ -36,8 +40,8 @@ class LayoutVerdict(NamedTuple):
 
 
 def judge(found: LayoutPages, usual: float, usual_pages: int) -> LayoutVerdict:
-    """Judges the layout of a group. `usual`: the usual number of organic results on page 1, the mean of
-    `usual_pages`.
+    """Judges the layout of a group. `usual`: the usual number of organic results on page 1, which is the mean
+    over `usual_pages` pages.
 
     >>> judge(LayoutPages(10, 4, (10,) * 6), 9.5, 100).detail
     '4 of 10 pages have an unknown layout'
@@ -53,7 +57,8 @@ def judge(found: LayoutPages, usual: float, usual_pages: int) -> LayoutVerdict:
 
 
 def remember(usual: float, usual_pages: int, organic: tuple[int, ...]) -> tuple[float, int]:
-    """Returns the usual number of organic results and of how many pages it is the mean, with those of a run."""
+    """Returns the usual number of organic results, updated with the pages of a run, and the number of pages
+    over which it is the mean."""
     if not organic:
         return usual, usual_pages
     before = min(usual_pages, MEMORY_PAGES)

@@ -1,4 +1,5 @@
-"""Measures of positions: bands, visibility, share of voice, volatility. Pure functions."""
+"""Computes measures of positions: bands, visibility, share of voice and volatility. All functions are
+pure."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ CURVE_FILE = Path(__file__).with_name("ctr_curve.txt")
 RBO_P = 0.9
 """The persistence of rank-biased overlap. At .9, the first ten results have 86 % of the weight."""
 Curve = Mapping[int, float]
-"""The share of clicks by position, 0 to 1. Other positions have none."""
+"""The share of clicks by position, 0 to 1. A missing position has no clicks."""
 
 
 def band_of(position: int | None) -> str:
@@ -38,7 +39,8 @@ def band_of(position: int | None) -> str:
 
 
 def count_bands(positions: Iterable[int | None]) -> dict[str, int]:
-    """Returns how many positions are in each band, in order; empty bands of the first five are there with 0."""
+    """Returns how many positions are in each band, in order. The first five bands are always included, with 0
+    if they are empty."""
     counts = Counter(map(band_of, positions))
     names = [f"{low}-{high}" for low, high in BANDS]
     return {
@@ -55,14 +57,14 @@ def default_curve() -> Curve:
 
 
 def curve_source() -> str:
-    """Returns the source of the default curve, as its file states it."""
+    """Returns the source of the default curve, which its file names."""
     line = next(one for one in CURVE_FILE.read_text("utf-8").splitlines() if one.startswith("# Source: "))
     return line.removeprefix("# Source: ")
 
 
 def read_curve(path: str | None) -> Curve:
-    """Returns the curve of a file with lines such as `1 28.5` (position and percent), or the default one. Raises
-    UsageError."""
+    """Reads a curve from a file with lines such as `1 28.5` (position and percent). If `path` is None,
+    returns the default curve. Raises UsageError."""
     if path is None:
         return default_curve()
     try:
@@ -84,7 +86,8 @@ def _curve_of(lines: Iterable[str], name: str) -> Curve:
 
 
 def weights(volumes: Mapping[str, int | None]) -> dict[str, float]:
-    """Returns the weight of each search: its volume, or the mean volume if it is unknown (1 if all are).
+    """Returns the weight of each search, which is its volume. If the volume is unknown, the weight is the
+    mean volume, or 1 if all volumes are unknown.
 
     >>> weights({"a": 300, "b": None, "c": 100})
     {'a': 300.0, 'b': 200.0, 'c': 100.0}
@@ -95,14 +98,14 @@ def weights(volumes: Mapping[str, int | None]) -> dict[str, float]:
 
 
 def clicks(positions: Mapping[str, int | None], weight: Mapping[str, float], curve: Curve) -> float:
-    """Returns the sum of the curve's share times the weight of each search: expected clicks if the weights are
-    volumes."""
+    """Returns the sum, over all searches, of the curve's share times the weight. If the weights are volumes,
+    this is the expected number of clicks."""
     return sum(curve.get(place or 0, 0.0) * weight.get(name, 1.0) for name, place in positions.items())
 
 
 def visibility(positions: Mapping[str, int | None], weight: Mapping[str, float], curve: Curve) -> float:
-    """Returns the clicks of positions relative to those with position 1 everywhere, 0 to 1. Searches without a
-    known position (not checked) are not among `positions`, and do not count.
+    """Returns the clicks relative to the clicks with position 1 in all searches, 0 to 1. Searches that were
+    not checked are not in `positions`, and are ignored.
 
     >>> round(visibility({"a": 1, "b": None}, {"a": 3.0, "b": 1.0}, {1: 0.3}), 2)
     0.75
@@ -117,8 +120,9 @@ def share_of_voice(
     curve: Curve,
     domains: Iterable[str] = (),
 ) -> dict[str, float]:
-    """Returns the share of the clicks on all organic results that each host gets, the largest first. `results`: the
-    position and URL of each result, by search. `domains`: their pages count together under their name."""
+    """Returns each host's share of the clicks on all organic results, the largest first. `results`: the
+    position and URL of each result, by search. `domains`: the pages of such a domain are counted together,
+    under the domain's name."""
     matches = [(domain, DomainMatch(domain)) for domain in domains]
     shares: Counter[str] = Counter()
     for name, found in results.items():
@@ -139,7 +143,7 @@ def ranked_urls(first_page: int, results: Iterable[Result]) -> list[tuple[int, s
 
 
 def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
-    """Returns the shared part of two lists, 0 to 1, whatever their order.
+    """Returns the Jaccard index of two lists, 0 to 1, which does not depend on the order.
 
     >>> jaccard(["a", "b", "c"], ["c", "b", "d"])
     0.5
@@ -149,8 +153,8 @@ def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
 
 
 def rank_biased_overlap(one: Sequence[str], other: Sequence[str], p: float = RBO_P) -> float:
-    """Returns the extrapolated rank-biased overlap of two lists (Webber, Moffat and Zobel 2010, RBO_ext for lists of
-    equal length; a longer list is cut), 0 to 1. Differences at the top weigh more.
+    """Returns the extrapolated rank-biased overlap of two lists, 0 to 1 (Webber, Moffat and Zobel 2010,
+    RBO_ext for lists of equal length). Differences at the top have more weight. A longer list is cut.
 
     >>> rank_biased_overlap(["a", "b"], ["a", "b"]), round(rank_biased_overlap(["a", "b"], ["b", "a"]), 2)
     (1.0, 0.9)

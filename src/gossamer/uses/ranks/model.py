@@ -10,27 +10,29 @@ import msgspec
 from gossamer.parsing.ranks import ResultPage
 
 PAGE_RESULTS = 10
-"""Organic results on a page. Both engines show about ten. The first result of page 2 is position 11, also if
-page 1 has fewer results, so that a position does not depend on which other pages were fetched."""
+"""Number of organic results on a page. Both engines show about ten. The first result of page 2 has the
+position 11 even if page 1 has fewer results, so that a position does not depend on which other pages were
+fetched."""
 ENGINES = ("google", "bing")
 DEVICES = ("desktop", "mobile")
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
-    """A search as a person in a place makes it. Two domains with the same search share its result pages."""
+    """A search that a person makes at a certain place with a certain device. Several followed domains with
+    the same search share its result pages."""
 
     keyword: str
     engine: str = "google"
     country: str = ""
-    """Two letters, '' for the engine's default."""
+    """A country code of two letters, or '' for the engine's default."""
     language: str = ""
     location: str = ""
-    """A canonical name, as in `Austin,Texas,United States`."""
+    """The canonical name of a place, such as `Austin,Texas,United States`."""
     device: str = "desktop"
 
     @property
     def id(self) -> str:
-        """The name of the search in the history."""
+        """The id of the search in the history."""
         return hashlib.blake2b(msgspec.json.encode(msgspec.structs.astuple(self)), digest_size=8).hexdigest()
 
     @property
@@ -47,7 +49,7 @@ class Keyword(msgspec.Struct, frozen=True, kw_only=True):
     domain: str
     competitors: tuple[str, ...] = ()
     volume: int | None = None
-    """Searches a month."""
+    """The number of searches per month."""
     tags: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
 
@@ -58,37 +60,44 @@ class FetchedResultPage(msgspec.Struct, kw_only=True):
     search: str
     page: int
     time: float
-    """Seconds since the epoch."""
+    """When the page was fetched, in seconds since the epoch."""
     parsed: ResultPage | None = None
-    """None if no page arrived."""
+    """The parsed page, or None if no page was received."""
     error: str = ""
-    """Why no page arrived."""
+    """The reason why no page was received."""
     since_page: int = 0
-    """The first page that the results begin with, if the source returns all results up to `page`. 0: `page`."""
+    """The result page with which the results begin, if the source returns all results up to `page`. 0 means
+    `page` itself."""
     source: str = ""
-    """The way: a provider, an unlocker, `own` or `file`."""
+    """The source of the page: a provider, an unlocker, `own` or `file`."""
     form: str = "html"
-    """The form of `body`: `html`, or the name of the provider whose JSON it is."""
+    """The form of `body`: `html`, or the name of the provider if it is JSON."""
     url: str = ""
     body: bytes = b""
     credits: int = 0
 
     @property
     def first(self) -> int:
-        """The first page that it covers."""
+        """The first result page that its results cover."""
         return self.since_page or self.page
 
     @property
     def verdict(self) -> str:
-        """The verdict of the parsed page; `failed` if no page arrived."""
+        """The verdict of the parsed page, or `failed` if no page was received."""
         return self.parsed.verdict if self.parsed is not None else "failed"
 
 
 class RankEventKind(StrEnum):
-    """What an event says. `rank`: the position changed. `entered`, `lost`: into and out of the first N. `url`:
-    another page of the domain stands there. `feature-...`: of the domain (`won`, `lost`), or of the result page
-    (`shown`, `hidden`). `layout-...`: the pages of an engine cannot be read any more, or can again. `failing`,
-    `checked`: the checks of a search fail, or work again."""
+    """The kind of an event.
+
+    - `first`: the domain was checked for the first time.
+    - `rank`: the position changed.
+    - `entered`, `lost`: the domain entered or left the first N results.
+    - `url`: another page of the domain is now in the results.
+    - `feature-won`, `feature-lost`: the domain appeared in a feature, or disappeared from it.
+    - `feature-shown`, `feature-hidden`: the result page now has a feature, or no longer has it.
+    - `layout-drift`, `layout-back`: the pages of an engine can no longer be read, or can be read again.
+    - `failing`, `checked`: the checks of a search fail, or succeed again."""
 
     FIRST = "first"
     RANK = "rank"
@@ -106,8 +115,8 @@ class RankEventKind(StrEnum):
 
 
 class RankEvent(msgspec.Struct, kw_only=True):
-    """Something that changed between two checks. `before` and `after` are positions, URLs or types, None for
-    'not in the first N'. `time`: of the check that found it, in seconds since the epoch."""
+    """A change between two checks. `before` and `after` are positions, URLs or types. None means 'not in the
+    first N'. `time`: the time of the check that found the change, in seconds since the epoch."""
 
     kind: RankEventKind
     time: float
@@ -120,19 +129,20 @@ class RankEvent(msgspec.Struct, kw_only=True):
 
 
 class Position(msgspec.Struct, kw_only=True):
-    """Where a domain stood in a check. A check that failed has none."""
+    """The position of a domain in a check. A failed check has no positions."""
 
     search: str
     domain: str
     time: float
     position: int | None
-    """From 1, among the organic results. None: not in the first `depth`."""
+    """The position among the organic results, from 1. None means that the domain is not in the first `depth`
+    results."""
     depth: int
     absolute: int | None = None
-    """The place among all blocks of its page."""
+    """The place of the result among all blocks of its page."""
     page: int | None = None
     url: str = ""
     title: str = ""
     urls: tuple[str, ...] = ()
-    """All pages of the domain among the results that were fetched, the best first."""
+    """All pages of the domain in the fetched results, the best first."""
     note: str = ""

@@ -1,4 +1,4 @@
-"""Fetched result pages in the history: how a page becomes a row, and a row a page."""
+"""Converts fetched result pages to rows of the history, and back."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.model import FetchedResultPage
 
 TEXT_CHARS = 200
-"""The part of a snippet that is kept."""
+"""Number of characters of a snippet that are kept."""
 MAX_BODY = 8 << 20
-"""Larger pages are not kept."""
+"""Maximum size in bytes of a body that is kept."""
 _COLUMNS = (
     *("search", "run", "page", "first", "time", "source", "form", "url", "verdict", "reason", "results"),
     *("organic", "unknown", "data_version", "credits", "body", "note"),
@@ -26,7 +26,8 @@ _FIELDS = ("type", "rank", "position", "title", "url", "text", "sub", "votes", "
 
 
 def write_pages(database: RankDatabase, run: int, pages: Iterable[FetchedResultPage], *, keep: bool) -> None:
-    """Writes fetched pages. A page that was written before in this run is replaced. `keep`: with their bodies."""
+    """Writes fetched pages. A page that was already written in this run is replaced. `keep`: whether to store
+    the bodies."""
     rows = []
     for one in pages:
         parsed = one.parsed
@@ -51,7 +52,7 @@ def write_pages(database: RankDatabase, run: int, pages: Iterable[FetchedResultP
 def read_pages(
     database: RankDatabase, run: int, searches: Sequence[str] | None = None
 ) -> dict[str, list[CheckedPage]]:
-    """Returns the pages of a run by search. `searches`: only of these."""
+    """Returns the pages of a run by search. `searches`: only the pages of these searches."""
     columns = "search, page, first, verdict, reason, results, time, note"
     if searches is None:
         rows = database.rows(f"SELECT {columns} FROM rank_pages WHERE run = ? ORDER BY search, page", [run])
@@ -68,7 +69,7 @@ def read_pages(
 
 
 def rewrite_page(database: RankDatabase, key: tuple[str, int, int], parsed: ResultPage, note: str) -> None:
-    """Replaces what was read on a page, after it was parsed again. `key`: search, run, page."""
+    """Replaces the results of a page after it was parsed again. `key`: a tuple (search, run, page)."""
     database.execute(
         "UPDATE rank_pages SET verdict = ?, reason = ?, results = ?, organic = ?, unknown = ?, data_version = ?, "
         "note = ? WHERE search = ? AND run = ? AND page = ?",
@@ -85,7 +86,7 @@ def rewrite_page(database: RankDatabase, key: tuple[str, int, int], parsed: Resu
 
 
 def body_of(packed: Any) -> bytes | None:
-    """Returns the body of a row, None if it cannot be unpacked."""
+    """Returns the body of a row, or None if it cannot be unpacked."""
     try:
         return gzip.decompress(bytes(packed))
     except (OSError, EOFError, zlib.error, TypeError):
@@ -122,5 +123,5 @@ def unpack_results(text: str) -> tuple[Result, ...]:
 
 
 def is_trusted(verdict: str) -> bool:
-    """Whether a page with this verdict writes positions."""
+    """Whether positions are written for a page with this verdict."""
     return verdict in WRITES

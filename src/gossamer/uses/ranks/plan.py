@@ -1,4 +1,4 @@
-"""What a run will cost, before it starts: requests, hours and credits."""
+"""Computes the cost of a run before it starts: requests, hours and credits."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from gossamer.uses.ranks.ways import Way
 
 
 class EnginePlan(msgspec.Struct, frozen=True):
-    """The searches of one engine."""
+    """The part of the plan that belongs to one engine."""
 
     engine: str
     searches: int
     expected: float
-    """Requests that are expected; most runs need about so many."""
+    """The expected number of requests, which most runs need approximately."""
     most: int
-    """Requests if every domain has left its page."""
+    """The number of requests if every domain has left its page."""
 
 
 class RankPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan of a run. Credits are those of the provider; a page costs 1 unless `cost=` says otherwise."""
+    """A plan of a run. Credits are credits of the provider. A page costs 1 credit unless `cost=` sets another
+    number."""
 
     way: str
     strategy: str
@@ -37,13 +38,13 @@ class RankPlan(msgspec.Struct, frozen=True, kw_only=True):
     credits: float
     most_credits: int
     left: int | None
-    """The credits that are left today, None without a budget."""
+    """The credits that are left today, or None if there is no budget."""
     price: float | None = None
     """The expected cost in money, if the price of 1,000 credits is given."""
 
     @property
     def fits(self) -> bool:
-        """Whether the expected credits are left today."""
+        """Whether the credits that are left today suffice for the expected cost."""
         return self.left is None or self.credits <= self.left
 
 
@@ -55,7 +56,8 @@ def make_plan(
     *,
     price: float | None = None,
 ) -> RankPlan:
-    """Returns the plan of a run. `last`: the page of the last position, by search. `price`: of 1,000 credits."""
+    """Returns the plan of a run. `last`: the page of the last position, by search. `price`: the price of
+    1,000 credits."""
     depth = depth._replace(cumulative=way.cumulative)
     able = {name: one for name, one in searches.items() if not way.refuses(one)}
     expected: Counter[str] = Counter()
@@ -89,7 +91,8 @@ def make_plan(
 
 
 def _hours(requests: Sequence[float], way: Way) -> float:
-    """The engines are searched at the same time; a provider takes `at_once` requests at the same time."""
+    """Returns the expected time in hours. Own searches of different engines run in parallel. A provider
+    handles `at_once` requests in parallel."""
     if way.account is not None:
         return sum(requests) * way.seconds / way.account.at_once / 3600
     return max(requests, default=0.0) * way.seconds / 3600

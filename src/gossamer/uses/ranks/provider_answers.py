@@ -1,7 +1,7 @@
 """Maps the JSON of search providers to the schema of `gossamer.parsing.ranks`. Does no I/O, accepts any bytes.
 
-The fields that the providers' documentation names are data (`provider_fields.json`). Except for DataForSEO, the JSON does not say
-where a feature stands on the page: `position` is 0 then.
+`provider_fields.json` contains the field names from the providers' documentation. Only DataForSEO's JSON
+contains the position of a feature on the page. For other providers, the `position` of a feature is 0.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from gossamer.parsing.ranks import Result, ResultPage
 
 MAX_RESULTS = 2000
 CUMULATIVE = ("dataforseo",)
-"""The providers whose answer has all results up to the page that was requested."""
+"""The providers whose answer contains all results up to the requested page."""
 _NOTHING = "the provider answered without results, and does not say that there are none"
 
 
 class Places(msgspec.Struct, frozen=True):
-    """Where a provider puts the entries of one type: a path of names that leads to an object or a list. A name in
-    `title`, `url` and `text` may be a path, too; the first one that has a value counts."""
+    """The location of the entries of one type in a provider's JSON: a path of names that leads to an object
+    or a list. The names in `title`, `url` and `text` may also be paths. The first one that has a value is
+    used."""
 
     type: str
     path: str
@@ -33,7 +34,8 @@ class Places(msgspec.Struct, frozen=True):
 
 
 class ProviderFields(msgspec.Struct, frozen=True):
-    """The data file of the providers' fields. `dataforseo_types`: our type for each of its own."""
+    """The contents of the data file of the providers' fields. `dataforseo_types`: DataForSEO's type -> the
+    type of a `Result`."""
 
     serpapi: tuple[Places, ...]
     searchapi: tuple[Places, ...]
@@ -49,9 +51,9 @@ def provider_fields() -> ProviderFields:
 
 
 def read_answer(provider: str, body: bytes, engine: str, page: int = 1) -> ResultPage:
-    """Returns the results of a provider's answer. `page`: the page that was requested. The verdict of an answer
-    that cannot be understood is `layout_unknown`; of one without results it is `no_results` if the provider says
-    so, or if it is a later page, else `soft_block`."""
+    """Returns the results of a provider's answer. `page`: the requested page. The verdict is `layout_unknown`
+    if the answer does not have the documented form. If it has no results, the verdict is `no_results` for a
+    page after the first one or if the provider reports that there are none, and otherwise `soft_block`."""
     try:
         reply = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
@@ -72,7 +74,7 @@ def read_answer(provider: str, body: bytes, engine: str, page: int = 1) -> Resul
 
 
 _Read = tuple[list[Result], bool, str | None]
-"""The results, whether the provider says that there are none, and the query."""
+"""The results, whether the provider reports that there are none, and the query."""
 
 
 def _serpapi(reply: dict[str, Any]) -> _Read | None:
@@ -169,8 +171,8 @@ READERS: Mapping[str, Callable[[dict[str, Any]], _Read | None]] = {
 
 
 def _organic(found: Any, link: str, title: str = "title", text: str = "snippet") -> Iterator[Result]:
-    """Yields the organic results with their sitelinks. They are counted anew: a page's own numbers may go on from
-    the page before."""
+    """Yields the organic results with their sitelinks. Their ranks are counted from 1 on each page, because
+    the numbers in the answer may continue from the previous page."""
     rank = 0
     for one in found if isinstance(found, list) else []:
         url = _http(one.get(link)) if isinstance(one, dict) else ""
@@ -206,7 +208,7 @@ def _features(reply: dict[str, Any], table: tuple[Places, ...]) -> Iterator[Resu
 
 
 def _of(found: Any, path: str) -> Any:
-    """Returns the value at a path such as `a.b`, None if there is none."""
+    """Returns the value at a path such as `a.b`, or None if there is none."""
     for name in path.split("."):
         found = found.get(name) if isinstance(found, dict) else None
     return found

@@ -1,8 +1,8 @@
-"""Evaluates rules, and delivers their alerts: each once to each receiver, also across crashes.
+"""Evaluates rules, and delivers each of their alerts once to each receiver.
 
 `evaluate` runs in one transaction: it reads new events, writes the alerts into the outbox (`rank_deliveries`), and
-marks the events. `deliver` sends what is in the outbox. A crash between sending and marking repeats that
-notification; the label `id` of an alert stays the same.
+marks the events. `deliver` sends the alerts in the outbox. After a crash between sending a notification and
+marking it as sent, the notification is sent again. Its alerts then have the same label `id` as before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EVENT = ("kind", "time", "engine", "search", "domain", "before", "after", "deta
 
 
 class RankEvaluation:
-    """One evaluation of all rules. Made inside a transaction."""
+    """One evaluation of all rules. Must be created inside a transaction."""
 
     def __init__(self, history: RankHistory, book: RuleBook[RankRule], now: float) -> None:
         self._database, self._now = history.database, now
@@ -100,8 +100,8 @@ class RankEvaluation:
     def _move_edge(
         self, rule: RankRule, keyword: Keyword, number: str, event: RankEvent, before: int, after: int
     ) -> None:
-        """Small steps add up: the change is measured from the best (for `falls`) or worst place since the last
-        alert."""
+        """Evaluates an edge rule for a change of position. The change is measured from the best (for `falls`)
+        or worst position since the last alert, so that small steps add up."""
         kind, known = rule.condition.kind, self._known(rule, keyword)
         base = int(known) if known else before
         if kind == "falls":
@@ -131,7 +131,7 @@ class RankEvaluation:
         place, known = _place(found.position, found.depth), self._known(rule, keyword)
         if kind == "missing":
             holds, text = found.position is None, f"not in the first {found.depth}"
-        elif kind == "below":  # back when it is better than the limit: a position at the limit is one alert
+        elif kind == "below":  # false again only above the limit
             holds, text = (
                 (place > limit if known is None else place >= limit),
                 f"{found.shown} is below {limit}",
@@ -227,7 +227,7 @@ class RankEvaluation:
 
 
 def _place(position: str | int | None, depth: int) -> int:
-    """Returns a position as a number: 'not in the first N' is N + 1."""
+    """Returns a position as a number. 'Not in the first N' becomes N + 1."""
     return depth + 1 if position is None else int(position)
 
 
@@ -277,5 +277,5 @@ def deliver(
     receivers: Receivers,
     clock: Callable[[], float] = time.time,
 ) -> Delivered:
-    """Sends the alerts of the outbox. Alerts of a receiver that does not accept stay there."""
+    """Sends the alerts in the outbox. If sending to a receiver fails, its alerts stay in the outbox."""
     return deliver_alerts(history.database, book, receivers, clock)

@@ -18,7 +18,7 @@ Parse = Callable[[bytes, str, str], ResultPage]
 
 
 class Reparsed(NamedTuple):
-    """What parsing again did. `corrected`: positions that are new or differ."""
+    """The result of parsing pages again. `corrected`: the number of positions that are new or changed."""
 
     pages: int
     checks: int
@@ -35,8 +35,9 @@ def count_outdated(history: RankHistory, version: str) -> int:
 
 
 def parse_again(history: RankHistory, version: str, parse: Parse, *, everything: bool = False) -> Reparsed:
-    """Parses the kept HTML pages again whose `data_version` is not `version` (or all of them), run by run, each in
-    one transaction. A corrected position has a note. Events of the past are corrected, too, and alert nobody."""
+    """Parses kept HTML pages again whose `data_version` is not `version`. `everything`: whether to parse all
+    kept pages. Each run is corrected in one transaction. A corrected position has a note. Past events are
+    also corrected, without sending alerts."""
     found = history.query("SELECT run, count(*) FROM rank_pages GROUP BY run ORDER BY run")
     _, _, is_open = history.run()
     open_run = history.run()[0] if is_open else -1
@@ -68,7 +69,8 @@ def parse_again(history: RankHistory, version: str, parse: Parse, *, everything:
 def _parse_run(
     history: RankHistory, run: int, version: str, parse: Parse, everything: bool
 ) -> tuple[int, set[str]]:
-    """Parses the pages of a run again. Returns their number, and the searches of pages that read differently."""
+    """Parses the pages of a run again. Returns their number, and the searches whose pages gave a different
+    result."""
     rows = history.query(
         "SELECT p.search, p.page, p.verdict, p.results, p.data_version, p.url, s.engine FROM rank_pages p JOIN "
         "rank_searches s ON s.id = p.search WHERE p.run = ? AND p.body IS NOT NULL AND p.form = 'html'",

@@ -1,5 +1,5 @@
-"""Reads the data of a report on ranks: key figures, gains and losses, histories, competitors, features, volatility,
-own pages that compete, failed checks, and one result page beside its parse."""
+"""Reads the data of a report on ranks: key figures, gains and losses, histories, competitors, features,
+volatility, competing own pages, failed checks, and one result page beside its parsed results."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from gossamer.uses.ranks.series import (
 )
 
 MAX_ROWS = 30
-"""The most rows of a table of a report, except for the table of all keywords."""
+"""Maximum number of rows of a table in a report, except for the table of all keywords."""
 MAX_KEYWORDS = 500
 MAX_CHARTS = 12
 MAX_SHOWN_BODY = 1 << 20
-"""A larger page is not shown beside its parse."""
+"""Maximum size in bytes of a page that is shown beside its parsed results."""
 
 
 class RankChart(NamedTuple):
-    """The series of a domain in a search. `rivals`: those of its competitors. `failed`: when checks failed."""
+    """The series of a domain in a search, for a chart. `rivals`: the series of its competitors. `failed`: the
+    times of failed checks."""
 
     standing: Standing
     points: list[RankPoint]
@@ -40,7 +41,7 @@ class RankChart(NamedTuple):
 
 
 class ShownPage(NamedTuple):
-    """A result page beside its parse. `body` is '' if the page is not kept as HTML."""
+    """A result page and its parsed results. `body` is '' if the page is not kept as HTML."""
 
     keyword: str
     engine: str
@@ -54,8 +55,8 @@ class ShownPage(NamedTuple):
 
 
 class RankReport(NamedTuple):
-    """The data of a report on one domain. `checked`: searches with a position; `listed`: all searches of the
-    domain."""
+    """The data of a report on one domain. `checked`: the number of searches whose position is known.
+    `listed`: the number of all searches of the domain."""
 
     domain: str
     after: float
@@ -73,16 +74,16 @@ class RankReport(NamedTuple):
     failing: list[FailedCheck]
     page: ShownPage | None
     curve: str
-    """Where the curve of clicks comes from."""
+    """The source of the curve of clicks."""
 
     @property
     def checked(self) -> int:
-        """Searches whose position is known."""
+        """The number of searches whose position is known."""
         return len(self.standings)
 
 
 def own_domains(history: RankHistory) -> list[str]:
-    """Returns the user's domains of the last list, the one with most searches first."""
+    """Returns the user's domains in the last list, the one with the most searches first."""
     rows = history.query(
         "SELECT domain, count(*) FROM rank_domains WHERE own = 1 AND listed = 1 GROUP BY domain ORDER BY 2 DESC, 1"
     )
@@ -90,7 +91,8 @@ def own_domains(history: RankHistory) -> list[str]:
 
 
 def choose_domain(history: RankHistory, domain: str = "") -> str:
-    """Returns the domain that a report is about. Raises UsageError if it is not followed, or if no domain is."""
+    """Returns the domain for a report. Raises UsageError if the given domain is not followed, or if no domain
+    is followed."""
     from gossamer.uses.ranks.domains import plain_domain
 
     known = own_domains(history)
@@ -114,8 +116,8 @@ def read_report(
     curve_name: str = "",
     show: str = "",
 ) -> RankReport:
-    """Reads a report on the last days. `curve`: of clicks by position, with its name. `show`: the keyword whose page
-    is shown (default: the biggest move)."""
+    """Reads a report on the last days. `curve`: the clicks by position. `curve_name`: the name of the curve.
+    `show`: the keyword whose page is shown (default: the one with the biggest move)."""
     domain, after = choose_domain(history, domain), now - days * DAY_S
     found = series.standings(history, now=now, days=days, domain=domain)
     moves = series.moves(found, MAX_ROWS)
@@ -159,8 +161,8 @@ def _chart(history: RankHistory, one: Standing, rivals: dict[str, list[Standing]
 
 
 def _shown(history: RankHistory, charted: Sequence[Standing], keyword: str) -> ShownPage | None:
-    """Returns the last page 1 of a keyword; of the first charted one if none is named. Raises UsageError if the
-    named keyword has none."""
+    """Returns the last page 1 of a keyword, or of the first charted keyword if `keyword` is ''. Raises
+    UsageError if the given keyword has no page."""
     if keyword:
         clause, values = "s.keyword = ?", [keyword]
     elif charted:

@@ -1,6 +1,6 @@
 """Renders a report on ranks as one HTML file for a browser or a mail client. The file has no script of its own and
-loads nothing. All texts from pages are escaped; a saved result page is shown in a frame without scripts, network
-and links."""
+loads nothing. All texts from pages are escaped. A saved result page is shown in a frame without scripts,
+network access and links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gossamer.uses.ranks.report import MAX_KEYWORDS, RankChart, RankReport, Show
 from gossamer.uses.ranks.series import RankPoint, Standing
 
 WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 560, 170, 44, 14, 26
-"""The size of a chart in pixels, with the space for the labels of its axes."""
+"""The size of a chart, and the space for the labels of its axes, in pixels."""
 COLORS = ("#0b57a4", "#b45f06", "#6a329f", "#38761d", "#a61c5d")
 BAND_COLORS = ("#0b6b3a", "#3f9a63", "#9bc96f", "#e3c04b", "#e39a4b", "#c9ced6", "#e6e9ee")
 _STYLE = """
@@ -307,7 +307,7 @@ def _chart(chart: RankChart, after: float, now: float) -> str:
 
 
 def draw_chart(chart: RankChart, after: float, now: float) -> str:
-    """Returns the history of a search as SVG, with an inverted axis: position 1 is at the top."""
+    """Returns an SVG chart of the history of a search. Position 1 is at the top."""
     lines = [chart.points, *chart.rivals.values()]
     places = [point.position for points in lines for point in points if point.position is not None]
     times = [point.time for points in lines for point in points] or [now]
@@ -388,7 +388,7 @@ def _page(report: RankReport) -> str:
 
 
 def _frame(page: ShownPage) -> str:
-    """Shows a saved page without anything active: no scripts, no requests, no links."""
+    """Returns a frame that shows a saved page without scripts, requests and links."""
     policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
     body = _ACTIVE.sub("", page.body)
     return f'<iframe sandbox title="The saved page" srcdoc="{escape(policy + body)}"></iframe>'

@@ -1,7 +1,6 @@
-"""Rules: when a position is worth an alert. Read from a TOML file, and from the column `rules` of keywords.
-
-A state rule (`below 10`) fires when its condition is true, also at the first sight, and again only after the
-condition was false. An edge rule (`falls 3`) fires for a change.
+"""Rules that decide when a position causes an alert. They are read from a TOML file and from the column
+`rules` of keywords. A state rule (`below 10`) fires when its condition becomes true or is true in the first
+check. It fires again only after the condition was false. An edge rule (`falls 3`) fires for a change.
 """
 
 from __future__ import annotations
@@ -54,7 +53,8 @@ _SCOPE = ("domain", "keyword", "tag", "engine")
 
 
 class RankCondition(NamedTuple):
-    """A parsed text such as `falls 3`. `number`: 1 if the text has none. `type`: of a feature, '' for all."""
+    """A parsed text such as `falls 3`. `number`: the number in the text, or 1 if it has none. `type`: the
+    type of a feature, or '' for all types."""
 
     kind: str
     number: int = 1
@@ -62,7 +62,7 @@ class RankCondition(NamedTuple):
 
 
 class RankRule(AlertRule, kw_only=True, frozen=True):
-    """A rule. It applies to the keywords that match every scope that is not empty."""
+    """A rule. It applies to the keywords that match all of its non-empty scopes."""
 
     condition: RankCondition
     domain: frozenset[str] = frozenset()
@@ -70,7 +70,8 @@ class RankRule(AlertRule, kw_only=True, frozen=True):
     tag: frozenset[str] = frozenset()
     engine: frozenset[str] = frozenset()
     own: str = ""
-    """For a rule of the column `rules`: the search and the domain of its keyword."""
+    """For a rule in the column `rules`: the key of its keyword, which consists of the search and the domain
+    (`own_key`)."""
 
     def applies(self, keyword: Keyword) -> bool:
         """Whether the rule applies to a keyword."""
@@ -84,7 +85,7 @@ class RankRule(AlertRule, kw_only=True, frozen=True):
 
 
 def own_key(keyword: Keyword) -> str:
-    """Returns the name of a keyword in the rules of its own."""
+    """Returns the key of a keyword, by which its own rules refer to it."""
     return f"{keyword.search.id} {keyword.domain}"
 
 
@@ -105,7 +106,8 @@ def parse_condition(text: str) -> RankCondition:
 
 
 def rules_of_keyword(keyword: Keyword) -> list[RankRule]:
-    """Returns the rules of a keyword's own column. Texts that are not rules were rejected with the list."""
+    """Returns the rules in the column `rules` of a keyword. Texts that are not rules have already been
+    rejected when the list was read."""
     return [
         RankRule(name=text, text=text, condition=parse_condition(text), own=own_key(keyword))
         for text in keyword.rules
@@ -118,7 +120,8 @@ def read_rules(path: str) -> RuleBook[RankRule]:
 
 
 def parse_rules(source: str, name: str = "the rules") -> RuleBook[RankRule]:
-    """Parses a TOML file of rules. Raises ConfigError with file, line, column, and what to write."""
+    """Parses a TOML file of rules. Raises ConfigError, whose message contains the file, the line, the column,
+    and the correct form."""
     return parse_rule_file(source, name, _FORM)
 
 

@@ -1,5 +1,5 @@
-"""A run: fetches the result pages of all searches, as deep as needed and within the budget, and writes what they
-show into the history."""
+"""Runs `gossamer ranks`: fetches the result pages of all searches, as deep as needed and within the budget,
+and writes the results into the history."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gossamer.uses.ranks.watch import RankWatch
 from gossamer.uses.ranks.ways import check_way, choose_way, crawl_options
 
 MAX_RESUME_S = 18 * 3600.0
-"""An interrupted run is resumed within this time. Later, a new run begins."""
+"""An interrupted run can be resumed within this time in seconds. After that, a new run begins."""
 MAX_ROUNDS = 60
 BUDGET = "the budget of today is spent"
 
@@ -32,14 +32,14 @@ class RankRunOptions(msgspec.Struct, kw_only=True):
     history: str = "ranks.db"
     depth: Depth = Depth()
     own: bool = False
-    """Fetch the engines' own pages, by explicit choice."""
+    """Whether to fetch the engines' own pages, which the user must choose explicitly."""
     archive: str | None = None
     """A WARC file or folder whose pages are replayed."""
     failed: bool = False
-    """Only searches whose last check failed or was skipped."""
+    """Whether to check only the searches whose last check failed or was skipped."""
     keep_days: float = KEEP_DAYS
     layout: str | None = None
-    """A data file for result pages, instead of the one that is part of the package."""
+    """A data file for result pages, which replaces the one in the package."""
     hosts: Mapping[str, str] = msgspec.field(default_factory=lambda: HOSTS)
     """The addresses of the engines."""
     crawl: dict[str, Any] = {}
@@ -47,11 +47,12 @@ class RankRunOptions(msgspec.Struct, kw_only=True):
 
 
 class RankRunSummary(msgspec.Struct, kw_only=True):
-    """What a run did. `paid_empty`: pages that the provider was paid for and that have no results."""
+    """The result of a run. `paid_empty`: the number of pages that the provider charged for and that have no
+    results."""
 
     run: int
     state: str
-    """`finished`, or `limited` if the budget did not suffice."""
+    """The state of the run: `finished`, or `limited` if the budget did not suffice."""
     searches: int
     done: int
     failed: int
@@ -72,8 +73,9 @@ def run(
     tell: Callable[[str], None],
     on_events: Callable[[Sequence[RankEvent]], None],
 ) -> RankRunSummary:
-    """Runs or resumes a run. `tell`: called with messages for the user. `on_events`: called with what changed.
-    Raises GossamerError. A KeyboardInterrupt leaves the run open: the next call resumes it, and pays nothing twice."""
+    """Runs or resumes a run. `tell`: called with messages for the user. `on_events`: called with the changes.
+    Raises GossamerError. After a KeyboardInterrupt, the next call resumes the run without paying for any page
+    again."""
     began = time.time()
     way = choose_way(options.crawl, own=options.own, archive=options.archive)
     depth = options.depth._replace(cumulative=way.cumulative)
@@ -103,7 +105,7 @@ def run(
 
 
 def correct_history(history: RankHistory, layout: PageRules, tell: Callable[[str], None]) -> None:
-    """Parses kept pages again if the data file has changed since."""
+    """Parses kept pages again if the data file has changed since they were parsed."""
     if not (count := count_outdated(history, layout.version)):
         return
     tell(
@@ -118,7 +120,7 @@ def correct_history(history: RankHistory, layout: PageRules, tell: Callable[[str
 def _begin(
     history: RankHistory, options: RankRunOptions, searches: Mapping[str, Search], tell: Callable[[str], None]
 ) -> int:
-    """Begins a run, or continues an open one that is not too old."""
+    """Begins a run, or continues an open run that is not too old."""
     number, started, is_open = history.run()
     if is_open and history.clock() - started > MAX_RESUME_S:
         history.end_run(options.depth)
@@ -147,7 +149,8 @@ def _rounds(
     refused: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> dict[str, str]:
-    """Fetches pages until no search needs one. Returns why searches were not checked."""
+    """Fetches pages until no search needs any more. Returns the searches that were not checked, each with the
+    reason."""
     skipped, tried, way = dict(refused), set[PageRequest](), watch.way
     for number in range(MAX_ROUNDS):
         wanted = [one for one in history.next_requests(depth, skipped) if one not in tried]
@@ -185,7 +188,8 @@ def _rounds(
 def fit_budget(
     wanted: Sequence[PageRequest], cost: Callable[[int, int], int], left: int | None
 ) -> Sequence[PageRequest]:
-    """Returns the first requests that the credits suffice for. `cost`: of a request (first page, page)."""
+    """Returns as many of the first requests as the credits suffice for. `cost`: returns the cost of a
+    request, given its first and last result page."""
     if left is None:
         return wanted
     for number, one in enumerate(wanted):

@@ -1,18 +1,21 @@
 """The tables of the rank history. SQLite and PostgreSQL have the same tables, columns and indexes.
 
-| table | one row per | key |
+| table | primary key | content |
 | --- | --- | --- |
-| `rank_searches` | search: keyword, engine, country, language, location, device | `id` |
-| `rank_domains` | domain that is followed in a search; `own` is 1 for the user's, 0 for a competitor | (`search`, `domain`) |
-| `rank_checks` | search in a run: whether its positions are known, or why not | (`search`, `run`) |
-| `rank_pages` | result page that was fetched, with its results and, for a while, its body | (`search`, `run`, `page`) |
-| `rank_positions` | domain in a check; never for a check that failed | (`search`, `domain`, `run`) |
-| `rank_features` | type of result on page 1; `domain` is '' or a followed domain that is in it | (`search`, `run`, `type`, `domain`) |
-| `rank_events` | change between two checks | `id` |
-| `rank_layouts` | engine, form and device: how many results its pages have, and whether they can be read | (`engine`, `form`, `device`) |
-| `rank_alerts` | rule and keyword that fired | (`rule`, `search`, `domain`) |
-| `rank_deliveries` | notification that a receiver has got | (`alert`, `receiver`) |
-| `rank_meta` | value of this database, for example its version | `name` |
+| `rank_searches` | `id` | the searches: keyword, engine, country, language, location and device |
+| `rank_domains` | (`search`, `domain`) | the followed domains of each search |
+| `rank_checks` | (`search`, `run`) | the result of each check: whether its positions are known, or why not |
+| `rank_pages` | (`search`, `run`, `page`) | the fetched pages, with results and temporarily bodies |
+| `rank_positions` | (`search`, `domain`, `run`) | the positions of domains in successful checks |
+| `rank_features` | (`search`, `run`, `type`, `domain`) | the types of results on page 1 |
+| `rank_events` | `id` | the changes between two checks |
+| `rank_layouts` | (`engine`, `form`, `device`) | the usual number of results, and the state |
+| `rank_alerts` | (`rule`, `search`, `domain`) | the rules that have fired |
+| `rank_deliveries` | (`alert`, `receiver`) | the alerts of each receiver (the outbox) |
+| `rank_meta` | `name` | values of this database, for example its version |
+
+In `rank_domains`, `own` is 1 for a domain of the user and 0 for a competitor. In `rank_features`, `domain` is
+a followed domain in a result of this type, or '' for the type itself.
 
 `position` is NULL for 'not in the first `depth`'. A domain without a row was not checked. Times are seconds since
 the epoch.
@@ -46,7 +49,7 @@ TABLES = (
     verdict TEXT NOT NULL, reason TEXT NOT NULL, results TEXT NOT NULL, organic INTEGER NOT NULL,
     unknown INTEGER NOT NULL, data_version TEXT NOT NULL, credits INTEGER NOT NULL, body {bytes}, note TEXT NOT NULL,
     PRIMARY KEY (search, run, page))""",
-    # `urls`: JSON list of all pages of the domain among the results.
+    # `urls`: JSON list of all pages of the domain in the results.
     """CREATE TABLE IF NOT EXISTS rank_positions (
     search TEXT NOT NULL, domain TEXT NOT NULL, run INTEGER NOT NULL, time DOUBLE PRECISION NOT NULL,
     position INTEGER, depth INTEGER NOT NULL, absolute INTEGER, page INTEGER, url TEXT NOT NULL, title TEXT NOT NULL,
@@ -54,12 +57,12 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS rank_features (
     search TEXT NOT NULL, run INTEGER NOT NULL, type TEXT NOT NULL, domain TEXT NOT NULL, count INTEGER NOT NULL,
     time DOUBLE PRECISION NOT NULL, PRIMARY KEY (search, run, type, domain)) {without_rowid}""",
-    # `alerted` and `sent`: 1 when the rules have seen the event, and when the outputs have it.
+    # `alerted`: 1 after the rules were evaluated for the event. `sent`: 1 after the outputs received it.
     """CREATE TABLE IF NOT EXISTS rank_events (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, run INTEGER NOT NULL,
     engine TEXT NOT NULL, search TEXT NOT NULL, domain TEXT NOT NULL, before TEXT, after TEXT, detail TEXT NOT NULL,
     alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
-    # `usual`: the mean number of organic results on page 1. `pages`: of how many pages it is the mean.
+    # `usual`: the mean number of organic results on page 1. `pages`: the number of pages in this mean.
     """CREATE TABLE IF NOT EXISTS rank_layouts (
     engine TEXT NOT NULL, form TEXT NOT NULL, device TEXT NOT NULL, state TEXT NOT NULL,
     since DOUBLE PRECISION NOT NULL, usual DOUBLE PRECISION NOT NULL, pages INTEGER NOT NULL,

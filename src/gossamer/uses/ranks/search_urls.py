@@ -1,4 +1,4 @@
-"""The URL of a result page: keyword, country, language, location and page."""
+"""Builds and parses URLs of result pages, which contain the keyword, country, language, location and page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def search_url(search: Search, page: int = 1, hosts: Mapping[str, str] = HOSTS) 
 
 
 def read_search_url(url: str) -> tuple[Search, int] | None:
-    """Returns the search and the page of a result page's URL, None if it is not one."""
+    """Returns the search and the page number in the URL of a result page, or None for any other URL."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -54,7 +54,7 @@ def read_search_url(url: str) -> tuple[Search, int] | None:
 
 
 def uule(location: str) -> str:
-    """Returns Google's encoded form of a location's canonical name, '' for ''.
+    """Returns Google's encoded form of a location's canonical name. Returns '' for ''.
 
     >>> uule("Berlin")
     'w+CAIQICIGQmVybGlu'

@@ -1,5 +1,5 @@
-"""Reads the history: positions now and before, series, features, volatility, own pages that compete. Each query
-uses an index."""
+"""Reads the history: current and earlier positions, series, features, volatility, and competing own pages.
+Each query uses an index."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from gossamer.uses.ranks.page_rows import unpack_results
 
 
 class Standing(NamedTuple):
-    """Where a domain stands in a search.
+    """The current position of a domain in a search.
 
-    position     None: not in the first `depth`
-    before       the position at the beginning of the period
-    known_before whether there is one
-    change       places won (+) or lost (-); leaving or entering counts from the place after `depth`
-    best, worst  within the period, None if it was never in the results
-    state        of the last check: `done`, `failed`, ..., with its error
-    time         of the position, in seconds since the epoch
+    - `position`: the current position. None if the domain is not in the first `depth` results.
+    - `before`: the position at the beginning of the period. `known_before`: whether it is known.
+    - `change`: the number of places won (+) or lost (-). 'Not in the results' counts as `depth` + 1.
+    - `best`, `worst`: the extreme positions in the period. None if the domain was never in the results.
+    - `state`: the state of the last check (`done`, `failed`, ...). `error`: its error.
+    - `time`: the time of the position, in seconds since the epoch.
     """
 
     search: str
@@ -52,12 +51,12 @@ class Standing(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The position for people: `7`, `>20` for 'not in the first 20'."""
+        """The position for display: `7`, or `>20` for 'not in the first 20'."""
         return str(self.position) if self.position is not None else f">{self.depth}"
 
 
 class RankPoint(NamedTuple):
-    """A position at a time. `position` is None for 'not in the first `depth`'."""
+    """A position at a certain time. `position` is None for 'not in the first `depth`'."""
 
     time: float
     position: int | None
@@ -74,16 +73,17 @@ class FailedCheck(NamedTuple):
     error: str
     since: float
     runs: int
-    """The checks in a row that failed."""
+    """The number of checks in a row that failed."""
     known: float
-    """The time of the last check that was done, 0.0 if there is none."""
+    """The time of the last successful check, or 0.0 if there is none."""
 
 
 def standings(
     history: RankHistory, *, now: float, days: float = 7, domain: str = "", own: bool = True, search: str = ""
 ) -> list[Standing]:
-    """Returns where the listed domains stand, by keyword. `days`: the period of the change. `own`: only the user's
-    domains. A domain whose search never was checked has no standing."""
+    """Returns the positions of the listed domains, by keyword. `days`: the period for `before` and `change`.
+    `own`: whether to return only the user's domains. A domain is left out if its search has never been
+    checked."""
     where, values = ["d.listed = 1", "s.listed = 1"], list[Any]()
     for clause, value in (("d.domain = ?", domain), ("d.search = ?", search)):
         if value:
@@ -168,7 +168,7 @@ def read_series(history: RankHistory, search: str, domain: str, *, after: float 
 
 
 def failed_times(history: RankHistory, search: str, *, after: float = 0.0) -> list[tuple[float, str]]:
-    """Returns when checks of a search failed, and why."""
+    """Returns the times of failed checks of a search, with the reasons."""
     return [
         (time, error)
         for time, error in history.query(
@@ -209,7 +209,7 @@ class Day(NamedTuple):
 
 
 MAX_AGE_S = 14 * DAY_S
-"""A position counts for a day if it is not older than this."""
+"""A position is used for a day if it is not older than this, in seconds."""
 
 
 def daily(
@@ -246,7 +246,8 @@ def daily(
 
 
 def last_results(history: RankHistory, *, after: float = 0.0) -> dict[str, list[tuple[int, str]]]:
-    """Returns the position and URL of all organic results of the last check of each listed search that was read."""
+    """Returns, for each listed search, the position and URL of all organic results in the last check whose
+    pages could be read."""
     rows = history.query(
         "SELECT p.search, p.first, p.results FROM rank_pages p JOIN rank_searches s ON s.id = p.search AND s.listed = 1 "
         "WHERE p.verdict IN ('ok', 'partial') AND p.time >= ? AND p.run = (SELECT max(c.run) FROM rank_checks c WHERE "
@@ -260,8 +261,8 @@ def last_results(history: RankHistory, *, after: float = 0.0) -> dict[str, list[
 
 
 def share_of_voice(history: RankHistory, curve: Curve | None = None) -> dict[str, float]:
-    """Returns the share of all clicks that each domain gets in the last results, the largest first. The pages of a
-    followed domain count together."""
+    """Returns the share of all clicks that each domain gets in the last results, the largest first. The pages
+    of a followed domain are counted together."""
     domains = [
         domain for (domain,) in history.query("SELECT DISTINCT domain FROM rank_domains WHERE listed = 1")
     ]
@@ -272,8 +273,8 @@ def share_of_voice(history: RankHistory, curve: Curve | None = None) -> dict[str
 
 
 class FeatureShare(NamedTuple):
-    """A type of result: on how many pages 1 it is now, on how many of these the user's domains are in it, and the
-    same at the beginning of the period."""
+    """Counts for a type of result. They tell on how many first result pages it is now, and on how many of
+    these it contains a domain of the user. Two more counts are for the beginning of the period."""
 
     type: str
     pages: int
@@ -319,8 +320,9 @@ def _feature_counts(history: RankHistory, end: float) -> tuple[int, dict[str, in
 
 
 class Volatility(NamedTuple):
-    """How much the first ten results moved from the check before, mean over searches: 0 is calm. `jaccard` is 1
-    minus the Jaccard index of the URLs, `rbo` is 1 minus their rank-biased overlap (p = .9)."""
+    """How much the first ten results changed since the previous check, as the mean over all searches. 0 means
+    no change. `jaccard` is 1 minus the Jaccard index of the URLs, `rbo` is 1 minus their rank-biased overlap
+    (p = .9)."""
 
     time: float
     searches: int
@@ -354,8 +356,9 @@ def volatility(history: RankHistory, *, after: float = 0.0) -> list[Volatility]:
 
 
 class Competing(NamedTuple):
-    """Several pages of one domain that compete in a search (cannibalisation). `together`: those that are in the last
-    results at once. `switches`: how often another page became the best one within the period."""
+    """Several pages of one domain that compete in a search (cannibalisation). `together`: the pages that are
+    in the last results at the same time. `switches`: how often another page became the best one within the
+    period."""
 
     search: str
     keyword: str
@@ -388,7 +391,7 @@ def competing(history: RankHistory, *, after: float = 0.0) -> list[Competing]:
 
 
 def moves(found: Iterable[Standing], limit: int = 50) -> list[Standing]:
-    """Returns the standings that changed, the biggest changes first. Near the top, a place weighs more."""
+    """Returns the standings that changed, the biggest changes first. A place near the top has more weight."""
     changed = [one for one in found if one.known_before and one.change]
     return sorted(changed, key=lambda one: -_weight(one))[:limit]
 

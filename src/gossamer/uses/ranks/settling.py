@@ -1,4 +1,4 @@
-"""Writes what the pages of a run say: checks, positions, features and events. Also writes it again after pages
+"""Writes the results of a run's pages: checks, positions, features and events. Also rewrites them after pages
 were parsed again."""
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ Group = tuple[str, str, str]
 
 
 class Settling:
-    """Settles checks inside a transaction. `followed`: the domains of each search, True for the user's own."""
+    """Settles checks inside a transaction. `followed`: the domains of each search, with True for the user's
+    own."""
 
     def __init__(
         self, database: RankDatabase, followed: Mapping[str, Mapping[str, bool]], depth: Depth
@@ -57,8 +58,8 @@ class Settling:
         *,
         again: bool = False,
     ) -> list[RankEvent]:
-        """Writes the checks of some searches in a run, and returns their events. `again`: the run was settled
-        before; its events do not alert anybody, and the state of layouts stays."""
+        """Writes the checks of some searches in a run, and returns their events. `again`: whether the run has
+        already been settled. If so, its events cause no alerts, and the state of layouts is not changed."""
         withheld, events = self._layouts(run, started, again=again)
         pages = page_rows.read_pages(self._database, run, names)
         known = self._known(run, names)
@@ -101,7 +102,7 @@ class Settling:
         return {search: (int(requests), int(paid)) for search, requests, paid in rows}
 
     def _layouts(self, run: int, started: float, *, again: bool) -> tuple[dict[str, str], list[RankEvent]]:
-        """Judges the layouts of a run. Returns why positions are withheld, by search, and the events."""
+        """Judges the layouts of a run. Returns, by search, why positions are withheld, and the events."""
         rows = self._database.rows(
             "SELECT search, form, page, verdict, organic FROM rank_pages WHERE run = ? AND verdict <> 'failed'",
             [run],
@@ -155,7 +156,7 @@ class Settling:
         return withheld, events
 
     def _known(self, run: int, names: Sequence[str]) -> dict[str, Known]:
-        """Returns what checks before a run found, by search."""
+        """Returns the results of the checks before a run, by search."""
         run = int(run)
         positions: dict[str, dict[str, Position]] = defaultdict(dict)
         columns = ", ".join(f"p.{name}" for name in _POSITION)
@@ -281,14 +282,14 @@ def _position_row(name: str, run: int, one: Position, time: float) -> tuple[Any,
 
 
 def position_of(row: Sequence[Any]) -> Position:
-    """Returns the position of a row with the columns of `rank_positions`."""
+    """Converts a row with the columns of `rank_positions` to a Position."""
     found = dict(zip(_POSITION, row, strict=True))
     del found["run"]
     return Position(**{**found, "urls": tuple(msgspec.json.decode(found["urls"]))})
 
 
 def _with_notes(outcome: SearchOutcome, old: Mapping[tuple[str, str], Position]) -> SearchOutcome:
-    """Adds to a position that replaces another one what the other one was."""
+    """Adds a note with the old position to each position that replaces a different one."""
     changed = dict(outcome.positions)
     for domain, one in changed.items():
         was = old.get((one.search, domain))

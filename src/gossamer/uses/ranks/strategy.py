@@ -1,4 +1,5 @@
-"""Which page of the results is fetched next. The three strategies have the names that SerpBear gives them."""
+"""Decides which page of the results is fetched next. The three strategies have the names that SerpBear gives
+them."""
 
 from __future__ import annotations
 
@@ -8,44 +9,44 @@ from typing import NamedTuple
 from gossamer.uses.ranks.model import PAGE_RESULTS
 
 STRATEGIES = ("basic", "custom", "smart")
-"""`basic`: page 1 alone. `custom`: all pages up to the depth. `smart`: the page of the last position, then its
-neighbours, then (unless told otherwise) the other pages up to the depth; pages after the one that has the domain
-are not fetched."""
+"""`basic` fetches only page 1. `custom` fetches all pages up to the depth. `smart` fetches the page of the
+last position, then its neighbours, and then the other pages up to the depth (unless `fallback` is off). It
+stops as soon as the domain is found."""
 DEPTH = 20
 MAX_DEPTH = 200
-"""The most results, a multiple of 10."""
+"""Maximum number of results of a check. A multiple of 10."""
 GOOD, FAILED, END = "good", "failed", "end"
-"""The state of a fetched page. END: it has no results, so there are no later pages."""
+"""The states of a fetched page. END: the page has no results, so there are no later pages."""
 
 
 class Depth(NamedTuple):
-    """How deep a check looks."""
+    """The depth and the strategy of a check."""
 
     strategy: str = "smart"
     results: int = DEPTH
-    """The first N organic results."""
+    """The number of first organic results that are checked."""
     fallback: bool = True
-    """`smart`: whether the other pages follow if the domain is neither on its last page nor beside it."""
+    """For `smart`: whether the other pages are fetched if the domain is neither on its last page nor on the
+    pages beside it."""
     cumulative: bool = False
-    """Whether one request returns all results up to a page, and cannot begin later."""
+    """Whether a request always returns all results from the first one up to a page."""
 
     @property
     def pages(self) -> int:
-        """The pages of the first N results. `basic` has one."""
+        """The number of pages that contain the first `results` results. 1 for `basic`."""
         return 1 if self.strategy == "basic" else -(-self.results // PAGE_RESULTS)
 
 
 def next_pages(depth: Depth, last: int | None, fetched: Mapping[int, str], found: bool) -> list[int]:
-    """Returns the pages to fetch next, [] if the check is over.
-
-    `last`: the page of the last known position, None if there is none. `fetched`: the state of each page that was
-    fetched in this check. `found`: whether all followed domains of the user are on these pages.
+    """Returns the pages to fetch next, or [] if the check is complete. `last`: the page of the last known
+    position, or None if there is none. `fetched`: the state of each page that was fetched in this check.
+    `found`: whether all followed domains of the user are on these pages.
 
     >>> next_pages(Depth(results=100), 4, {}, False), next_pages(Depth(results=100), 4, {4: "good"}, False)
     ([4], [3, 5])
     """
     if FAILED in fetched.values():
-        return []  # a later run tries again; more pages would be paid for, and decide nothing
+        return []  # A later run tries again. More pages would cost money without completing the check.
     end = min((page for page, state in fetched.items() if state == END), default=depth.pages + 1)
     wanted = [page for page in range(1, depth.pages + 1) if page not in fetched and page < end]
     if not wanted or (found and depth.strategy != "custom"):
@@ -65,7 +66,8 @@ def next_pages(depth: Depth, last: int | None, fetched: Mapping[int, str], found
 
 
 def _cumulative(depth: Depth, last: int | None, fetched: Mapping[int, str]) -> list[int]:
-    """Each request has all pages up to one: first up to the page after the last position, then all."""
+    """Returns the next page for cumulative requests, each of which returns all pages up to that page. The
+    first request goes to the page after the last position, and the second to the last page."""
     if depth.strategy != "smart":
         return [] if fetched else [depth.pages]
     if not fetched:
@@ -77,10 +79,11 @@ def _cumulative(depth: Depth, last: int | None, fetched: Mapping[int, str]) -> l
 
 
 def mean_requests(depth: Depth, last: int | None) -> float:
-    """Returns the pages that a check is expected to need (in cumulative requests: pages that are paid for).
+    """Returns the expected number of pages that a check needs. For cumulative requests, this is the number of
+    pages that are paid for.
 
-    Assumes that 8 of 10 positions stay on their page, that half of the others move to a page beside it, and that
-    a keyword without a position has none again.
+    Assumes that 8 of 10 positions stay on their page, that half of the others move to a page beside it, and
+    that a keyword without a position does not get one.
     """
     if depth.strategy != "smart":
         return float(depth.pages)

@@ -1,5 +1,5 @@
-"""The crawl of a run, on the public API: a site whose page function yields result pages, and a sink that parses
-them and writes them into the history before a visit is settled."""
+"""The crawl of a run, which uses only the public API. It consists of a site whose page function yields result
+pages, and of a sink that parses them and writes them into the history before a visit is settled."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ WALLS = ("captcha", "consent")
 def parse_page(
     form: str, body: bytes, engine: str, page: int, url: str | None = None, layout: PageRules | None = None
 ) -> ResultPage:
-    """Parses a page in its form: `html`, or the JSON of a provider. `layout`: the data file for HTML pages,
-    instead of the one that is part of the package."""
+    """Parses a result page. `form`: `html`, or the provider whose JSON it is. `layout`: a data file for HTML
+    pages, which replaces the one in the package."""
     if form in READERS:
         return read_answer(form, body, engine, page)
     return result_page(body, engine, url, data=layout)
 
 
 class RankWatch:
-    """Visits of result pages, and their way into the history. Rows are written by threads of the crawl, one at a
-    time. `hosts`: the addresses of the engines. `layout`: a data file for HTML pages. `keep`: whether bodies are
-    kept."""
+    """Crawls result pages and writes them into the history. Threads of the crawl write the rows, one at a
+    time. `hosts`: the addresses of the engines. `layout`: a data file for HTML pages. `keep`: whether bodies
+    are kept."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class RankWatch:
 
     def site(self, options: Mapping[str, Any]) -> gossamer.Site:
         """Returns the site of the engines."""
-        # the name "default" makes the site read pages of every host, also those that redirects lead to
+        # the name "default" matches every host, including the targets of redirects
         site = gossamer.Site("default", follow=False, blocks=False, sinks=[PageRows(self)], **options)
 
         @site.page()
@@ -126,7 +126,7 @@ class RankWatch:
         parsed = None
         if body:
             parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"], self._layout)
-            if row["error"] and parsed.verdict not in WALLS:  # otherwise the error says more than the page
+            if row["error"] and parsed.verdict not in WALLS:  # the error is more informative than such a page
                 parsed = None
         return FetchedResultPage(
             search=name,
@@ -144,7 +144,7 @@ class RankWatch:
 
 
 class PageRows:
-    """The sink of the result pages."""
+    """The sink for result pages."""
 
     def __init__(self, watch: RankWatch) -> None:
         self._watch = watch

@@ -1,5 +1,5 @@
-"""The ways to get result pages: search providers and unlockers (with the key of the user), own fetching by
-explicit choice, and stored pages."""
+"""The ways to get result pages: search providers and unlockers (with the user's key), own requests if the
+user chooses them explicitly, and stored pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gossamer.errors import UsageError
 from gossamer.uses.ranks.model import Search
 
 OWN_DELAY = "5-10"
-"""Seconds between two own searches of an engine."""
+"""Seconds between two own requests to an engine."""
 OWN_NOTICE = (
     "own fetching: Google's and Bing's terms and their robots.txt forbid automated searches, and since 2025 Google "
     "answers most of them with a challenge, which gossamer does not solve. You decide that you may do this. One "
@@ -25,16 +25,16 @@ MOBILE_AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, li
 
 
 class Way(NamedTuple):
-    """How result pages are fetched.
+    """A way to fetch result pages.
 
-    name         the provider, the unlocker, `own` or `archive`
-    form         `html`, or the provider whose JSON is returned
-    engines      the engines that it searches
-    mobile       whether it has the results of a phone
-    cumulative   whether a request returns all results up to a page
-    seconds      about how long a request takes
-    account      what may be spent, None if nothing is paid
-    notice       a line that the user must see before the start
+    - `name`: the provider, the unlocker, `own` or `archive`.
+    - `form`: `html`, or the name of the provider if it returns JSON.
+    - `engines`: the engines that can be searched.
+    - `mobile`: whether results for phones are available.
+    - `cumulative`: whether a request returns all results up to a page.
+    - `seconds`: the approximate duration of a request.
+    - `account`: the budget, or None if requests cost nothing.
+    - `notice`: a message that the user must see before the start.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Way(NamedTuple):
     notice: str = ""
 
     def refuses(self, search: Search) -> str:
-        """Returns why it cannot fetch a search, or ''."""
+        """Returns the reason why a search cannot be fetched this way, or ''."""
         if search.engine not in self.engines:
             return f"{self.name} does not search {search.engine}"
         if search.device == "mobile" and not self.mobile:
@@ -69,11 +69,11 @@ _PROVIDERS = {
     "dataforseo": Way("dataforseo", "dataforseo", cumulative=True, seconds=6.0),
     "zyte": Way("zyte", "zyte", ("google",), mobile=False, seconds=4.0),
 }
-"""The search providers. Zyte is one with `serp=true`, which is added."""
+"""The search providers. Zyte returns results only with `serp=true`, which is added to its setting."""
 
 
 def provider_setting(given: str) -> str:
-    """Returns the setting `unlocker` for what a person gave as the provider.
+    """Returns the setting `unlocker` for the provider that a user named.
 
     >>> provider_setting("zyte"), provider_setting("serper?at_once=10")
     ('zyte?serp=true', 'serper?at_once=10')
@@ -88,7 +88,7 @@ def choose_way(
     options: Mapping[str, Any], *, own: bool = False, archive: str | None = None, with_key: bool = True
 ) -> Way:
     """Returns the way of a run. `options`: the options of `gossamer.run`, whose setting `unlocker` names the
-    provider. `with_key`: its key must be set. Raises UsageError and ConfigError."""
+    provider. `with_key`: whether the provider's key must be set. Raises UsageError and ConfigError."""
     if archive is not None:
         return Way("archive", seconds=0.01)
     if own:
@@ -118,7 +118,8 @@ def crawl_options(
 
 
 def headers_of(way: Way, search: Search, referer: str) -> dict[str, str]:
-    """Returns the headers of a request. A provider's API learns the device from `Sec-CH-UA-Mobile`."""
+    """Returns the headers of a request. The header `Sec-CH-UA-Mobile` tells a provider's API which device to
+    use."""
     mobile = {"Sec-CH-UA-Mobile": "?1"} if search.device == "mobile" else {}
     if way.form != "html" or way.name == "archive":
         return mobile
@@ -128,8 +129,8 @@ def headers_of(way: Way, search: Search, referer: str) -> dict[str, str]:
 
 
 def check_way(way: Way, searches: Mapping[str, Search]) -> dict[str, str]:
-    """Returns the searches that the way cannot fetch, each with the reason. Raises UsageError if it can fetch
-    none."""
+    """Returns the searches that the way cannot fetch, each with the reason. Raises UsageError if the way
+    cannot fetch any of them."""
     refused = {name: why for name, search in searches.items() if (why := way.refuses(search))}
     if searches and len(refused) == len(searches):
         raise UsageError(f"{next(iter(refused.values()))}: choose another provider")

@@ -1,7 +1,7 @@
 """The search index of a crawl: a SQLite file with a full-text table (FTS5).
 
-The full-text table has the words of title, headings, text and URL, and no texts. Titles, dates and texts are in
-ordinary tables, for filters and snippets.
+The full-text table contains only the words of title, headings, text and URL, not the texts themselves.
+Ordinary tables contain titles, dates and texts, for filters and snippets.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ APPLICATION_ID: Final = 0x676F7366
 BATCH: Final = 500
 """Number of pages after which the index is committed."""
 WEIGHTS: Final = "10.0, 4.0, 1.0, 2.0, 0.0"
-"""How much a word in the title, the headings, the text, the URL and the names of the site counts."""
+"""The weights of a word in the title, the headings, the text, the URL and the names of the site."""
 MAPPED_BYTES, CACHE_KIB = 1 << 30, 65_536
-"""How much of the file is mapped into memory, and the size of the cache."""
+"""How many bytes of the file are mapped into memory, and the size of the cache in KiB."""
 WAIT_S: Final = 60.0
 """Seconds to wait for another process that writes the index."""
 _TABLES: Final = """
@@ -40,8 +40,8 @@ CREATE VIRTUAL TABLE words USING fts5(title, headings, text, url, site, content=
 
 
 class IndexedPage(NamedTuple):
-    """What is indexed of a page. `fetched`: when it was fetched, RFC 3339 in UTC. `published`: an ISO 8601 day
-    or moment, or None. `headings` and `text` may be empty."""
+    """The document of a page that is indexed. `fetched`: when the page was fetched (RFC 3339, UTC).
+    `published`: an ISO 8601 day or moment, or None. `headings` and `text` may be empty."""
 
     url: str
     fetched: str
@@ -53,7 +53,8 @@ class IndexedPage(NamedTuple):
 
     @property
     def day(self) -> str:
-        """The day for `before:` and `after:`: the day of publication, or else of the fetch."""
+        """The day that `before:` and `after:` compare: the day of publication, or else the day of the
+        fetch."""
         return (self.published or self.fetched)[:10]
 
 
@@ -76,7 +77,7 @@ class IndexUpdate(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """A page that was found. `score` is larger for better pages, and 0 if the query has no words."""
+    """A page in the results. A better page has a larger `score`. `score` is 0 if the query has no words."""
 
     url: str
     title: Snippet
@@ -88,14 +89,14 @@ class SearchResult(NamedTuple):
 
 
 class SearchResults(NamedTuple):
-    """The pages of one part of the results, and the number of all results."""
+    """A part of the results, and the total number of results."""
 
     total: int
     results: list[SearchResult]
 
 
 class SearchIndex:
-    """The index in a file. Use it as a context manager. Raises UsageError if the file is no index, and
+    """The index in a file. Use it as a context manager. Raises UsageError if the file is not an index, and
     sqlite3.Error if the disk fails."""
 
     def __init__(self, path: Path) -> None:
@@ -116,11 +117,11 @@ class SearchIndex:
         return row[0] if row else None
 
     def set_fact(self, name: str, value: str) -> None:
-        """Stores a value beside the pages."""
+        """Stores a named value in the index, in addition to the pages."""
         self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
     def forget_times(self) -> None:
-        """Lets the next update read every page again."""
+        """Clears the fetch times, so that the next update reads every page again."""
         self._connection.execute("UPDATE pages SET fetched = ''")
 
     def __len__(self) -> int:
@@ -129,9 +130,10 @@ class SearchIndex:
     def update(
         self, sources: Iterable[PageSource], progress: Callable[[int], None] | None = None
     ) -> IndexUpdate:
-        """Takes in the pages of a crawl. Pages that are indexed already with the same or a later fetch are not
-        read again. Indexed pages that are not among `sources` are removed. `progress` is called with the number
-        of pages that were looked at. An update that is interrupted keeps its finished batches."""
+        """Updates the index with the pages of a crawl. Pages that are already indexed with the same or a
+        later fetch are not read again. Indexed pages that are not among `sources` are removed. `progress` is
+        called with the number of pages that were examined. An update that is interrupted keeps its finished
+        batches."""
         run = self._connection.execute
         run("CREATE TEMP TABLE IF NOT EXISTS present (id INTEGER PRIMARY KEY)")
         run("DELETE FROM present")
@@ -159,7 +161,7 @@ class SearchIndex:
         self._connection.execute("COMMIT")
 
     def _take(self, source: PageSource) -> bool:
-        """Takes in one page. Returns whether the index changed."""
+        """Updates the index with one page. Returns whether the index changed."""
         run = self._connection.execute
         known = run("SELECT id, fetched FROM pages WHERE url = ?", (source.url,)).fetchone()
         if known is not None and known[1] >= source.fetched:
@@ -202,7 +204,7 @@ class SearchIndex:
         title, url, headings, text = run(
             "SELECT title, url, headings, text FROM pages JOIN texts USING (id) WHERE id = ?", (key,)
         ).fetchone()
-        run(  # a table without contents needs the words that it forgets
+        run(  # to delete from a contentless table, FTS5 needs the words
             "INSERT INTO words (words, rowid, title, headings, text, url, site) VALUES ('delete', ?, ?, ?, ?, ?, ?)",
             (key, *_columns(title, headings, text, url)),
         )
@@ -210,7 +212,8 @@ class SearchIndex:
         run("DELETE FROM texts WHERE id = ?", (key,))
 
     def find(self, query: Query, limit: int = 10, offset: int = 0, *, by_date: bool = False) -> SearchResults:
-        """Returns the pages that match, the best first. `by_date`: the newest first. `limit` 0 means all."""
+        """Returns the pages that match, the best first. `by_date`: whether the newest pages come first
+        instead. If `limit` is 0, all are returned."""
         statement, values = _statement(query, by_date)
         rows = self._connection.execute(statement, values).fetchall()
         chosen = rows[offset : offset + limit] if limit else rows[offset:]
@@ -236,7 +239,8 @@ class SearchIndex:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Opens the index. An index of another version, which is only a copy of the crawl's pages, is emptied."""
+    """Opens the index. An index of another version is emptied, because it only contains a copy of the crawl's
+    pages."""
     connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)
     try:
         mine = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
@@ -279,8 +283,8 @@ def _columns(title: str, headings: str, text: str, url: str) -> tuple[str, str, 
 
 
 def _site_words(url: str) -> str:
-    """Returns the words under which `site:` finds a page: its host, with and without the port, and the
-    domains above it. As words of the index they narrow a search faster than a condition on a table."""
+    """Returns the words by which `site:` finds a page: its host, with and without the port, and the parent
+    domains. Because they are words of the index, they narrow a search faster than a condition on a table."""
     parts = urlsplit(url)
     labels = (parts.hostname or "").lower().split(".")
     names = [".".join(labels[at:]) for at in range(len(labels))]
@@ -289,7 +293,7 @@ def _site_words(url: str) -> str:
 
 
 def _site_word(host: str) -> str:
-    """Returns a host as one word of letters and digits."""
+    """Encodes a host as one word of letters and digits."""
     return f"site{host.encode().hex()}"
 
 
@@ -306,7 +310,7 @@ def _batches(sources: Iterable[PageSource]) -> Iterator[list[PageSource]]:
 
 
 def _statement(query: Query, by_date: bool) -> tuple[str, list[Any]]:
-    """Returns the SQL that yields the id and rank of all pages that match, in their order."""
+    """Returns the SQL that yields the id and rank of all matching pages, in order."""
     tests: list[str] = []
     values: list[Any] = []
     matches: list[str] = []

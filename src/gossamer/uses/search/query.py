@@ -1,8 +1,7 @@
-"""Parses what people search for.
-
-A query has words, all of which a page must contain. `"slow maps"` is a phrase, `-bees` excludes a word, `a OR b`
-is an alternative, and `map*` is the beginning of a word. Qualifiers limit where the words stand (`title:`,
-`heading:`, `text:`, `url:`) and which pages count (`site:`, `lang:`, `before:`, `after:`).
+"""Parses search queries. A page must contain all words of a query. `"slow maps"` is a phrase, `-bees`
+excludes a word, `a OR b` is an alternative, and `map*` is the beginning of a word. Some qualifiers restrict a
+word to a part of the page (`title:`, `heading:`, `text:`, `url:`). Others restrict the pages (`site:`,
+`lang:`, `before:`, `after:`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from gossamer.errors import UsageError
 from gossamer.uses.search.words import words
 
 COLUMNS: Final = {"title": "title", "heading": "headings", "text": "text", "url": "url"}
-"""Maps the qualifiers of places to the columns of the index."""
+"""Maps the qualifiers for parts of a page to the columns of the index."""
 FILTERS: Final = ("site", "lang", "before", "after")
 MAX_CHARS, MAX_TERMS = 4000, 100
 """Maximum number of characters and of terms of a query."""
@@ -29,8 +28,9 @@ _DATE: Final = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]
 
 @dataclass(frozen=True)
 class Term:
-    """One word or phrase. `words`: the words, as the index has them. `column`: the only column that counts, or
-    None for all. `is_prefix`: whether the last word is the beginning of a word."""
+    """One word or phrase. `words`: the words in the form of the index. `column`: the only column that is
+    searched, or None for all columns. `is_prefix`: whether the last word may be only the beginning of a
+    word."""
 
     words: tuple[str, ...]
     column: str | None = None
@@ -73,7 +73,7 @@ def from_arguments(arguments: Sequence[str]) -> str:
 
 
 def parse(text: str) -> Query:
-    """Parses a query. Raises UsageError with one line that says what is wrong."""
+    """Parses a query. Raises UsageError with a one-line message that explains the mistake."""
     if len(text) > MAX_CHARS:
         raise UsageError(f"the query is longer than {MAX_CHARS} characters")
     if text.count('"') % 2:
@@ -113,7 +113,7 @@ def _part(found: re.Match[str]) -> Term | PageFilter:
     if name and name not in COLUMNS:
         if near := difflib.get_close_matches(name, [*COLUMNS, *FILTERS], 1, 0.75):
             raise UsageError(f"there is no qualifier {name}: did you mean {near[0]}:?")
-        name, value = "", f"{found[2]}:{value}"  # as in 12:30 or https://example.com
+        name, value = "", f"{found[2]}:{value}"  # not a qualifier, as in 12:30 or https://example.com
     return _term(value, COLUMNS.get(name), negative)
 
 
@@ -124,9 +124,9 @@ def _term(value: str, column: str | None, negative: bool) -> Term:
     is_prefix = value.rstrip('"').endswith("*")
     if found[-1].is_last:
         if len(found) > 1 and found[-2].end == found[-1].end:
-            found.pop()  # the pair before it has the same character
+            found.pop()  # the previous pair already contains the character
         else:
-            is_prefix = True  # one character: pairs that begin with it, and the end of a run
+            is_prefix = True  # a single character matches pairs that begin with it, and the end of a run
     return Term(tuple(word.text for word in found), column, is_prefix, negative)
 
 

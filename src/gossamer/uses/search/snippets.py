@@ -1,4 +1,4 @@
-"""Cuts the part of a text that shows best why a page was found, and marks the words of the query in it."""
+"""Chooses the part of a text that best shows why a page was found, and marks the words of the query in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gossamer.uses.search.words import AFTER, BEFORE, Word, fold_in_place, is_un
 SNIPPET_CHARS: Final = 220
 """Approximate number of characters of a snippet."""
 MAX_SEARCHED_CHARS: Final = 300_000
-"""Words are marked in this many characters of a page's text."""
+"""Words are marked only in this many characters at the beginning of a page's text."""
 Span = tuple[int, int]
 
 
@@ -32,7 +32,8 @@ class Snippet(NamedTuple):
 
 
 def mark(text: str, terms: Sequence[Term], column: str) -> Snippet:
-    """Returns a whole text with its marks. `column`: the column of the index that has the text."""
+    """Marks the words of a query in a whole text. `column`: the column of the index that contains the
+    text."""
     flat = " ".join(text.split())
     return Snippet(flat, _matches(flat, terms, column))
 
@@ -54,7 +55,7 @@ def snippet(text: str, terms: Sequence[Term], column: str = "text") -> Snippet:
 
 
 def _weight(spans: Sequence[Span], at: int) -> int:
-    """Returns how many marked characters a snippet has that begins near a mark."""
+    """Returns the number of marked characters in a snippet that begins near the mark at this index."""
     total, limit = 0, spans[at][0] + SNIPPET_CHARS * 3 // 4
     for start, end in spans[at : at + 50]:
         if end > limit:
@@ -64,7 +65,7 @@ def _weight(spans: Sequence[Span], at: int) -> int:
 
 
 def _matches(text: str, terms: Sequence[Term], column: str) -> list[Span]:
-    """Returns the spans of the words and phrases in a text, joined where they overlap."""
+    """Returns the spans of the words and phrases in a text. Overlapping spans are joined."""
     wanted = [term for term in terms if term.column in (None, column)]
     if not wanted:
         return []
@@ -83,8 +84,8 @@ def _matches(text: str, terms: Sequence[Term], column: str) -> list[Span]:
 
 
 def _quickly(folded: str, term: Term) -> list[Span]:
-    """Returns the spans of a term in a folded text, 20 times as fast as `_of_term`. Words whose length
-    changes when they are folded are not found, nor are words of scripts without spaces."""
+    """Returns the spans of a term in a folded text, 20 times as fast as `_of_term`. It finds neither words
+    whose length changes when they are folded, nor words of scripts without spaces."""
     if any(map(is_unspaced, term.words)):
         return []
     pattern = BEFORE + r"[\W_]+".join(term.words) + ("" if term.is_prefix else AFTER)
@@ -104,7 +105,7 @@ def _of_term(found: Sequence[Word], term: Term) -> list[Span]:
             continue
         finish = found[at + count - 1].end
         if term.is_prefix and len(last) == 1 and len(end) == 2:
-            finish -= 1  # one character of a pair
+            finish -= 1  # the query has one character, the text a pair
         spans.append((found[at].start, finish))
     return spans
 

@@ -1,4 +1,4 @@
-"""Makes documents from what a crawl kept: page records with text, or whole pages."""
+"""Creates documents for the index from the page records with text, or the whole pages, that a crawl kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HTML: Final = ("", "text/html", "application/xhtml+xml")
 
 
 class TextCount:
-    """Counts the page records that were read, and those with text."""
+    """The number of page records that were read, and the number of those with text."""
 
     def __init__(self) -> None:
         self.records = self.with_text = 0
@@ -62,8 +62,9 @@ def _of_record(row: Mapping[str, Any], fetched: str) -> IndexedPage:
 
 
 def of_page(url: str, fetched: str, body: bytes, content_type: str | None) -> IndexedPage | None:
-    """Returns the document of a page. A page without an article has all its visible text. Returns None for
-    content that is neither HTML nor plain text, and for pages that are too costly to read.
+    """Returns the document of a page. If a page has no article, the document contains all of its visible
+    text. Returns None for content that is neither HTML nor plain text, and for pages that are too costly to
+    read.
 
     >>> of_page("https://e.com/", "2026-11-25", b"<title>Cats</title><h1>Cats</h1><p>A cat sleeps.", "text/html").headings
     'Cats'

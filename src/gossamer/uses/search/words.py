@@ -1,6 +1,6 @@
 """Splits texts into words for the index and for queries.
 
-Words are compared without regard to case, width and diacritics. In scripts that write no spaces between words
+Case, width and diacritics are ignored when words are compared. In scripts without spaces between words
 (Chinese, Japanese, Thai and others), and in Korean, every two adjacent characters are a word.
 """
 
@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 VERSION: Final = f"2-{unicodedata.unidata_version}"
-"""Changes when the same text may be split into other words. An index of another version is built again."""
+"""The version of the word splitting. It changes if the same text may be split into different words. An index
+of another version is rebuilt."""
 _MARKS: Final = r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u064b-\u065f\u0670"
 _VOWELS: Final = r"\u0900-\u0963\u0971-\u0dff\u0f71-\u0fbc"
 _UNSPACED: Final = (
@@ -34,7 +35,7 @@ AFTER: Final = rf"(?![^\W_{_UNSPACED}]|[{_MARKS}{_VOWELS}])"
 
 
 class _SameLength(dict[int, str]):
-    """Maps characters to what they are after folding, if that is one character."""
+    """Maps each character to its folded form if that is one character, otherwise to itself."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -47,8 +48,8 @@ _same_length = _SameLength()
 
 
 def fold_in_place(text: str) -> str:
-    """Returns a text of the same length in which characters are folded. Characters that become several, or
-    none, stay as they are.
+    """Folds the characters of a text without changing its length. Characters whose folded form is longer or
+    empty are not changed.
 
     >>> fold_in_place("Crème Straße")
     'creme straße'
@@ -57,13 +58,13 @@ def fold_in_place(text: str) -> str:
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether a word is of a script without spaces between words."""
+    """Whether a word belongs to a script without spaces between words."""
     return _IS_UNSPACED.search(word) is not None
 
 
 class Word(NamedTuple):
-    """A word as it is compared, and the span of characters that it has in the text. `is_last`: whether it is
-    the single last character of a run without spaces, which is indexed in addition to the pairs."""
+    """A folded word, and the span of its characters in the text. `is_last`: whether it is the single last
+    character of a run without spaces, which is indexed in addition to the pairs."""
 
     text: str
     start: int
@@ -72,7 +73,7 @@ class Word(NamedTuple):
 
 
 def fold(word: str) -> str:
-    """Returns a word without differences of case, width and diacritics.
+    """Folds a word, so that words which differ only in case, width or diacritics become equal.
 
     >>> fold("Ｃａｆé"), fold("Straße"), fold("Łódź"), fold("が")
     ('cafe', 'strasse', 'lodz', 'が')
@@ -113,7 +114,7 @@ def _of_run(run: str, start: int) -> Iterator[Word]:
 
 
 def _joined(word: str) -> str:
-    """Returns a word folded. What folding turns into punctuation or spaces is left out."""
+    """Folds a word, and removes the characters that folding turns into punctuation or spaces."""
     folded = fold(word)
     return folded if folded.isalnum() else "".join(_WORD.findall(folded))
 

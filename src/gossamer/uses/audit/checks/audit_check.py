@@ -1,4 +1,4 @@
-"""What a check is."""
+"""The class of a check: its severity, its texts, and the function or query that finds problems."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ ERROR: Final = Severity.ERROR
 WARNING: Final = Severity.WARNING
 NOTICE: Final = Severity.NOTICE
 Test = Callable[[PageFacts], Iterator[str]]
-"""Yields a detail for each thing that is wrong with a page. Two details of a page differ."""
+"""Yields a text for each problem of a page. A check yields no text twice for the same page."""
 MAX_DETAIL_CHARS: Final = 300
 
 
 class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """A check has `test` or `sql`.
+    """One check. It has either `test` or `sql`.
 
-    `test` is called for pages with status 200: for HTML pages, or only for indexable ones (`over`). `sql` returns
-    rows (url, target, detail) from the tables of `database` and `link_graph`.
+    `test` is called for HTML pages with status 200: for all of them or only for the indexable ones (`over`).
+    `sql` returns rows (url, target, detail) from the tables of `database` and `link_graph`.
     """
 
     id: str
@@ -30,13 +30,13 @@ class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity
     title: str
     fix: str
-    """How to fix it, in a sentence or two."""
+    """How to fix the problem, in one or two sentences."""
     test: Test | None = None
     over: str = "indexable"
-    """`indexable` or `html`."""
+    """The pages for which `test` is called: `indexable` or `html`."""
     sql: str = ""
     needs: str = ""
-    """`whole`: the check decides only if the crawl saw the whole site. `sitemap`: only if there is one.
-    `links`: only if links to other sites, or embedded files, were checked."""
+    """A requirement of the check, or ''. `whole`: the crawl saw the whole site. `sitemap`: the site has a
+    sitemap. `links`: links to other sites and embedded files were checked."""
     thing: str = "pages"
-    """What findings are: pages, links, files, hosts, sitemaps."""
+    """The kind of things that are found: pages, links, files, hosts or sitemaps."""

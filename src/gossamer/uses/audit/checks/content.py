@@ -1,4 +1,4 @@
-"""Checks of text, language, images, structured data and what browsers need."""
+"""Checks of text, language, images, structured data, and of pages that need JavaScript."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ AND p.facts NOT LIKE '%"{name}"%' GROUP BY u.host
 
 
 def language_invalid(facts: PageFacts) -> Iterator[str]:
-    """A lang attribute that is no language code."""
+    """Finds a `lang` attribute that is not a language code."""
     if facts.language and (fault := language_fault(facts.language)):
         yield f"{facts.language}: {fault}"
 
 
 def language_mismatch(facts: PageFacts) -> Iterator[str]:
-    """A text in another language than the declared one."""
+    """Finds a text in another language than the declared one."""
     declared = facts.language.replace("_", "-").partition("-")[0].lower()
     found = facts.detected_language.partition("-")[0].lower()
     if declared and found and declared != found and not language_fault(facts.language):

@@ -34,9 +34,9 @@ def _codes() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
 
 
 def language_fault(code: str, *, hreflang: bool = False) -> str:
-    """Returns what is wrong with a language code, or ''. `hreflang`: Google's rules, which allow ISO 639-1
-    languages, a script and an ISO 3166-1 region, and `x-default`. Otherwise any well-formed BCP 47 tag with a
-    known language of two letters is right.
+    """Returns the problem of a language code, or ''. With `hreflang`, Google's rules apply: `x-default`, or
+    an ISO 639-1 language with an optional script and ISO 3166-1 region. Otherwise, any well-formed BCP 47 tag
+    with a known two-letter language is valid.
 
     >>> language_fault("en-UK", hreflang=True), language_fault("de-AT", hreflang=True), language_fault("en_US")
     ("there is no region 'UK'", '', "write 'en-US'")
@@ -69,27 +69,27 @@ def _is_absolute(href: str) -> bool:
 
 
 def canonical_relative(facts: PageFacts) -> Iterator[str]:
-    """A relative canonical URL."""
+    """Finds a relative canonical URL."""
     for href in (*facts.canonicals, *facts.header_canonicals):
         if href and not _is_absolute(href) and not _SCHEME.match(href):
             yield f"it is written as {href[:150]}"
 
 
 def canonical_invalid(facts: PageFacts) -> Iterator[str]:
-    """A canonical URL that is not on the web."""
+    """Finds a canonical URL that is not an http(s) URL."""
     for href in (*facts.canonicals, *facts.header_canonicals):
         if not href or (_SCHEME.match(href) and not _is_absolute(href)):
             yield f"it is written as {href[:150] or 'an empty text'}"
 
 
 def canonical_missing(facts: PageFacts) -> Iterator[str]:
-    """No canonical URL."""
+    """Finds a page without a canonical URL."""
     if not facts.canonicals and not facts.header_canonicals:
         yield "none in the head, none in the header"
 
 
 def _said_where(facts: PageFacts, words: set[str]) -> Iterator[str]:
-    """Yields the place of a robots directive."""
+    """Yields the place of a robots directive: the header or the meta element."""
     if words & {*facts.header_robots}:
         yield "X-Robots-Tag"
     elif words & {*facts.robots}:
@@ -97,7 +97,7 @@ def _said_where(facts: PageFacts, words: set[str]) -> Iterator[str]:
 
 
 def canonical_multiple(facts: PageFacts) -> Iterator[str]:
-    """Several canonical URLs."""
+    """Finds several canonical URLs."""
     if len(facts.canonicals) > 1:
         yield f"{len(facts.canonicals)} in the page: {', '.join(facts.canonicals)[:200]}"
     if len(facts.header_canonicals) > 1:
@@ -105,7 +105,7 @@ def canonical_multiple(facts: PageFacts) -> Iterator[str]:
 
 
 def canonical_mismatch(facts: PageFacts) -> Iterator[str]:
-    """A page and a header that disagree."""
+    """Finds a canonical URL of the page that differs from the one of the header."""
     if (
         facts.canonicals
         and facts.header_canonicals
@@ -115,21 +115,21 @@ def canonical_mismatch(facts: PageFacts) -> Iterator[str]:
 
 
 def hreflang_invalid(facts: PageFacts) -> Iterator[str]:
-    """Codes that search engines ignore."""
+    """Finds hreflang codes that search engines ignore."""
     for code in dict.fromkeys(code for code, _, _ in facts.hreflangs):
         if fault := language_fault(code, hreflang=True):
             yield f"{code or 'an empty code'}: {fault}"
 
 
 def hreflang_self(facts: PageFacts) -> Iterator[str]:
-    """Language versions without the page itself."""
+    """Finds a list of language versions that does not include the page itself."""
     own = url_id(facts.url)
     if facts.hreflangs and all(url_id(url) != own for _, _, url in facts.hreflangs):
         yield f"{len(facts.hreflangs)} versions, none of them is the page itself"
 
 
 def hreflang_duplicate(facts: PageFacts) -> Iterator[str]:
-    """One code for two URLs."""
+    """Finds an hreflang code with several URLs."""
     seen: dict[str, str] = {}
     told: set[str] = set()
     for code, _, url in facts.hreflangs:
@@ -140,21 +140,21 @@ def hreflang_duplicate(facts: PageFacts) -> Iterator[str]:
 
 
 def hreflang_default(facts: PageFacts) -> Iterator[str]:
-    """Language versions without a default."""
+    """Finds several language versions without a default (`x-default`)."""
     codes = {code.lower() for code, _, _ in facts.hreflangs}
     if len(codes) > 1 and "x-default" not in codes:
         yield f"{len(codes)} languages"
 
 
 def hreflang_relative(facts: PageFacts) -> Iterator[str]:
-    """Relative URLs of language versions."""
+    """Finds relative URLs of language versions."""
     for code, href, _ in facts.hreflangs:
         if not _is_absolute(href):
             yield f"{code}: {href[:150]}"
 
 
 def robots_conflict(facts: PageFacts) -> Iterator[str]:
-    """Directives that contradict one another."""
+    """Finds robots directives that contradict one another."""
     given = facts.directives
     for one, other in (("index", "noindex"), ("follow", "nofollow"), ("all", "none"), ("all", "noindex")):
         if one in given and other in given:

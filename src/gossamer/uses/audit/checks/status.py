@@ -34,7 +34,7 @@ _ERROR_TITLE: Final = re.compile(
 
 
 def soft_404(facts: PageFacts) -> Iterator[str]:
-    """A page whose title and heading call it an error page."""
+    """Finds a page with status 200 whose title and heading say that it is an error page."""
     if facts.words > MAX_ERROR_PAGE_WORDS:
         return
     title, h1 = _ERROR_TITLE.search(facts.title), _ERROR_TITLE.search(facts.h1)

@@ -9,9 +9,10 @@ from gossamer.uses.audit.checks.audit_check import ERROR, NOTICE, WARNING, Audit
 from gossamer.uses.audit.model import PageFacts
 
 TITLE_PX: Final = (200, 600)
-"""The width of a title as search results show it: Arial, 20 pixels high."""
+"""Minimum and maximum width of a title in pixels. Search results show it in Arial, 20 pixels high."""
 DESCRIPTION_PX: Final = (400, 1000)
-"""The width of a description as search results show it: Arial, 14 pixels high, two lines."""
+"""Minimum and maximum width of a description in pixels. Search results show it on two lines in Arial, 14
+pixels high."""
 _NARROW: Final = {
     **dict.fromkeys("ijl'", 0.222),
     **dict.fromkeys(" !,./:;I[\\]ft|", 0.278),
@@ -30,7 +31,8 @@ _NARROW: Final = {
     "W": 0.944,
     "@": 1.015,
 }
-"""The width of characters in Arial, in parts of its size. Others: 0.556, and 1 for full-width ones."""
+"""Widths of characters in Arial, relative to the font size. Other characters have a width of 0.556, or 1 if
+they are full-width."""
 _DUPLICATE: Final = """
 SELECT u.url, g.{name}, g.n || ' pages, first ' || substr(g.first, 7) FROM pages p JOIN targets t ON t.id = p.id
 JOIN urls u ON u.id = p.id
@@ -78,7 +80,7 @@ def _long(text: str, size: int, bounds: tuple[int, int]) -> Iterator[str]:
 
 
 def heading_order(facts: PageFacts) -> Iterator[str]:
-    """Headings that skip a level."""
+    """Finds headings that skip a level."""
     before = 0
     for level in facts.headings:
         if before and level > before + 1:
