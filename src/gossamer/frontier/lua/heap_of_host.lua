@@ -18,9 +18,9 @@ local function sent_to(heap, entry)
   return region and string.match(heap, '^[^@]*') .. '@' .. region or heap
 end
 
--- Returns the heap of a host for its next request. This is the heap assigned to the host (`y`; `?` at its
--- end: its requests may require regions), with `!` after the lane if the host is hard. `Y` is the heap that
--- currently contains the host. The most common hosts never get here.
+-- Returns the heap of a host for its next request. This is the heap assigned to the host (`y`), with `!`
+-- after the lane if the host is hard. A `?` at the end of `y` means that the host's requests may require
+-- regions. `Y` is the heap that currently contains the host. The most common hosts never get here.
 local function heap_of(c, host, y, s)
   local hk, name = c .. 'h:' .. host, y or 'http'
   if string.sub(name, -1) == '?' then
@@ -40,8 +40,8 @@ local function heap_of(c, host, y, s)
   return name
 end
 
--- Sets the lane and region of a host when it is first added (`lane`; `?` at its end: its requests may require
--- regions).
+-- Sets the lane and region of a host when it is first added. A `?` at the end of `lane` means that the host's
+-- requests may require regions.
 local function house(host, lane)
   local hk, asks = C .. 'h:' .. host, string.sub(lane, -1) == '?'
   local own, at_home = call('HGET', hk, 'y'), call('HEXISTS', hk, 'q') == 1

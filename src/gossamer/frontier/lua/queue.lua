@@ -15,9 +15,9 @@ local function with_level(levels, level)
   return table.concat(list, ',')
 end
 
-local began = {} -- hosts with a level that was empty before, so that their next request may be a different one
--- Puts entries into a host's queue: at the end, or one by one at the front. Returns how many URLs are queued
--- for the host.
+local began = {} -- hosts with a new level: their next request may be another one
+-- Adds entries to a host's queue, either at the end, or one by one at the front. Returns how many URLs are
+-- queued for the host.
 local function enqueue(host, level, entries, front)
   local hk = C .. 'h:' .. host
   if call(front and 'LPUSH' or 'RPUSH', C .. 'q:' .. host .. ':' .. level, unpack(entries)) == #entries then
