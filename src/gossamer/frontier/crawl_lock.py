@@ -75,8 +75,8 @@ async def running_writers(store: Store, files: Collection[str]) -> list[str]:
 
 @contextlib.contextmanager
 def hold_lock(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
-    """A context that holds the lock of a crawl. `files`: the files that the crawl writes. Raises InUse, with
-    the pid, if another process holds the lock."""
+    """A context manager that holds the lock of a crawl. `files`: the files that the crawl writes. Raises
+    InUse, with the pid, if another process holds the lock."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         make_folder(folder)

@@ -1,11 +1,11 @@
 """The client through which a worker uses the frontier: add, claim, settle, renew, requeue_expired. Each
 method converts its arguments, calls one Lua script and decodes the reply.
 
-Settles and adds work on many buckets at once, and take effect exactly once even if a reply is lost. A reply
-may be lost, and a failover may promote a replica that lacks the last writes. Therefore a call is repeated
-until its reply has arrived and, if there are replicas, one of them has what the call wrote. A repeated settle
-recognizes that the first call succeeded, because the output already has the new length, or because the tokens
-are already settled.
+The methods that settle claims or add links work on many buckets at once. They take effect exactly once, even
+if a reply is lost. A reply may be lost, and a failover may promote a replica that lacks the last writes.
+Therefore a call is repeated until its reply has arrived and, if there are replicas, one of them has what the
+call wrote. A repeated settle recognizes that the first call succeeded, because the output already has the new
+length, or because the tokens are already settled.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ from gossamer.store.store_check import write_durably
 CHUNK_URLS = 500
 """Number of URLs in one call of a script, which keeps the call under a few milliseconds."""
 UNFOLLOWED = 60
-"""How often a call is repeated because no replica confirmed it, if the caller does not wait for outages."""
+"""How often a call is repeated because no replica confirmed it, if the caller does not wait for the end of
+outages."""
 FILLED = "fill|"
-"""The prefix of certain fields in the hash of committed lengths. Such a field is about a new output, which is
-being filled with the kept rows: the rows that the crawl keeps in its data folder
+"""The prefix of certain fields in the hash of committed lengths. Such a field exists while a new output is
+being filled with the kept rows, which are the rows that the crawl keeps in its data folder
 (`sinks.rows_in_data_folder`). Its value is an offset in the file of kept rows. The rows before this offset
 have already been copied to the new output."""
 Outcome = tuple[int, int, int] | Stale | Moved
@@ -116,8 +117,7 @@ class Settler:
 
     async def _add(self, chunks: Sequence[tuple[int, list[Any]]], adds: Adds) -> tuple[int, int, int]:
         """Adds the chunks in parallel. If there are several buckets, chunks with links to discovered hosts
-        are added one after another, because the budgets of these hosts are shares of the crawl's budget
-        (`shares`)."""
+        are added one after another, because these hosts share the crawl's page budget (`shares`)."""
         total = [0, 0, 0]
         discovered = self._store.buckets > 1 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         for part in ([chunk] for chunk in chunks) if discovered else [chunks]:
@@ -135,7 +135,7 @@ class Settler:
     def _ends(self, commit: Commit) -> list[Any]:
         """Returns the script arguments that settle claims: file lengths, counts, totals, bytes per host,
         tokens, URLs."""
-        # quality counts are sent even if they are 0, so that fields that no item has are known
+        # quality counts are sent even if they are 0, so that the store also knows fields which no item has
         # (`model.quality`)
         changes = [x for pair in commit.counts.items() if pair[1] or pair[0][:2] == "q|" for x in pair]
         hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
@@ -251,7 +251,7 @@ __all__ = ["Frontier", "Policy"]
 
 _USUAL_ORDER = ClaimOrder()
 DEPTH_HASHES = 16_384
-"""Number of hashes that store depths, over all buckets."""
+"""Number of hashes that store depths, summed over all buckets."""
 
 
 class Frontier:
@@ -277,8 +277,8 @@ class Frontier:
         self.policy = msgspec.structs.replace(self.policy, **changes)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
-        """Splits a fingerprint for the seen set, which consists of many sets. Returns the part that selects a
-        set, and the member of that set."""
+        """Splits a fingerprint for the seen set, which consists of many sets. Returns the part that selects
+        one of these sets, and the part that is stored in it."""
         if self.policy.seen == "exact":
             return fingerprint >> 32, fingerprint - (1 << 64) if fingerprint >> 63 else fingerprint
         low = fingerprint & 0xFFFFFFFF
@@ -303,7 +303,7 @@ class Frontier:
         return max(1, DEPTH_HASHES // self.store.buckets) if self.policy.depths else 0
 
     async def adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]:
-        """Returns the first arguments of `add`, `settle` and `admit`, which describe how URLs are added."""
+        """Returns the first arguments of the scripts that add URLs (`add`, `settle`, `admit_held_links`)."""
         p = self.policy
         discovered = p.host_pages >= 0 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         elsewhere = await self.shares.elsewhere(bucket) if discovered else (0, 0, 0)
@@ -321,22 +321,23 @@ class Frontier:
         return sum(one[0] for one in await self.everywhere.counts("seeds")) > 0
 
     async def nearest(self, bucket: int, fingerprint: int) -> int | None:
-        """Returns the smallest depth at which a URL was found so far, or None if no depth is stored. Needs
-        `Policy.depths`."""
+        """Returns the smallest depth at which a URL was found so far, or None if no depth is stored. Depths
+        are stored only if `Policy.depths` is set."""
         high, low = self.remainder(fingerprint)
         key = f"{tag(bucket)}{self.crawl}:d:{high * self._depths >> 32}"
         found = await self.store.guard(cast(Any, self.store.client.hget(key, str(low))))
         return None if found is None else int(found) % 100
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:
-        """Adds links, durably if the store has replicas. Returns how many are new, already known, and
-        parked."""
+        """Adds links. The change is durable if the store has replicas. Returns how many are new, already
+        known, and parked."""
         return await self._settling.add(adds)
 
     async def revisit(self, adds: Adds, batch: int) -> None:
-        """Queues known URLs for another visit, past the seen set, durably if the store has replicas. Sending
-        a batch again changes nothing. `batch`: its number, higher than that of each earlier batch. A batch
-        has at most CHUNK_URLS URLs, each with the flag `v`."""
+        """Queues known URLs for another visit, without a check of the seen set. The change is durable if the
+        store has replicas. Sending a batch again changes nothing. `batch` is the number of the batch, and
+        must be higher than that of each earlier batch. A batch has at most CHUNK_URLS URLs, each with the
+        flag `v`."""
         await self._settling.revisit(adds, batch)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
@@ -363,7 +364,7 @@ class Frontier:
         size_limit: int | None = None,
         rate: float | None = None,
     ) -> Any:
-        """Returns the arguments of a claim. Limits that are given replace the policy's."""
+        """Returns the arguments of a claim. If limits are passed, they replace the policy's limits."""
         p = self.policy
         return (
             self.crawl,
@@ -399,8 +400,9 @@ class Frontier:
         """Settles claims of one bucket with their counts, links and file lengths (path, committed length, new
         length), completely or not at all.
 
-        Before that, adds links to other buckets and links beyond the first chunk. Returns how many links are
-        new, already known, and parked. If it raises Stale or Moved, nothing was settled.
+        Before the claims are settled, adds the links to other buckets and the links beyond the first chunk.
+        Returns how many links are new, already known, and parked. If it raises Stale or Moved, nothing was
+        settled.
         """
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
@@ -531,7 +533,7 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def base(self, file: str, length: int) -> None:
-        """Commits the initial length of a file in bytes, before this crawl writes a row to it. The length is
+        """Commits the length in bytes that a file has before this crawl writes a row to it. The length is
         durable on return.
 
         This commit must survive a power failure. If it were lost, rows that this crawl writes later would be
@@ -540,8 +542,8 @@ class Frontier:
         await write_durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
     async def fill(self, file: str, offset: int, length: int | None = None) -> None:
-        """Commits that the kept rows up to `offset` have been copied to a new output, and the length of the
-        output after that. `offset` is a position in the file of kept rows. Both are in bytes."""
+        """Records that the kept rows up to `offset` have been copied to a new output, and commits the length
+        that the output now has. `offset` is a position in the file of kept rows. Both are in bytes."""
         grown = [] if length is None else [file, str(length)]
         await write_durably(
             self.store, "HSET", f"{tag(0)}{self.crawl}:f", f"{FILLED}{file}", str(offset), *grown

@@ -1,9 +1,9 @@
 """A file that lists the claims of one process, so that they are requeued at once if the process dies.
 
-The process keeps the file locked. The kernel releases the lock when the process ends for whatever reason, but
-not while the process is only stopped (SIGSTOP). Another process that gets the lock therefore knows that the
-owner is dead. If there is no such file (the process ran on another machine, before a reboot, or not on
-Linux), its claims are requeued when their leases expire after 30 s.
+The process keeps the file locked. The kernel releases the lock when the process ends, whatever the reason. It
+keeps the lock while the process is only stopped (SIGSTOP). Another process that gets the lock therefore knows
+that the owner is dead. If there is no such file (the process ran on another machine, before a reboot, or not
+on Linux), its claims are requeued when their leases expire after 30 s.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class HeldClaims:
             aside.rename(self._path)
 
     def note(self, claims: Iterable[Claim], held: Iterable[Name]) -> None:
-        """Adds new claims. `held`: all claims that the process holds now, including the new ones."""
+        """Adds new claims to the file. `held`: all claims that the process holds now, including the new
+        ones."""
         if self._fd < 0:
             return
         entries = b"".join(_ENTRY.pack(claim.bucket, claim.token) for claim in claims)
@@ -107,7 +108,7 @@ def _locked(path: Path) -> int:
 
 
 def _boot() -> str:
-    """Returns the boot id of this machine, '' if it is unknown."""
+    """Returns the boot ID of this machine, or '' if it is unknown."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
     except OSError:

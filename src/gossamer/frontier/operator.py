@@ -22,8 +22,8 @@ PAGE_KEYS = 1000
 
 
 class OperatorCommands:
-    """Changes the contents of a store, one script call per step. It is safe to use while workers are
-    running."""
+    """Runs an operator's commands on a store. Each step is one script call, so the commands are safe while
+    workers are running."""
 
     def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
         self.store, self.spiller = store, spiller
@@ -44,7 +44,7 @@ class OperatorCommands:
 
     async def at_once(self, host: str, n: int | None) -> bool:
         """Sets a fixed maximum number of concurrent requests to the host. None restores the default. Returns
-        False if this changes nothing."""
+        False if the maximum already had this value."""
         return await self._hold(host, "m", "" if n is None else str(n))
 
     async def letters(
@@ -85,7 +85,7 @@ class OperatorCommands:
         match: Searcher | None = None,
         dry_run: bool = False,
     ) -> int:
-        """Moves queued URLs of a crawl to the priority `to`: those of `host`, or those that `match` finds.
+        """Moves queued URLs of a crawl to the priority `to`: the URLs of `host`, or those that match `match`.
         Returns their number."""
         moved = 0
         if host is not None:
@@ -153,7 +153,7 @@ class OperatorCommands:
         return moved
 
     async def _turn_over(self, tail: ColdTail, to: int, match: Searcher | None, dry_run: bool) -> int:
-        """Takes the URLs of a cold tail out and adds them again: those that match to level `to`, the others
+        """Takes the URLs of a cold tail out and adds them again. URLs that match go to level `to`, the others
         to the end of their own level. Returns how many match."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)

@@ -22,10 +22,12 @@ class Policy(msgspec.Struct, frozen=True):
     """Number of consecutive faults that opens a host's circuit breaker (`politeness.breaker`)."""
     open_first: int = 30_000
     open_longest: int = 900_000
-    """How long the circuit breaker stays open the first time (`open_first`) and at most (`open_longest`)."""
+    """For how many ms the circuit breaker stays open: `open_first` the first time, and at most
+    `open_longest`."""
     lease: int = 30_000
     delay: int = -1
-    """Fixed delay between starts at one host. -1: the delay that was learned from the host's responses."""
+    """Fixed delay between the starts of two requests to one host. -1 means that the delay is learned from the
+    host's responses."""
     first_delay: int = 1000
     """The delay of a host whose pace is not known yet."""
     per_host: int = 1
@@ -46,11 +48,11 @@ class Policy(msgspec.Struct, frozen=True):
     """Number of sets in the first generation of the seen set, over all buckets. The mode `bloom` ignores this
     number, because there the sets (pages of a Bloom filter) split as they fill."""
     depths: bool = False
-    """Whether to store the depth of each URL, so that its depth is corrected if a shorter path is found
-    later. A low depth limit needs this."""
+    """Whether to store the depth of each URL, so that the depth is corrected if a shorter path to the URL is
+    found later. This is necessary if the crawl has a low depth limit."""
     host_pages: int = 10_000
-    """Maximum pages of a discovered host. If the value is negative, its absolute value applies to every such
-    host from the start, with or without vouchers."""
+    """Maximum pages of a discovered host. A host gets that many only if it has enough vouchers. If the value
+    is negative, every discovered host gets the absolute value from the start."""
 
     @property
     def has_total_limits(self) -> bool:
@@ -72,11 +74,12 @@ class Policy(msgspec.Struct, frozen=True):
         return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:
-        """Returns how a claim ends and what its visit shows about the host, formatted for `settle.lua`."""
+        """Returns the action for a claim in the format of `settle.lua`: the letter for how the claim ends,
+        then the health code of its host."""
         return (settle.end or "") + self.says(settle)
 
     def says(self, settle: Settle) -> str:
-        """Returns what a visit shows about its host, formatted for `breaker.lua`."""
+        """Returns the health code that a visit gives its host, in the format of `breaker.lua`."""
         said = settle.health
         return said + f"{self.faults},{self.open_first},{self.open_longest}" if said in FAULTS else said
 

@@ -46,5 +46,5 @@ async def has_active_producer(store: Store, crawl: str) -> bool:
 
 
 async def unfinished_producers(store: Store, crawl: str) -> list[str]:
-    """Returns the names of the unfinished producers, or no names while any producer is running."""
+    """Returns the names of the unfinished producers. The list is empty while any producer is running."""
     return [] if await has_active_producer(store, crawl) else await unread_producers(store, crawl)

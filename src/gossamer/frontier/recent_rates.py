@@ -11,7 +11,8 @@ from gossamer.store.store import Store
 
 PERIOD_S = 10
 MINUTE, TEN_MINUTES = 6, 60
-"""The lengths of the two windows, in full periods. The current, incomplete period is added to each."""
+"""The lengths of the two windows for which rates are computed, in full periods. The current, incomplete
+period is added to each window."""
 
 
 class RecentRates(NamedTuple):
@@ -36,7 +37,8 @@ async def recent_rates(
     store: Store, crawls: Sequence[str], now: float, began: Sequence[float]
 ) -> list[RecentRates]:
     """Returns the recent rates of each crawl. `now`: the store's time. `began`: the start time of each crawl.
-    Both are in seconds since the epoch. A crawl younger than a window is measured from its beginning."""
+    Both are in seconds since the epoch. If a crawl is younger than a window, its rate is measured from the
+    crawl's beginning."""
     pipe = store.client.pipeline(transaction=False)
     for name in crawls:
         for bucket in range(store.buckets):

@@ -23,7 +23,7 @@ from gossamer.store.store import Store
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE_KEYS = 500
 HOST_FIELDS = ("i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b", "c", "w")
-"""The fields of a host's hash from which a `HostLine` is made."""
+"""The fields of a host's hash that a `HostLine` is made of."""
 QUICK_SCAN_S = 0.005
 """Maximum duration of a quick scan in seconds. Only the results of slower scans are cached."""
 
@@ -42,8 +42,9 @@ class HostLine(NamedTuple):
 
     host: str
     state: str
-    """The state of the host: paused; open (its circuit breaker is open); closed (its robots.txt could not be
-    read); robots (its robots.txt is being fetched); busy; waiting (for its next start); ready; or idle."""
+    """The state of the host. It is `paused`, `open` (its circuit breaker is open), `closed` (its robots.txt
+    could not be read), `robots` (its robots.txt is being fetched), `busy`, `waiting` (for its next start),
+    `ready` or `idle`."""
     waiting: int
     in_flight: int
     delay: float | None
@@ -67,13 +68,13 @@ class Queued(msgspec.Struct):
     retrying: int
     parked: int
     accepted: int
-    """Pages accepted. Counted only for discovered hosts."""
+    """The number of accepted pages. They are counted only for discovered hosts."""
     vouchers: int
     bytes: int
-    """Bytes received so far. Counted only if hosts have a byte limit."""
+    """The bytes received so far. They are counted only if hosts have a byte limit."""
     seconds: float | None
-    """Working time of the crawl since the host's first claim, in seconds. Counted only if hosts have a time
-    limit."""
+    """The working time of the crawl since the host's first claim, in seconds. It is known only if hosts have
+    a time limit."""
 
 
 class HostView(msgspec.Struct):
@@ -117,7 +118,7 @@ class Letter(msgspec.Struct):
     depth: int
     referrer: str | None
     request_id: str | None = None
-    """The id of the request."""
+    """The ID of the request."""
     added_at: float | None = None
     """When the request was added, in seconds since the epoch."""
 
@@ -167,7 +168,8 @@ class CrawlStatistics:
         return _first(best, limit, order, largest)
 
     async def host(self, host: str) -> HostView:
-        """Returns one host: the state that all crawls share, and what each crawl has queued for it."""
+        """Returns one host: the state that all crawls share, and the URLs that each crawl has queued for the
+        host."""
         bucket = keys.bucket_of(host, self.store.buckets)
         tag, now = keys.tag(bucket), await self.now()
         raw = await self.store.guard(self.store.client.hgetall(f"{tag}h:{host}"))

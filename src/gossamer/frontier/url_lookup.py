@@ -22,7 +22,7 @@ PAGE_ENTRIES = 1000
 
 class UrlState(msgspec.Struct):
     """Where a URL is. `state` is unknown, pending, cold, leased, retrying, parked, dead or done. The other
-    fields are set if they apply to that state."""
+    fields are set only if they have a meaning in that state."""
 
     state: str
     host: str
@@ -73,8 +73,8 @@ class UrlLookup:
             request = unpack(where, entry, level)
             return request if request.url == url or self.canonical(request.url) == wanted else None
 
-        # The searches follow the order in which URLs move, and run twice, so that they find a URL that moves
-        # meanwhile.
+        # The searches follow the order in which URLs move, and run twice. Otherwise they could miss a URL
+        # that moves meanwhile.
         for look in (self._queued, self._cold, self._leased, self._retrying, self._dead) * 2:
             place = await look(crawl, host, ours)
             if place is not None:

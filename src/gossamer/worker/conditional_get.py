@@ -22,8 +22,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 def site_versions(sites: Mapping[str, str]) -> str:
-    """Returns a hash of the names and versions of the site files that read the pages, or '' if there are no
-    site files."""
+    """Returns a hash over the names and versions of the site files that read the crawl's pages, or '' if
+    there are none."""
     return xxhash.xxh3_64_hexdigest(_encode(sorted(sites.items()))) if sites else ""
 
 
@@ -37,7 +37,7 @@ def make_conditional(request: Request, rung: str, by: str = "") -> Request:
     known = request.known
     if known is None or request.method != "GET" or rung not in _CONDITIONAL or known.error or known.by != by:
         return request
-    # the validators belong to another page
+    # the validators belong to the page at another URL
     if request.url != known.end if known.end else request.hops:
         return request
     conditions = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
@@ -82,7 +82,7 @@ def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPag
         return KnownPage(error=error)
     request = visit.claim.request
     if any(row.lacks for row in visit.rows):
-        by = "?"  # its items may not be stored, so the next pass must read the page even if it is unchanged
+        by = "?"  # its items may not be stored, so the next pass must read it again
     return KnownPage(
         result.status,
         _validator(result.header("etag")),
@@ -115,7 +115,7 @@ def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
 
 def _still(before: KnownPage, now: KnownPage) -> KnownPage:
     """Returns the data to store after a 304 response. If the request was not conditional, the response's
-    validators are not stored, because they may belong to a version of the page that the crawler never saw."""
+    validators are not stored, because the crawler may never have seen that version of the page."""
     if not (before.etag or before.modified):
         return before
     return msgspec.structs.replace(
@@ -128,7 +128,7 @@ def _validator(value: str | None) -> str:
 
 
 def _body(page: Page) -> str:
-    """Returns a hash of the body, 16 hexadecimal digits."""
+    """Returns a hash of the body as 16 hexadecimal digits."""
     return xxhash.xxh3_64_hexdigest(page.body) if page.spooled is None else page.spooled.sha256[:16]
 
 

@@ -1,4 +1,4 @@
-"""Decides the verdict of a visit with one pure function of the response. Blocks and errors are values here,
+"""Decides the verdict of a visit, with a pure function of the response. Blocks and errors are values here,
 not exceptions."""
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from gossamer.url.routes import with_route
 MAX_REDIRECTS = 10
 REDIRECTS = (301, 302, 303, 307, 308)
 TEMPORARY_REDIRECTS = (302, 303, 307)
-"""Redirects after which the first URL stays the right one (RFC 9110 section 15.4)."""
+"""Status codes of redirects after which later requests should still use the original URL (RFC 9110 section
+15.4)."""
 
 
 def decide(
@@ -74,7 +75,7 @@ def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
 
 def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
     """Returns the seconds before the next try after `attempt` earlier failures, or None if no retry is left.
-    Up to a tenth is added at random.
+    Up to a tenth of the delay is added at random.
 
     >>> retry_delay(3, (60.0, 300.0, 1800.0)) is None
     True
@@ -105,14 +106,15 @@ def retry_after(value: str | None, now: float | None = None) -> float:
 
 
 def seed_count_change(request: Request) -> dict[str, int]:
-    """Returns by how much this request changes the number of seeds that may still be redirected."""
+    """Returns the change that this request makes to the number of seeds that may still be redirected."""
     return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
 
 
 def redirect_target(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
-    """Returns the redirect target in fetch form, or None if it is not an http(s) URL. The Location header is
-    UTF-8 read as latin-1 (WHATWG Fetch). The target of a route keeps its fragment, or has the fragment of
-    `url` if Location has none (RFC 9110 section 10.2.2)."""
+    """Returns the redirect target in fetch form, or None if it is not an http(s) URL. `location` is the UTF-8
+    text of the Location header, decoded as latin-1 (WHATWG Fetch). If `url` has a fragment (a route), the
+    target keeps the fragment of Location or, if Location has none, gets the fragment of `url` (RFC 9110
+    section 10.2.2)."""
     try:
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -37,8 +37,8 @@ class Fetched(NamedTuple):
     """The result of a visit's requests.
 
     `result`, `verdict`: the last response or failure, and its verdict. `began`: the monotonic time at which
-    the last request was sent. `attempts`, `wire`, `passed`: the attempts-log entries, body bytes and pages of
-    the earlier requests, which were then repeated with a hook's help or on a higher rung.
+    the last request was sent. `attempts`, `wire`, `passed`: the attempts-log entries, the body bytes and the
+    pages of the visit's earlier requests, which were repeated with the help of a hook or on a higher rung.
     """
 
     result: Page | Failure
@@ -56,7 +56,7 @@ class Fetching:
     - `parse`: the URL parser.
     - `same`: whether two URLs have the same canonical form.
     - `climbing`: makes visits climb the ladder. None if the crawl has only one rung.
-    - `lacks`: returns the selector of the content that a page's site requires and the page lacks, or ''.
+    - `lacks`: returns the selector of the content that the site requires but that a page lacks, or ''.
     - `shows`: returns how much text a page shows. It parses the page into the tree that the reader uses
       later.
     - `solve`: returns the headers that a site's captcha hook supplies, or {} if it supplies none.
@@ -95,8 +95,7 @@ class Fetching:
         self._lanes, self._shows, self._unrendered, self.short = lanes, shows, unrendered, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
-        """Makes all requests of a visit. `note` is a function that returns the attempts-log entries for one
-        request."""
+        """Makes all requests of a visit. `note` returns the attempts-log entries for one request."""
         climb, request = await self._climb(claim), claim.request
         attempts, passed, wire, bounced, helped = list[Attempt](), list[Page](), 0, False, False
         while True:

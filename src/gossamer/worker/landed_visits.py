@@ -1,7 +1,8 @@
-"""Visits whose request has ended and whose rows are not durable yet, because they wait for their commit.
+"""Keeps the visits whose request has ended but whose rows are not durable yet, because they wait for their
+commit.
 
-Usually the commit frees the slot of the host soon enough. It does not if the host may be requested again
-before the commit. The slot is then freed together with the next claim, in one call.
+Usually the commit frees the slot of the host soon enough. If the host may be requested again before the
+commit, the slot is freed earlier, in the same call as the next claim.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Settle, Visit
 
 MAX_DELAY_SHARE = 0.02
-"""How late a free slot may be reported, as a share of the time between two request starts at its host. So
-slots of fast hosts are freed immediately, and one call frees the slots of several slow hosts."""
+"""How late a free slot may be reported, as a share of the time between two request starts at its host.
+Because of this, slots of fast hosts are freed immediately, and one call frees the slots of several slow
+hosts."""
 TIMER_S = 0.002
-"""A shorter delay than this, in seconds, is not used, because timers are late by up to a millisecond."""
+"""The shortest delay in seconds for which a timer is used, because timers are late by up to a millisecond."""
 NO_REQUEST_ENDS = (ClaimEnd.REQUEUED, ClaimEnd.REFUSED)
 
 Name = tuple[int, int]
@@ -53,7 +55,7 @@ class LandedVisits:
 
     @property
     def next_at(self) -> float:
-        """Returns the monotonic time at which the next slot must be freed. Infinity if none waits."""
+        """Returns the monotonic time at which the next slot must be freed, or infinity if no visit waits."""
         while self._due and self._due[0][1] not in self._waiting:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else float("inf")

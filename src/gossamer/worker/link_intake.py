@@ -26,20 +26,20 @@ MAX_CACHED_LINKS = 50_000
 MAX_KEY_CHARS = 512
 """Maximum length in characters of a cached link."""
 FINGERPRINT_SLOTS = 1 << 20
-"""Number of slots for fingerprints of taken URLs, 8 bytes each. A link that is no longer in the cache but
-still has its slot is not added again."""
+"""Number of slots for fingerprints of taken URLs, with 8 bytes each. If a link is no longer in the cache but
+its fingerprint is still in a slot, it is not added again."""
 
 
 Hit = tuple[int, str, int]
 """A cache entry for a link: its fingerprint, the reason why it is refused (`duplicate` if it was taken
-before), and the depth at which it was taken. A link that is found again at a smaller depth is added again.
-The depth is -1 if depths are not tracked."""
+before), and the depth at which it was taken. A link that is found at a smaller depth than before is added
+again. The depth is -1 if depths are not tracked."""
 
 
 class Filter(Protocol):
-    """The pure URL filters (`url.scope.Scope`). `refuse`, `lone` and `unfit` return the reason why a page, an
-    item's file or a sitemap is refused, or None. `near` returns whether a URL that is out of scope would be
-    in scope if a seed were redirected to its host."""
+    """The pure URL filters (`url.scope.Scope`). `refuse` returns the reason why a page is refused, or None.
+    `lone` does the same for an item's file, and `unfit` for a sitemap. `near` returns whether a URL that is
+    out of scope would be in scope if a seed were redirected to its host."""
 
     def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None: ...
 
@@ -58,7 +58,8 @@ class TakenLinks(msgspec.Struct):
     skips: dict[str, int] = {}
     distinct: int = 0
     links: set[int] = set()
-    """The fingerprints of the links that are URLs of the crawl, known or new, if `LinkIntake.keeps_links`."""
+    """The fingerprints of all links that were not refused, whether known or new. Empty unless
+    `LinkIntake.keeps_links` is set."""
 
     def skip(self, reason: str, by: int = 1) -> None:
         """Counts a refusal."""
@@ -66,8 +67,8 @@ class TakenLinks(msgspec.Struct):
 
     @property
     def found(self) -> int:
-        """The number of refused links. The frontier counts the links that it receives as found. Refused links
-        are not sent to it, so they are counted as found here."""
+        """The number of refused links. The frontier counts the links that it receives in the total of found
+        links. Refused links are not sent to the frontier, so this number is added to that total."""
         return sum(self.skips.values())
 
 
@@ -103,7 +104,7 @@ class HrefCache:
         self.old: dict[str, Hit] = {}
 
     def put(self, key: str, value: Hit) -> None:
-        """Stores a key, unless it is so long that a cache full of such keys would exhaust the memory."""
+        """Stores a key, unless the key is so long that a cache full of such keys would exhaust the memory."""
         if len(key) > MAX_KEY_CHARS:
             return
         if len(self.new) >= self.room:
@@ -150,8 +151,8 @@ class LinkIntake:
         self.keeps_links = False
         """Whether the fingerprints of all links that are not refused are returned in `TakenLinks.links`."""
         self.holds = True
-        """Whether a seed may still be redirected. As long as this is true, refused links to hosts to which a
-        seed may be redirected are kept."""
+        """Whether a seed may still be redirected. While this is true, refused links are kept if a seed might
+        be redirected to their host."""
         self._recent, self._taken = HrefCache(room), _slots()
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
@@ -166,8 +167,8 @@ class LinkIntake:
         routes: str = "",
     ) -> TakenLinks:
         """Takes the plain links of a page. The links get the page's priority and its depth + 1. `taken`,
-        `met`: the result and the fingerprints of links that were taken from this page before. `routes`:
-        whether routes in fragments are URLs of their own (`parsing.base_url.Base.routes`)."""
+        `met`: the result and the fingerprints of links of this page that were taken earlier. `routes`:
+        whether fragments are routes, so that they make different URLs (`parsing.base_url.Base.routes`)."""
         taken = TakenLinks() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
@@ -225,7 +226,7 @@ class LinkIntake:
         """Takes a link that is not in the cache. Returns its cache entry, in which the reason is '' if the
         link is taken. Returns None for an href that is not an http(s) URL."""
         if url is None:
-            return None  # not a URL that can be crawled, such as mailto: or javascript:
+            return None  # it cannot be crawled, for example mailto: or javascript:
         mark = urls.fingerprint(self._key(url), self._seed)
         if mark in met:
             return mark, "", -1
@@ -265,8 +266,9 @@ class LinkIntake:
         edition: str = "",
     ) -> str | None:
         """Takes a single request that has its own properties: a seed, a redirect target, or a request from a
-        site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. With an edition, the request without
-        it enters the seen set in the same step, so that a link to the URL does not cause another visit.
+        site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. If there is an edition, the
+        fingerprint without the edition is also added to the seen set in the same step, so that a link to the
+        URL does not cause another visit.
 
         Returns None if the request is taken, otherwise the reason why it is refused. A refusal is counted in
         `taken`.
@@ -310,8 +312,8 @@ class LinkIntake:
 
     def mark(self, request: Request, edition: str = "") -> int:
         """Returns the fingerprint that identifies a request in the seen set. `edition` distinguishes requests
-        for the same URL. If it is '', the edition of the request's file rule applies, if there is one. A
-        request with a key is identified by its host, its key and the number of its redirects."""
+        for the same URL. If it is '', the edition of the request's file rule applies, if there is one. If a
+        request has a key, it is identified by its host, its key and the number of its redirects."""
         if request.key is not None:
             whole = f"key {split(request.url)[1]} {request.key} {len(request.hops)} {edition}"
             return urls.fingerprint(whole, self._seed)
@@ -349,8 +351,8 @@ class LinkIntake:
 
     def voucher(self, claim: Claim) -> str:
         """Returns the name (a hash) under which this page's registered domain vouches for newly discovered
-        hosts. Returns '' if the page may not vouch. Only a seed's host and a host with at least two vouchers
-        may."""
+        hosts. Returns '' if the page may not vouch. Only pages of a seed's host, and of a host with at least
+        two vouchers, may vouch."""
         if self._own(claim.host) or claim.vouchers > 1:
             return str(urls.fingerprint(urls.registered_domain(claim.host), 0) & 0x7FFFFFFF)
         return ""
@@ -369,7 +371,7 @@ class LinkIntake:
         self.holds = False
 
     def widen(self, scope: Filter) -> None:
-        """Replaces the filters with wider ones after a seed was redirected. Links that were refused before
+        """Replaces the filters with wider ones after a seed was redirected. Links that were refused earlier
         may now be taken."""
         self.scope = scope
         self.forget()

@@ -54,7 +54,7 @@ def logged_out_sign(login: Login, page: Page, block: Block | None, parse: Parse 
 
 
 def why_login_failed(login: Login, page: Page) -> str:
-    """Returns the reason why a log-in counts as failed, according to its last page, or ''."""
+    """Returns the reason why a log-in has failed, according to its last page, or '' if it succeeded."""
     view = PageView(page)
     if login.shows:
         return (
@@ -75,7 +75,7 @@ def why_login_failed(login: Login, page: Page) -> str:
 
 def _own(login: Login) -> tuple[Sign, ...]:
     """Returns the default signs that an account is no longer logged in: status 401, and a redirect to the
-    page of the log-in form. They apply if the site names no signs."""
+    page of the log-in form. They apply if the site does not define its own signs."""
     if login.lost or login.url is None:
         return () if login.lost else (401,)
     scheme, host, path = split(login.url)
@@ -134,8 +134,8 @@ BROWSER = "browser"
 
 
 class PacedRequests:
-    """Makes the requests of one claim. Between the starts of two requests, at least the host's delay
-    passes."""
+    """Makes the requests of one claim. At least the host's delay passes between the starts of two
+    requests."""
 
     def __init__(self, claim: Claim) -> None:
         self.apart = max(claim.delay, claim.floor)
@@ -157,7 +157,7 @@ class PacedRequests:
 
 
 class LoginAttempt(NamedTuple):
-    """A log-in attempt: the site, its log-in definition, the account with its secrets, the rung with the
+    """A log-in attempt: the site, its log-in definition, the account with its secrets, the rung that has the
     account's identity, and the domains that may receive the secrets. `browser`: the rung that renders a page
     that is empty before its scripts run."""
 
@@ -174,13 +174,13 @@ class LoginAttempt(NamedTuple):
         return self.login.secrets(self.account)
 
     def wrong(self, what: str) -> ConfigError:
-        """Returns the error for a log-in definition that cannot work."""
+        """Returns the error to raise for a log-in definition that cannot work."""
         return ConfigError(redact(f"site {self.site}: session: {what}", self.secrets))
 
 
 class LoginResult(NamedTuple):
     """The result of a log-in. `refused`: why it failed, or '' on success. `headers`: the headers for each
-    later request. `proof`: a page that later shows whether the account is still logged in, or ''."""
+    later request. `proof`: the URL of a page that shows whether the account is still logged in, or ''."""
 
     refused: str
     headers: dict[str, str]
@@ -208,13 +208,13 @@ class FormFillingIdentity:
         self._identity.took(page, guise)
 
     def forget(self, domain: str) -> None:
-        """Forgets the cookies of a domain."""
+        """Removes the cookies of a domain."""
         self._identity.forget(domain)
 
 
 class LoginRunner:
-    """Makes log-ins. `domain` maps a host to its registered domain. Each request is appended to the argument
-    `tell`."""
+    """Logs accounts in. `domain` maps a host to its registered domain. The methods append an attempts-log
+    entry to `tell` for each request."""
 
     def __init__(
         self,
@@ -229,8 +229,8 @@ class LoginRunner:
     async def enter(
         self, claim: Claim, who: LoginAttempt, walk: PacedRequests, tell: list[Attempt]
     ) -> LoginResult | Failure:
-        """Logs an account in. A returned failure is temporary. Raises ConfigError for a log-in definition
-        that cannot work."""
+        """Logs an account in. If it returns a failure, the failure is temporary. Raises ConfigError for a
+        log-in definition that cannot work."""
         page, said, steps, last, sign = None, None, 0, Request(""), ""
         flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
         if who.login.url is not None and who.rung.name == BROWSER:
@@ -378,8 +378,8 @@ class LoginRunner:
             raise who.wrong(f"the form values of {page.url} would go to http://{host} unencrypted")
 
     def _passing(self, page: Page) -> Failure | None:
-        """If a later try of a step may succeed (after a server error, too many requests, or a block page),
-        returns a failure. Returns None for any other page."""
+        """Returns a failure if a later try of a step may succeed, that is, after a server error, too many
+        requests, or a block page. Returns None for any other page."""
         block = seen_by(True, page.status, page.headers, page.body, page.url)
         kind = block.kind if block is not None and not block.bare else ""
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
@@ -429,7 +429,7 @@ def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
 
 
 def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
-    """Calls the user's code. Does not catch StopIteration. Raises ConfigError for any other exception."""
+    """Calls the user's code. Lets StopIteration pass, and raises ConfigError for any other exception."""
     try:
         with stdout_to_stderr:  # stdout is for data
             return call(*args)
@@ -442,7 +442,8 @@ def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
 
 
 def _detail(error: BaseException) -> str:
-    """Returns one line with the exception that a step raised and where it was raised."""
+    """Returns one line that describes the exception which a step raised, and the place in the code where it
+    was raised."""
     trace, place = error.__traceback__, ""
     while trace is not None:
         code = trace.tb_frame.f_code

@@ -3,9 +3,9 @@ after the page was fetched.
 
 Pages are fetched concurrently, so a long path may be followed before a short one is found. The frontier keeps
 the minimum depth of each URL (`frontier/lua/min_depth.lua`). A waiting URL is visited at its minimum depth.
-If the minimum depth of a visited URL becomes smaller, the URL is queued again and its page is read again. The
-links on the page are then taken at the smaller depth, but the page yields no second row and is not counted
-again. The most recent pages are cached, so reading a page again seldom needs a request.
+If the minimum depth of a visited URL becomes smaller, the URL is queued again and its page is read again.
+This time the links on the page get the smaller depth, but the page yields no second row and is not counted
+again. The most recent pages are cached, so a page can usually be read again without a request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MinDepthVisits:
         read: Callable[[Claim, Page], Awaitable[Visit]],
     ) -> Visit:
         """Visits a claim at its minimum depth. If the page only needs to be read again and is in the cache,
-        calls `read`, which makes no request. Otherwise `go` makes the visit."""
+        calls `read`, which makes no request. Otherwise calls `go`, which makes the visit."""
         mark = self._taker.mark(claim.request)
         least = await self._frontier.nearest(claim.bucket, mark)
         if least is not None and least < claim.request.depth:

@@ -2,9 +2,9 @@
 worker can kill it.
 
 The HTML parser is written in C and holds the interpreter lock, so neither a thread nor a task can interrupt
-it. The worker cannot fork, because it has an event loop, threads and connections. So the worker starts a
-fresh interpreter at its first costly page. The process loads the same site files from the same bytes. It
-reads one page after another, and exits when the worker closes its end of the pipe.
+it. The worker cannot fork, because it has an event loop, threads and connections. Instead, it starts a fresh
+interpreter at its first costly page. The process loads the same site files from the same bytes. It reads one
+page after another, and exits when the worker closes its end of the pipe.
 
 `page_process_messages` defines the frames on the pipes. The process does not add links and requests to the frontier. It
 records them, and the worker adds them as if it had read the page itself.
@@ -80,7 +80,7 @@ class LinkNotes:
     def take(
         self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim, routes: str = ""
     ) -> TakenLinks:
-        """Records plain links, CHUNK of them in each `RecordedTake`."""
+        """Records plain links. Each `RecordedTake` holds CHUNK of them."""
         every = list(hrefs)
         for at in range(0, max(len(every), 1), CHUNK_REQUESTS):
             part = every[at : at + CHUNK_REQUESTS]
@@ -115,7 +115,7 @@ class PageProcess:
         self._limits, self._start = Limits(), virtual_size()
 
     def _keep(self, page: Page, request: Request, why: str) -> None:
-        """Records why a page could not be parsed, so that the worker stores the page for replay."""
+        """Records the reason why a page could not be parsed. The worker then stores the page for replay."""
         self._why.append(why)
 
     def close(self) -> None:

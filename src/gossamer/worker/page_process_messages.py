@@ -27,7 +27,7 @@ class ProcessSettings(msgspec.Struct, array_like=True):
     names: list[str]
     args: dict[str, str]
     path: list[str]
-    """`sys.path`."""
+    """The value of `sys.path` in the worker."""
     drop: tuple[str, ...]
     """Query parameters that are dropped from the canonical form of a URL, in addition to the default
     parameters."""
@@ -107,8 +107,8 @@ class End(msgspec.Struct, array_like=True):
     error: str | None = None
     infrastructure: bool = False
     named: int = -1
-    """If any item refers to files or other items, the number of items. The items are the first rows of the
-    answer. Otherwise -1."""
+    """The number of items if any of them refers to files or other items, otherwise -1. The items are the
+    first rows of the answer."""
     why: list[str] = []
     """The reasons why the page is stored for replay."""
     block: str | None = None

@@ -27,7 +27,8 @@ from gossamer.worker.decide import REDIRECTS, retry_after, retry_delay
 
 MAX_REDIRECTS = 5
 LOGIN_ROBOTS_RETRY_S = 60.0
-"""Seconds after which a robots.txt that was needed for a log-in but could not be read is requested again."""
+"""A log-in may need a robots.txt that cannot be read. After this many seconds, that robots.txt is requested
+again."""
 MAX_CACHED_FILES = 10_000
 """Maximum number of parsed robots.txt files in the cache."""
 
@@ -45,10 +46,11 @@ class HostTreatment(NamedTuple):
 class RobotsGate:
     """Fetches and evaluates robots.txt.
 
-    - `rungs`: returns the rung for a request. The collectors of these rungs read at most 500 KiB.
+    - `rungs`: returns the rung for a request. The collectors of these rungs read at most 500 KiB of a
+      robots.txt.
     - `agent`: the product token that is compared with the user-agent groups of robots.txt.
-    - `obey`, `retries`, `fixed`: the default treatment. `treat`: returns the treatment of a host, if sites
-      have different treatments.
+    - `obey`, `retries`, `fixed`: the default treatment. `treat`: returns the treatment of a host. None if all
+      hosts have the default treatment.
     - `parse`: the URL parser.
     - `opens`: whether the crawler may connect to the port of `host[:port]`.
     - `ladder`: the rungs on which robots.txt may be fetched, cheapest first.
@@ -189,7 +191,7 @@ class RobotsGate:
         return result, began, found
 
     async def give_back(self, claim: Claim, wait: float) -> None:
-        """Requeues a robots claim without fetching robots.txt. The host then receives no request for `wait`
+        """Requeues a robots claim without fetching robots.txt. The host gets no request for the next `wait`
         seconds."""
         settle = Settle(claim.token, ClaimEnd.DONE, delay=0, host_wait=round(wait * 1000))
         await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)

@@ -13,12 +13,12 @@ MIN_ROUTES = 2
 """A page must link to at least this many different routes before its site is taken to use routes in
 fragments."""
 MAX_TOLD_HOSTS = 1000
-"""Maximum number of hosts that are remembered as reported."""
+"""Maximum number of hosts for which a process remembers that it reported their routes."""
 
 
 class RouteFollower:
-    """Decides which links to routes on a page are followed. Uses only the page itself, so that all workers
-    decide alike.
+    """Decides which links to routes on a page are followed. The decision depends only on the page itself, so
+    that all workers decide alike.
 
     `mode`: the setting `fragments`. `tell(line)`: reports that the routes of a host are followed.
     """
@@ -30,8 +30,9 @@ class RouteFollower:
     def choose(
         self, page: Page, document: Document, hrefs: Sequence[str], routes: list[str], own: str
     ) -> tuple[str, list[str]]:
-        """Returns how the routes of a page are resolved (`Base.routes`), '' if they are not followed, and the
-        hrefs with different routes. `hrefs`: its other hrefs. `own`: the mode of its site, or ''."""
+        """Returns two values: how the routes of a page are resolved (`Base.routes`; '' if they are not
+        followed), and one href for each different route. `routes`: the page's hrefs that are routes. `hrefs`:
+        its other hrefs. `own`: the mode that its site sets, or ''."""
         mode = own or self._mode
         if mode == "drop":
             return "", []

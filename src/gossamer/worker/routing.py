@@ -28,7 +28,7 @@ class Handover(Protocol):
 
 
 class LaneRouter:
-    """Moves hosts between lanes. `usual` returns the lane that a host's site or the crawl names."""
+    """Moves hosts between lanes. `usual` returns the lane that is set by a host's site or by the crawl."""
 
     def __init__(self, frontier: Handover, usual: Callable[[str], str]) -> None:
         self._frontier, self._usual = frontier, usual
@@ -48,8 +48,8 @@ def lanes_of(
     """Returns the LaneRouter of a crawl. `lane` and `ladder` are the crawl's defaults for sites that set
     none.
 
-    Returns None if a site that needs a browser names its own lane, because then the workers of that lane must
-    have a browser.
+    Returns None if a site that needs a browser sets its own lane, because in that case the workers of its
+    lane must have a browser.
     """
     for one in sites:
         if one.site.says_lane and BROWSER in (one.site.ladder if one.site.says_ladder else ladder):
@@ -78,8 +78,8 @@ class SiteRouter:
         """The groups of sites that this worker has already announced."""
 
     async def took(self, batch: list[Claim], put: Callable[[Visit], None]) -> bool:
-        """If this worker lacks the file of one of a host's sites, requeues the claims of the host, which then
-        waits for other workers. Returns whether the claims were requeued."""
+        """Requeues the claims of a host if this worker lacks the file of one of the host's sites. The host
+        then waits for other workers. Returns whether the claims were requeued."""
         apart = next(filter(None, map(self._group, batch)), "")
         if not apart:
             return False
@@ -95,7 +95,7 @@ class SiteRouter:
         return True
 
     async def again(self, known: Collection[str]) -> None:
-        """Repeats the announcement of groups that the store no longer knows."""
+        """Announces groups again if the store no longer contains their announcement."""
         for lost in self.told.difference(known):
             await self._tell(lost)
 

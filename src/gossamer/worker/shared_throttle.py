@@ -14,8 +14,8 @@ from gossamer.politeness.robots_access import Access
 
 
 class ThrottleGroups(Protocol):
-    """The shared budgets (`state.host_groups`). `enter` requests a turn. It returns the turn's token, and 0
-    or the seconds to wait. `leave` gives a turn back."""
+    """The interface to the shared budgets (`state.host_groups`). `enter` requests a turn. It returns the
+    turn's token, and 0 or the seconds to wait. `leave` gives a turn back."""
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]: ...
     async def leave(self, name: str, token: str, since: float, delay: float) -> None: ...
@@ -36,8 +36,8 @@ class SharedThrottle:
         self._turns: dict[tuple[int, int], tuple[str, str]] = {}
 
     async def enter(self, claim: Claim) -> float:
-        """Takes a turn for a claim. Returns 0 if the turn was granted, otherwise the seconds that the host
-        must wait."""
+        """Takes a turn for a claim. Returns 0 if the turn was granted, otherwise the number of seconds for
+        which the host must wait."""
         name = await self._group(claim.host)
         if name is None:
             return 0.0

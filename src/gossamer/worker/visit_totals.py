@@ -1,8 +1,8 @@
 """Counts the requests of settled visits for the metrics of all crawls (`observability.totals`).
 
-The counts are sent with the settle, so they change together with the claims: a killed worker neither loses
-nor repeats the counts of a settled visit. The name of a count is `WHAT|LABEL|LABEL`. Labels come from fixed
-lists, except domains and collectors, whose number is limited here.
+The counts are sent with the settle, so they change together with the claims. A killed worker therefore
+neither loses nor repeats the counts of a settled visit. The name of a count is `WHAT|LABEL|LABEL`. Labels
+come from fixed lists, except domains and collectors. This module limits the number of these.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class LabelLimit:
 class TotalsOfVisits:
     """Counts visits of one process.
 
-    - `lane`, `region`: of this worker.
-    - `domains`: the registered domains that have their own metrics. Others are counted as OTHER. The set may
-      grow while the process runs.
+    - `lane`, `region`: the lane and the region of this worker.
+    - `domains`: the registered domains that have their own metrics. All other domains are counted as OTHER.
+      The set may grow while the process runs.
     - `ask`: a function that is called with a domain to which this process made many requests. The domain may
       be added to `domains` later.
     """
@@ -71,8 +71,8 @@ class TotalsOfVisits:
         self._domain = lru_cache(10_000)(lambda host: registered_domain(host).replace("|", "_"))
 
     def __call__(self, visits: Collection[Visit], counts: Mapping[str, int]) -> Counter[str]:
-        """Returns the changes to the totals. `counts`: the sum of the counts of these visits. The number of
-        `requests` is added to `counts` if it is a dict."""
+        """Returns the changes to the totals. `counts`: the sum of the counts of these visits. If it is a
+        dict, the number of requests is added to it as `requests`."""
         totals: Counter[str] = Counter()
         made = 0
         for visit in visits:

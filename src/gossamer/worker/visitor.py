@@ -50,8 +50,8 @@ MAX_FIXED_HOSTS = 100_000
 
 
 class ReadsPages(Protocol):
-    """Reads pages, which is step 7 of a URL's path. It is pure except for its caches. An error in a site
-    function is returned as a value. `functions`: whether any site has page functions."""
+    """Reads pages, which is step 7 of a URL's path. It has no side effects except on its caches. An error in
+    a site function is returned as a value. `functions`: whether any site has page functions."""
 
     functions: bool
 
@@ -78,9 +78,10 @@ class VisitSettings(NamedTuple):
     raw: bool = False
     """Whether an output stores whole responses."""
     by: str | None = None
-    """Digest of the site files, stored with each URL for a later recrawl. None stores nothing about URLs."""
+    """Digest of the site files, which is stored with the data about each URL for a later recrawl. If None, no
+    data about URLs is stored."""
     revisits: bool = False
-    """Whether known pages are visited again without end, past the seen-set."""
+    """Whether known pages are visited again and again, without a check of the seen set."""
 
 
 class Visitor:
@@ -312,7 +313,7 @@ class Visitor:
             await self.scope.redirected(request.url, verdict.target)
         temporary = request.temporary
         if request.key is not None and result.status in TEMPORARY_REDIRECTS:
-            temporary = True  # not for all requests: earlier versions cannot read a request that has it
+            temporary = True  # only if needed, because earlier versions cannot read such a request
         child = msgspec.structs.replace(request, url=verdict.target, hops=hops, temporary=temporary)
         if split(verdict.target)[:2] != split(request.url)[:2]:
             child = msgspec.structs.replace(
@@ -413,7 +414,7 @@ class Visitor:
         if fixed is None or slow or before.doublings:
             before = pace.after(before, result.elapsed, slow)
             visit.settle.pace = before.text()
-        elif claim.host not in self._fixed:  # only once, so that the stored delay is the one that applies
+        elif claim.host not in self._fixed:  # stored only once per host
             if len(self._fixed) >= MAX_FIXED_HOSTS:
                 self._fixed.clear()
             self._fixed.add(claim.host)

@@ -32,9 +32,9 @@ SCORE_TTL_S = 60.0
 
 
 class ScoreStore(Protocol):
-    """Stores the scores of all workers (`state.scores`). `tell` writes this worker's score, and returns the
-    store's time in seconds and the scores of all workers. `drop` removes a score. `now` returns the store's
-    time."""
+    """The interface to the store of all workers' scores (`state.scores`). `tell` writes this worker's score,
+    and returns the store's time in seconds and the scores of all workers. `drop` removes a score. `now`
+    returns the store's time."""
 
     async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]: ...
     async def drop(self, name: str) -> None: ...
@@ -44,11 +44,11 @@ class ScoreStore(Protocol):
 class ScoreKeeper:
     """Keeps the score of one worker: how often and how fast its recent visits succeeded.
 
-    - `patience`: called with the milliseconds that easy and hard hosts must have waited before this worker
-      may claim them.
+    - `patience`: a function that is called with two values: for how many milliseconds easy hosts, and hard
+      hosts, must have waited before this worker may claim them.
     - `tell`: a function that is called with a message for the operator.
     - `serves`: the queues from which this worker claims. Only workers with the same queues are compared.
-    - `probe`: the seconds between the test visits of a worker that takes no claims because of its score.
+    - `probe`: the seconds between the test visits of a worker that has excluded itself because of its score.
       `turn`: the seconds between two exchanges of scores.
     """
 
@@ -123,8 +123,8 @@ class ScoreKeeper:
 
     async def keep(self, room: Callable[[], bool], level: Callable[[], tuple[int, str]]) -> None:
         """Exchanges scores with the other workers until cancelled. `room` returns whether this worker could
-        take on more work. `level` returns how many visits its process may run at once, and what limits
-        them."""
+        take on more work. `level` returns how many visits its process may run at once, and the limit that
+        applies."""
         while True:
             self.mine.concurrency, self.mine.limit = level()
             with contextlib.suppress(GossamerError):  # after an outage, the next exchange catches up
