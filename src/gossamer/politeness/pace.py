@@ -1,9 +1,9 @@
 """Computes how soon a host may be requested again, as pure functions of its responses so far.
 
-The delay is the time between the starts of two requests. It is the fixed delay of the crawl, if there is one.
-Otherwise it is twice the moving average of the host's response times, but between 0.25 and 30 seconds. A 429
-or 503 doubles the delay, up to an hour. Twenty good responses undo one doubling. A Crawl-delay and 1 /
-Request-rate are minimums that the frontier stores.
+The delay is the time between the starts of two requests. If the crawl has a fixed delay, that delay applies.
+Otherwise the delay is twice the moving average of the host's response times, but at least 0.25 and at most 30
+seconds. A 429 or 503 doubles the delay, up to an hour. Twenty good responses undo one doubling. The
+Crawl-delay and 1 / Request-rate of robots.txt are minimum delays, which the frontier stores.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 MIN_DELAY_S, MAX_DELAY_S, MAX_RETRY_AFTER_S = 0.25, 30.0, 3600.0
 STEP_BACK = 20
 ROUNDING_S = 0.002
-"""By how much two delays may differ because the store rounds them."""
+"""Seconds by which two equal delays may differ, because the store rounds them."""
 
 
 class HostPace(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class HostPace(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> HostPace:
-    """Decodes a stored pace. An empty or unknown text is decoded to a new pace.
+    """Decodes a stored pace. For an empty or unknown text, returns the pace of a new host.
 
     >>> parse("0.200,1,3").doublings
     1

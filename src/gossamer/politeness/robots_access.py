@@ -1,4 +1,5 @@
-"""The result of fetching a robots.txt (RFC 9309 section 2.3): rules, everything allowed, or a closed host."""
+"""Determines the result of fetching a robots.txt (RFC 9309 section 2.3). The result is rules, everything
+allowed, or a closed host."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ PARK_DELAY_S = 300.0
 """If the Crawl-delay is longer than this many seconds, the host is parked."""
 MAX_BYTES = 500 * 1024
 OPEN = 1
-"""The version that means "everything is allowed" and needs no rules."""
+"""The version that means that everything is allowed. It has no rules."""
 UNREACHABLE, NO_NAME, PRIVATE, TOO_SLOW = -1, -2, -3, -4
 CLOSED = {
     UNREACHABLE: Drop(
@@ -29,7 +30,7 @@ CLOSED = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """The result of fetching a robots.txt. `version`: the version of the rules, negative if the host is
+    """The result of fetching a robots.txt. `version`: the version of the rules. It is negative if the host is
     closed (CLOSED). `holds`: seconds for which the result is valid. 0 means that there is no result yet, and
     that robots.txt is requested again after `wait` seconds."""
 

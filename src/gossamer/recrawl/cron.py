@@ -1,9 +1,10 @@
-"""Cron expressions: five fields and a time zone, which define points in time.
+"""Evaluates cron expressions. A cron expression consists of five fields and a time zone, and defines points
+in time.
 
-If the hour field of a line is `*`, the line is evaluated on elapsed time. It then applies to every hour,
+If the hour field of a line is `*`, the line is evaluated on elapsed time. Such a line applies to every hour,
 including both hours that have the same clock time in autumn. All other lines are evaluated on local clock
-time. A time that is skipped in spring is due at the first moment after the gap. A time that occurs twice in
-autumn is due the first time. Several times that map to the same moment are due once.
+time. If the clock skips a time in spring, that time is due at the first moment after the gap. If a time
+occurs twice in autumn, it is due the first time. If several times map to the same moment, they are due once.
 """
 
 from __future__ import annotations

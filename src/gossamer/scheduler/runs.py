@@ -1,5 +1,5 @@
-"""Follows one run of a schedule through its states: waiting, launching, launched, and the final state (that
-of its crawl, or `gate`). Each step is a compare-and-set in the store.
+"""Follows one run of a schedule through its states. These are waiting, launching, launched, and a final
+state, which is the crawl's final state or `gate`. Each step is a compare-and-set in the store.
 
 If a launch was not confirmed, the scheduler that leads at that time repeats it. This is safe because the
 crawl of a run has a fixed name, and launching an existing crawl continues it.
@@ -29,13 +29,15 @@ from gossamer.state.schedules import ScheduledRun, Schedules
 from gossamer.store.store import Store
 
 CHECK_INTERVAL_S, RETRY_INTERVAL_S = 1.0, 5.0
-"""Seconds between two checks of a crawl that runs elsewhere, and seconds before a failed store is tried
-again."""
+"""CHECK_INTERVAL_S: seconds between two checks of a crawl that runs elsewhere. RETRY_INTERVAL_S: seconds
+after an outage of the store before it is tried again."""
 
 Say = Callable[..., None]
-"""Logs an event. Called with the name of the event, and with its facts as keyword arguments."""
+"""A function that logs an event. It is called with the name of the event, and with its facts as keyword
+arguments."""
 Judge = Callable[[list[str], Summary], list[str]]
-"""Called with gates (`--fail-on`) and a summary. Returns the gates that the summary does not meet."""
+"""A function that is called with gates (`--fail-on`) and a summary. It returns the gates that the summary
+does not meet."""
 
 
 class RunOutcome(NamedTuple):
@@ -47,7 +49,7 @@ class RunOutcome(NamedTuple):
 
 
 class Crawler(Protocol):
-    """Runs crawls. `most`: the maximum number of crawls at once."""
+    """The interface of an object that runs crawls. `most`: the maximum number of crawls at once."""
 
     most: int
 
@@ -55,8 +57,8 @@ class Crawler(Protocol):
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
         """Runs a crawl to its end, or continues one that was started before. `confirm` is called once the
-        crawl is running. `anew`: the crawl exists from an earlier run, and is launched again. Returns None if
-        the scheduler is stopping."""
+        crawl is running. `anew`: whether the crawl exists from an earlier run and must be launched again.
+        Returns None if the scheduler is stopping."""
 
 
 class LocalCrawler:
@@ -80,7 +82,7 @@ class LocalCrawler:
                     return over
                 continue
             if self._stop.is_set() and summary.state == "stopped":
-                return None  # the next scheduler continues the crawl
+                return None  # the next leader continues the crawl
             return RunOutcome(summary.state, summary.reason or "", summary)
         return None
 
@@ -97,8 +99,8 @@ class Fleet:
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
         """Launches the crawl unless it already exists with all its seeds, and watches it. If an earlier
-        launch was interrupted while it read the list of seeds, the crawl is launched again to continue the
-        list."""
+        launch was interrupted while it read the list of seeds, launches the crawl again to read the rest of
+        the list."""
         name = job.name or ""
         record = await Crawls(self._store).get(name)
         if record is None or anew or (not record.seeded and record.state not in ENDED):
@@ -118,7 +120,7 @@ class Fleet:
 
     async def _put(self, job: Job) -> None:
         """Launches the crawl, and returns when all its seeds are in the frontier. Also returns if the
-        scheduler is stopping: the next scheduler then continues."""
+        scheduler is stopping, in which case the next leader continues."""
         work, end = asyncio.ensure_future(self._launch(job)), asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((work, end), return_when=asyncio.FIRST_COMPLETED)
@@ -147,8 +149,8 @@ async def pause_before_retry(stop: asyncio.Event, seconds: float) -> None:
 class RunSupervisor:
     """Follows the runs of all schedules to their ends.
 
-    The loop keeps `token` (the fencing token of the lead) and the store's clock up to date. `open`: the
-    stored runs that have not ended, by schedule and field.
+    The scheduler's loop keeps `token` (the fencing token of the lead) and the store's clock up to date.
+    `open`: the stored runs that have not ended, by schedule and field.
     """
 
     def __init__(

