@@ -1,4 +1,4 @@
-"""A worker's process that crawls. It runs one slice after another, and keeps its event loop and its
+"""One of a worker's processes that crawl. It runs one slice after another, and keeps its event loop and its
 connections between slices."""
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from gossamer.state.slots import RENEW_INTERVAL_S, Slots
 from gossamer.store.store import Store
 
 MAX_OUTAGE_S = 40.0
-"""Seconds for which a slice waits for a store that does not answer. This is less than the time for which a
-slice may hang."""
+"""Seconds for which a slice waits for a store that does not answer. This is less than the time after which a
+hanging slice is killed."""
 TICK_S = 0.5
 """Seconds between checks for an order to stop the worker."""
 AWAY_STOP_S, STOP_S = 6.0, 7.8
@@ -105,8 +105,8 @@ class SliceProcess:
                 await self._forget()
 
     async def _forget(self) -> None:
-        """Closes the connection to the store and everything that uses it, because the store was replaced. The
-        next slice opens the new store."""
+        """Closes the connection to the store, and everything that uses this connection, because the store was
+        replaced. The next slice opens the new store."""
         works, store, self._works, self._store = self._works, self._store, None, None
         if works is not None:
             await works.close(forget=True)
@@ -125,7 +125,8 @@ class SliceProcess:
             works.load.late(time.monotonic() - asked - TICK_S)
 
     async def _beat(self, slots: Slots, lane: str, slot: int, token: str) -> None:
-        """Renews the slot. Ends the slice if another process took the slot or the store does not answer."""
+        """Renews the slot. Ends the slice if another process took the slot, or if the store does not
+        answer."""
         self._away = False
         while True:
             await asyncio.sleep(RENEW_INTERVAL_S)

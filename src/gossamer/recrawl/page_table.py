@@ -291,8 +291,8 @@ class PageTable:
         return len(rows)
 
     def select(self, where: str, *values: object) -> list[PageState]:
-        """Returns the pages that match `where`, the part of an SQL statement that begins with WHERE or ORDER
-        BY."""
+        """Returns the pages that an SQL statement selects. `where` is the part of the statement after the
+        table's name."""
         return _pages(self._base, where, *values)
 
     def page(self, number: int) -> PageState | None:

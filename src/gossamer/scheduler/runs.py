@@ -178,7 +178,8 @@ class RunSupervisor:
         return then + time.monotonic() - at
 
     async def conduct(self, name: str, run: ScheduledRun) -> None:
-        """Follows a run to its end. The run keeps its state if the lead is lost or the scheduler is stopping."""
+        """Follows a run to its end. If the lead is lost or the scheduler is stopping, the run keeps its
+        state."""
         again = run.state != "waiting"
         taken = await self._turn(name, run, state="launching", begun=run.begun or self.now())
         if taken is None:
@@ -206,8 +207,8 @@ class RunSupervisor:
                 )
 
     async def _crawl(self, name: str, field: str, run: ScheduledRun) -> RunOutcome | None:
-        """Runs the crawl of a run and returns its outcome. After an outage of the store, the crawl is tried
-        again. Any other error becomes the outcome `failed`. Returns None if the scheduler is stopping."""
+        """Runs the crawl of a run and returns the crawl's outcome. After an outage of the store, tries again.
+        For any other error, the outcome is `failed`. Returns None if the scheduler is stopping."""
 
         async def confirm() -> None:
             was = self.open.get((name, field))
@@ -246,7 +247,7 @@ class RunSupervisor:
             try:
                 done = await self.schedules.turn(self.token, name, was, now)
                 break
-            except GossamerError:  # the store cannot be reached or its disk is full, which the loop logs
+            except GossamerError:  # the loop logs that the store cannot be reached or that its disk is full
                 if self.stop.is_set():
                     return None
                 await pause_before_retry(self.stop, CHECK_INTERVAL_S)

@@ -26,8 +26,8 @@ class CreditLimits(NamedTuple):
 
 class Reserved(NamedTuple):
     """The reply to a reservation. If `why` is '', the call may be made, and `token` identifies the
-    reservation. Otherwise `why` is busy, open (the breaker), day or crawl (a credit limit), and `wait` is the
-    number of seconds to wait."""
+    reservation. Otherwise `why` is `busy`, `open` (the breaker is open), `day` or `crawl` (a credit limit is
+    reached), and `wait` is the number of seconds to wait."""
 
     token: str
     why: str
@@ -70,7 +70,7 @@ class Credits:
 
     async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> Shut:
         """Settles the reservation of a call. `cost` is the number of credits that the call cost, or None if
-        it is unknown. `health` states what the call showed about the health of the unlocker."""
+        it is unknown. `health` is the health of the unlocker according to the result of the call."""
         wait, openings = await self._do("unlocker_settle", token, -1 if cost is None else cost, health, why)
         return Shut(int(wait) / 1000, int(openings))
 

@@ -1,6 +1,6 @@
-"""Groups of hosts that share one politeness budget: the hosts at one IP address, or the hosts of one
-registered domain. Before each request, a worker must get a turn of the host's group, which is a permit for
-one request.
+"""Manages groups of hosts that share one politeness budget. A group consists of the hosts at one IP address,
+or of the hosts of one registered domain. Before each request, a worker must get a turn of the host's group,
+which is a permit for one request.
 
 The hosts at one address are in many buckets, so a claim cannot see all of them. The turns of a group
 therefore have their own key. A worker takes a turn after the claim, when the address is known. Groups by

@@ -1,5 +1,5 @@
-"""Stores what the fleet has learned about the rungs of the ladder: for each host, which rungs (collectors)
-succeed in fetching its pages. The record of a host is a JSON text (`politeness.ladder.Ladder`), which is
+"""Stores what the fleet has learned about the rungs of the ladder. For each host, a record states which rungs
+(collectors) can fetch its pages. The record of a host is a JSON text (`politeness.ladder.Ladder`), which is
 cached."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
 CACHE_TTL_S = 10.0
-"""How many seconds the cached record of a host is used before it is read from the store again."""
+"""For how many seconds the cached record of a host is used before it is read from the store again."""
 MAX_HOSTS = 10_000
 """Maximum number of hosts in the cache."""
 
@@ -37,7 +37,7 @@ class LearnedRungs:
         while (wanted := change(was)) != was:
             done, was = await self._run(host, was, wanted)
             if done:
-                break  # otherwise another worker has changed the record in the meantime
+                break  # else another worker has changed the record meanwhile
         return wanted
 
     async def _run(self, host: str, *words: str) -> tuple[bool, str]:

@@ -1,5 +1,5 @@
-"""Log-ins at sites, shared by all crawls and workers of a store: which account to use next, which worker logs
-in, and the cookies."""
+"""Manages the log-ins at sites, which all crawls and workers of a store share. The store decides which
+account is used next and which worker logs in, and keeps the cookies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LOGIN_TIMEOUT_MS = 30_000
 """Milliseconds after which another worker may log in, unless the worker that is logging in renews its
 right."""
 TTL_MS = 90 * 86_400_000
-"""How many milliseconds the data of a site is kept after its last change."""
+"""For how many milliseconds the data of a site is kept after its last change."""
 FIRST_WAIT_MS, MAX_WAIT_MS = 10_000, 600_000
 """An account waits FIRST_WAIT_MS milliseconds after a failed log-in. The wait doubles with each consecutive
 failure, up to MAX_WAIT_MS."""
 REFUSED_TTL_MS = 3_600_000
-"""How many milliseconds rejected credentials are not tried again."""
+"""For how many milliseconds rejected credentials are not tried again."""
 MAX_USELESS_LOGINS, USELESS_WAIT_MS = 3, 600_000
 """After MAX_USELESS_LOGINS consecutive log-ins that had no effect, the next log-in is tried only after
 USELESS_WAIT_MS milliseconds."""
@@ -57,7 +57,7 @@ class Session(NamedTuple):
     site: str
     account: str
     state: str
-    """logged in, logged out, logging in, refused or waiting."""
+    """One of `logged in`, `logged out`, `logging in`, `refused` and `waiting`."""
     since: float | None
     used: float | None
     wait: float
@@ -97,7 +97,8 @@ class Logins:
         return LoginTurn("refused", found[0].decode(), why=found[1].decode(), ms=int(found[2]))
 
     async def renew(self, site: str, name: str, me: str) -> bool:
-        """Extends the caller's right to log in. Returns False if another worker now has that right."""
+        """Extends the time for which the caller has the right to log in. Returns False if another worker now
+        has that right."""
         return bool(await self._run("login_result", site, name, me, "renew", LOGIN_TIMEOUT_MS))
 
     async def entered(self, site: str, name: str, me: str, state: bytes, told: str) -> int:
@@ -106,9 +107,9 @@ class Logins:
         return int(await self._run("login_result", site, name, me, "in", state, told, TTL_MS))
 
     async def failed(self, site: str, name: str, me: str, *, waits: bool = True) -> None:
-        """Records that a log-in failed for a reason other than the credentials. The account must then wait.
-        If `waits` is false, another log-in may follow at once. This is for failures before anything was
-        sent."""
+        """Records that a log-in failed for a reason other than the credentials. The account must wait before
+        the next log-in. If `waits` is false, another log-in may follow at once. This is for failures that
+        occurred before any request was sent."""
         await self._run("login_result", site, name, me, "again", FIRST_WAIT_MS if waits else 0, MAX_WAIT_MS)
 
     async def refused(self, site: str, name: str, me: str, told: str, why: str) -> None:
@@ -152,8 +153,8 @@ class Logins:
         return int(found[0] or 0), int(found[1] or 0), found[2] or b""
 
     async def forget(self, site: str, name: str | None = None) -> int:
-        """Forgets one account of a site, or all accounts if `name` is None. Returns the number of known
-        accounts that were forgotten."""
+        """Removes one account of a site, or all accounts if `name` is None. Returns the number of accounts
+        that were removed."""
         known = {one.account for one in await self.told(site)}
         if name is None:
             await self._guarded(self._store.client.delete(keys.login(site)))

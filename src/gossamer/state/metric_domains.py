@@ -1,5 +1,5 @@
-"""The registered domains that have their own metrics. All other domains are counted together, so that the
-number of time series stays bounded."""
+"""Decides which registered domains have their own metrics. All other domains are counted together, so that
+the number of time series stays bounded."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ return redis.call('SMEMBERS', KEYS[1])
 
 
 class MetricDomains:
-    """One process's copy of the set of these domains. A domain is never removed, because a counter must not
-    fall."""
+    """One process's copy of the set of domains that have their own metrics. A domain is never removed,
+    because a counter must not decrease."""
 
     def __init__(self, store: Store, first: Iterable[str] = ()) -> None:
-        """`first`: domains that the user named."""
+        """`first`: the domains that the user configured."""
         self._store, self.known = store, set[str]()
         self._wanted = list(first)
 
@@ -38,7 +38,7 @@ class MetricDomains:
     async def keep(self) -> None:
         """Exchanges the set every INTERVAL_S seconds. Runs until it is cancelled."""
         while True:
-            with contextlib.suppress(GossamerError):  # the next round sends the domains
+            with contextlib.suppress(GossamerError):  # the domains are sent in the next round
                 await self.exchange()
             await asyncio.sleep(INTERVAL_S)
 

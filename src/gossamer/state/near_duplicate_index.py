@@ -29,9 +29,9 @@ DEFAULT_MAX_GROUPS = 1_000_000
 CHUNK_OPERATIONS = 400
 """Maximum number of operations in one script call, so that it takes only a few milliseconds."""
 MAX_LOOKS, MAX_PAUSE_S = 50, 0.02
-"""How often a process reads a sketch that is still provisional again, and the maximum number of seconds
-between two reads. If the sketch is still provisional after the last read, the process that wrote it counts as
-dead."""
+"""MAX_LOOKS: how many times a process reads a sketch while it is provisional. MAX_PAUSE_S: maximum number of
+seconds between two reads. If the sketch is still provisional after the last read, the process that wrote it
+counts as dead."""
 Key = tuple[str, int, bytes]
 """The key of an entry in the index: the name of a map of `near_duplicates.lua`, the bucket, and the key
 within the map."""
@@ -40,8 +40,8 @@ Word = tuple[str, Key, bytes]
 
 
 class _One:
-    """A text that must be assigned to a group. `id` identifies the text. Other texts find it by the keys
-    `same` (equal texts) and `bands` (similar texts). Its sketch is stored under the key `own`."""
+    """A text that must be assigned to a group. `id` identifies the text. Equal texts find it by the key
+    `same`, and similar texts by the keys `bands`. Its sketch is stored under the key `own`."""
 
     def __init__(self, asked: GroupQuery, buckets: int) -> None:
         self.near = asked.sketch.near
@@ -69,8 +69,8 @@ class NearDuplicateIndex:
         self._room = -(-most // store.buckets)
 
     async def place(self, asked: Sequence[GroupQuery]) -> list[Placed]:
-        """Assigns each text to a group, and returns the groups in the order of the texts. A text that already
-        is the first of its group remains so. Raises the errors of the store."""
+        """Assigns each text to a group, and returns the groups in the order of the texts. A text that is
+        already the first of its group stays the first. Raises the errors of the store."""
         ones = [_One(one, self._store.buckets) for one in asked]
         holders, sketches, sizes = await self._look(ones)
         first, out = dict[bytes, _One](), list[Placed]()
@@ -144,7 +144,7 @@ class NearDuplicateIndex:
                 )
             elif one.near:
                 out.append(("w", one.own, one.near))
-                if was := former[one.id]:  # the text was different when it was last assigned to a group
+                if was := former[one.id]:  # the text has changed since it was last assigned to a group
                     out += [("d", key, one.id) for key in one.left(was)]
         await self._say(out)
         return yielded
@@ -190,8 +190,8 @@ def _own(id_: bytes, buckets: int) -> Key:
 
 
 def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -> Placed:
-    """Determines the group of a text from the stored keys and sketches. A text belongs to its own group if
-    its own id holds one of its keys."""
+    """Determines the group of a text from the stored keys and sketches. If one of its keys contains its own
+    ID, the text is the first of its group."""
     if one.id in (found := [holders[key] for key in one.keys]):
         return Placed(one.id.hex())
     if found[0]:

@@ -13,8 +13,8 @@ from gossamer.store.store import Store
 
 
 class HeapLine(NamedTuple):
-    """Statistics of the hosts of a crawl that wait for workers of one lane and region. Region '' means any
-    region."""
+    """Statistics of the hosts of a crawl that wait for workers of one lane and region. The region '' means
+    any region."""
 
     lane: str
     """The lane, or `LANE+SITE+SITE` for hosts that need workers with the files of these sites."""
