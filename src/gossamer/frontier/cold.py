@@ -53,8 +53,8 @@ _decode = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 
 
 class ColdEntry(NamedTuple):
-    """One row of the cold store: packed entries of one host and level. `last` is the number of its last
-    entry."""
+    """One row of the cold store: packed entries of one host and level. `last` is the number of the last entry
+    in the row."""
 
     host: str
     level: int
@@ -246,7 +246,8 @@ class ColdServer:
         return found
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """Deletes rows by their scores in the sorted set. A score is the number of the row's last entry."""
+        """Deletes rows by their scores in the sorted set. The score of a row is the number of its last
+        entry."""
         pipe = self.store.client.pipeline(transaction=False)
         for host, level, last in upto:
             pipe.zremrangebyscore(self.key(bucket, host, level), "-inf", last)
@@ -265,10 +266,10 @@ class ColdServer:
                 return
 
     async def _do(self, call: Awaitable[Any], *, writes: bool = False) -> Any:
-        """Awaits a call. Logs the beginning and the end of an outage once each.
+        """Awaits a call to the server. Logs the beginning and the end of an outage, once each.
 
-        A full server still answers reads, so only a successful write ends an outage that was caused by a full
-        server. Raises ColdError.
+        If a full server caused the outage, only a successful write ends it, because a full server still
+        answers reads. Raises ColdError.
         """
         try:
             found = await self.store.guard(call)
@@ -294,7 +295,7 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
     that is, in the memory of the frontier's store. (None, 0) means that there is no cold store and all URLs
     stay hot.
 
-    `setting` is None, `off` or a URL. The parameter `?hot=N` of the URL sets the number of hot URLs. `folder`
+    `setting` is None, `off` or a URL. The parameter `?hot=N` of the URL sets how many URLs stay hot. `folder`
     is the folder of the crawl if the embedded store is used, otherwise None. Raises ConfigError.
     """
     if setting == "off" or (setting is None and folder is None):
@@ -320,7 +321,7 @@ def hot_limit(setting: str | None, embedded: bool) -> int:
 
 
 def parse_cold(setting: str) -> tuple[str, int]:
-    """Splits a `cold` setting into the address of the cold store and the number of hot URLs.
+    """Splits a `cold` setting into the address of the cold store and the maximum number of hot URLs.
 
     >>> parse_cold("rediss://kv:6666?ca_file=ca.pem&hot=256"), parse_cold("sqlite:")
     (('rediss://kv:6666?ca_file=ca.pem', 256), ('sqlite:', 512))
@@ -347,16 +348,16 @@ deleted at once."""
 LOST_AFTER_S = 10.0
 """URLs that have been missing from the cold store for this many seconds are given up."""
 MAX_STORE_OUTAGE_S = 60.0
-"""How long the crawl's store may be unreachable, in seconds, before the spiller fails."""
+"""The spiller fails if the crawl's store is unreachable for more than this many seconds."""
 MAX_COLD_OUTAGE_S = 20.0
-"""How long the cold store may be unreachable, in seconds, before the spiller fails. Until then, the crawl
+"""The spiller fails if the cold store is unreachable for more than this many seconds. Until then, the crawl
 continues with the URLs that are in the store's memory.
 """
 
 
 class ColdTail(NamedTuple):
-    """The cold URLs of one host and level. `cold`: how many there are. `cursor`: the number of the last entry
-    that was brought back."""
+    """The cold URLs of one host and level. `cold`: the number of cold URLs. `cursor`: the number of the last
+    entry that was brought back."""
 
     bucket: int
     host: str
@@ -370,7 +371,7 @@ class ColdTail(NamedTuple):
 
 
 class SpillerLease:
-    """The lease that decides which spiller moves a crawl's URLs."""
+    """The lease that decides which worker's spiller moves a crawl's URLs."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self.store, self._lease, self._mine = store, keys.turn(crawl, "spill"), secrets.token_hex(8)
@@ -474,8 +475,8 @@ class Spiller:
         return dict(sorted(found.items()))
 
     async def _spill(self, buckets: list[int]) -> None:
-        """Moves the first entries of these outboxes to the cold store: reads them, waits until they are on
-        the store's disk, writes them to the cold store, and removes them from the outbox."""
+        """Moves the first entries of these outboxes to the cold store. It reads the entries, waits until they
+        are on the store's disk, writes them to the cold store, and removes them from the outbox."""
         read: dict[int, list[bytes]] = {}
         size = 0
         for bucket in buckets:
@@ -502,8 +503,8 @@ class Spiller:
             left[tail.host] -= await self._refill(tail, max(0, min(tail.room, free, tail.cold)))
 
     async def _refill(self, tail: ColdTail, n: int) -> int:
-        """Brings up to `n` entries back and returns how many were brought back. If `n` is 0, only updates
-        whether the host still needs entries."""
+        """Brings up to `n` entries back, and returns how many were brought back. If `n` is 0, only updates
+        the host's mark for refill."""
         where = tail.bucket, tail.host, tail.level
         got = await self.cold.read(*where, tail.cursor, n) if n else []
         lost = self._gone(tail) if n and not got else 0

@@ -99,8 +99,8 @@ async def _give_back(store: Store, crawl: str) -> None:
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
-    """Unlinks the keys of a crawl for which `which` returns True, page by page. `which` is called with the
-    key without the crawl's prefix."""
+    """Unlinks the keys of a crawl for which `which` returns True, page by page. The argument of `which` is
+    the key without the crawl's prefix."""
     async for found in store.scan(f"{{b:???}}{crawl}:*"):
         pipe = store.client.pipeline(transaction=False)
         for key in found:
@@ -144,7 +144,8 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 BOUNDS = tuple(name for name in Spec.__struct_fields__ if name != "targets")
-"""The fields that must not change on resume. New targets for an existing crawl become additional seeds."""
+"""The fields of `Spec` that must not change when a crawl is resumed. New targets for an existing crawl become
+additional seeds."""
 
 OUTCOMES = {
     "pages": "--limit is reached",
@@ -194,8 +195,8 @@ class Record(msgspec.Struct):
     """The end state that a crawl in the state `ending` will have."""
 
     def at_work(self, now: float) -> float:
-        """Returns the crawl's working time in seconds: a clock that advances only while a process works on
-        the crawl. `now` is the store's time."""
+        """Returns the crawl's working time in seconds. This clock advances only while a process works on the
+        crawl. `now` is the store's time."""
         return (self.ended_at or now) - self.idle
 
 

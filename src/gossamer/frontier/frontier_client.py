@@ -1,5 +1,5 @@
-"""The client through which a worker uses the frontier: add, claim, settle, renew, requeue_expired. Each
-method converts its arguments, calls one Lua script and decodes the reply.
+"""The client through which a worker uses the frontier. Its main methods are `add`, `claim`, `settle`, `renew`
+and `requeue_expired`. Each method converts its arguments, calls one Lua script and decodes the reply.
 
 The methods that settle claims or add links work on many buckets at once. They take effect exactly once, even
 if a reply is lost. A reply may be lost, and a failover may promote a replica that lacks the last writes.
@@ -32,7 +32,7 @@ from gossamer.store.store import Store
 from gossamer.store.store_check import write_durably
 
 CHUNK_URLS = 500
-"""Number of URLs in one call of a script, which keeps the call under a few milliseconds."""
+"""Maximum number of URLs in one call of a script. This keeps a call under a few milliseconds."""
 UNFOLLOWED = 60
 """How often a call is repeated because no replica confirmed it, if the caller does not wait for the end of
 outages."""
@@ -66,7 +66,7 @@ class Settler:
         await call_until_confirmed(self._store, "revisit", calls)
 
     async def settle(self, commits: Sequence[Commit]) -> list[Outcome]:
-        """Settles each commit completely or not at all, and returns the outcome of each.
+        """Settles each commit completely or not at all. Returns the outcome of each commit.
 
         Commits on one server are settled in one call. If one of them fails, none is settled, and the others
         get Stale without tokens.
@@ -133,8 +133,8 @@ class Settler:
         return total[0], total[1], total[2]
 
     def _ends(self, commit: Commit) -> list[Any]:
-        """Returns the script arguments that settle claims: file lengths, counts, totals, bytes per host,
-        tokens, URLs."""
+        """Returns the script arguments that settle claims. They contain file lengths, counts, totals, bytes
+        per host, tokens and URLs."""
         # quality counts are sent even if they are 0, so that the store also knows fields which no item has
         # (`model.quality`)
         changes = [x for pair in commit.counts.items() if pair[1] or pair[0][:2] == "q|" for x in pair]
@@ -180,12 +180,12 @@ class Settler:
 async def call_until_confirmed(
     store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], buckets: Sequence[Sequence[int]] = ()
 ) -> list[tuple[Any, bool]]:
-    """Calls a script until each reply is confirmed. Returns (reply, whether the script was called more than
-    once) for each call.
+    """Calls a script until each reply is confirmed. Returns a pair for each call: the reply, and whether the
+    script was called more than once.
 
-    Raises errors that waiting cannot fix, and Away if the caller does not wait for outages. `buckets` lists
-    the buckets of each call. If a failover has moved the buckets of one call to several servers, its reply is
-    `stale` without tokens.
+    Raises errors that waiting cannot fix. Raises Away if the caller does not wait for the end of outages.
+    `buckets` lists the buckets of each call. If a failover has moved the buckets of one call to several
+    servers, its reply is `stale` without tokens.
     """
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
@@ -216,7 +216,7 @@ async def call_until_confirmed(
 
 async def buckets_by_server(store: Store, buckets: Sequence[int]) -> list[list[int]]:
     """Groups buckets by the server that holds them. Waits until all buckets are served. Raises Away if the
-    caller does not wait for outages."""
+    caller does not wait for the end of outages."""
     while True:
         try:
             return await store.by_server(buckets)
@@ -262,14 +262,15 @@ class Frontier:
         self.crawl = crawl
         self.policy = policy or Policy()
         self.waits = (0, 0)
-        """How long an easy host and a hard host must have waited before this worker claims it, in ms
+        """For how many ms easy hosts, and hard hosts, must have waited before this worker claims them
         (`worker_score`)."""
         self.everywhere = AllBucketsFrontier(self)
         self.shares = HostBudgetSums(store, self.everywhere)
         self._settling, self._robots = Settler(self), RobotsResults(store)
 
     def set_waits(self, waits: tuple[int, int]) -> None:
-        """Sets how long an easy host and a hard host must have waited before this worker claims it, in ms."""
+        """Sets for how many ms easy hosts, and hard hosts, must have waited before this worker claims
+        them."""
         self.waits = waits
 
     def change_policy(self, **changes: Any) -> None:
@@ -294,12 +295,13 @@ class Frontier:
         await self.store.check_same()
 
     async def together(self, buckets: Sequence[int]) -> list[list[int]]:
-        """Groups buckets by server. The commits of a group are settled together or not at all."""
+        """Groups buckets by server. The commits of a group are settled together, or none of them is
+        settled."""
         return await buckets_by_server(self.store, buckets)
 
     @property
     def _depths(self) -> int:
-        """Number of hashes per bucket that store depths; 0 if depths are not stored."""
+        """The number of hashes per bucket that store depths. It is 0 if depths are not stored."""
         return max(1, DEPTH_HASHES // self.store.buckets) if self.policy.depths else 0
 
     async def adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]:
@@ -341,8 +343,8 @@ class Frontier:
         await self._settling.revisit(adds, batch)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
-        """Returns whether the seen set of the bucket contains this fingerprint. `bucket` must be the one of
-        the URL's host."""
+        """Returns whether the seen set of the bucket contains this fingerprint. `bucket` must be the bucket
+        of the URL's host."""
         return bool(
             await self.store.run(
                 "is_seen", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint)
@@ -410,8 +412,8 @@ class Frontier:
         return outcome
 
     async def settle_all(self, commits: Sequence[Commit]) -> list[tuple[int, int, int] | Stale | Moved]:
-        """Settles several buckets at once, each completely or not at all. Returns, in order, what `settle`
-        returns or raises."""
+        """Settles several buckets at once, each completely or not at all. Returns, in order, the value that
+        `settle` returns for each bucket, or the error that it raises."""
         return await self._settling.settle(commits)
 
     async def free_slots(self, bucket: int, settles: Sequence[Settle]) -> int:
@@ -435,12 +437,13 @@ class Frontier:
     async def requeue_expired(
         self, bucket: int, limit: int = 1000, nobody_lives: bool = False, blamed: Iterable[int] = ()
     ) -> tuple[int, int, int, int]:
-        """Requeues expired claims. Returns four numbers: claims requeued, open URLs plus active producers,
-        URLs ever added, and open infrastructure requests.
+        """Requeues expired claims. Returns four numbers: the claims that were requeued, the open URLs plus
+        the active producers, all URLs ever added, and the open infrastructure requests.
 
         An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: whether no
-        process of the crawl is alive, so that every claim is requeued, expired or not. A crash is then
-        counted only for the tokens in `blamed`, whose pages were being parsed when their worker died.
+        process of the crawl is alive. If so, every claim is requeued, even if its lease has not expired. In
+        that case, a crash is counted only for the tokens in `blamed`, whose pages were being parsed when
+        their worker died.
         """
         got = await self.store.run("requeue_expired", bucket, *self.requeuing(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
@@ -452,7 +455,7 @@ class Frontier:
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool:
         """Makes a host wait for workers of another lane from now on. Returns False if the host already waited
-        for them."""
+        for these workers."""
         return bool(await self.store.run("move_host", bucket, self.crawl, host, lane))
 
     async def robots(
@@ -484,8 +487,8 @@ class Frontier:
         return found if isinstance(found, bytes) else None
 
     async def lengths(self, files: Sequence[str]) -> list[int | None]:
-        """Returns the committed length of each file in bytes: the largest one that any bucket has, or None if
-        nothing was committed."""
+        """Returns the committed length of each file in bytes. If the buckets have different lengths, this is
+        the largest one. It is None if no length was committed."""
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
             pipe.hmget(f"{tag(bucket)}{self.crawl}:f", list(files))
@@ -537,20 +540,22 @@ class Frontier:
         durable on return.
 
         This commit must survive a power failure. If it were lost, rows that this crawl writes later would be
-        taken for rows of another program. They would be kept in the file, and written a second time.
+        mistaken for rows of another program. These rows would then stay in the file, and be written a second
+        time.
         """
         await write_durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
     async def fill(self, file: str, offset: int, length: int | None = None) -> None:
         """Records that the kept rows up to `offset` have been copied to a new output, and commits the length
-        that the output now has. `offset` is a position in the file of kept rows. Both are in bytes."""
+        that the output now has. `offset` is a position in the file of kept rows. The offset and the length
+        are in bytes."""
         grown = [] if length is None else [file, str(length)]
         await write_durably(
             self.store, "HSET", f"{tag(0)}{self.crawl}:f", f"{FILLED}{file}", str(offset), *grown
         )
 
     async def filling(self) -> dict[str, int]:
-        """Returns the outputs to which the kept rows are still being copied. Maps each of them to the offset
+        """Returns the outputs to which the kept rows are still being copied. Maps each output to the offset
         in the file of kept rows up to which the rows have been copied."""
         found = await self.store.guard(self.store.client.hgetall(f"{tag(0)}{self.crawl}:f"))
         names = {name.decode("utf-8", "surrogateescape"): int(offset) for name, offset in found.items()}

@@ -1,4 +1,5 @@
-"""A file that lists the claims of one process, so that they are requeued at once if the process dies.
+"""Manages a file that lists the claims of one process, so that these claims are requeued at once if the
+process dies.
 
 The process keeps the file locked. The kernel releases the lock when the process ends, whatever the reason. It
 keeps the lock while the process is only stopped (SIGSTOP). Another process that gets the lock therefore knows
@@ -26,7 +27,7 @@ MAX_NEW_ENTRIES = 4096
 
 
 class HeldClaims:
-    """The file of the claims that one process holds. `folder` is the data folder of its crawl, `segment`
+    """The file of the claims that one process holds. `folder` is the data folder of the crawl. `segment`
     identifies the process (`job_payload.segment_name`)."""
 
     def __init__(self, folder: Path, segment: str) -> None:
@@ -63,8 +64,8 @@ class HeldClaims:
             self._entries = 0
 
     def close(self) -> None:
-        """Closes the file and releases the lock. If the file still lists claims, it stays, and another
-        process requeues them."""
+        """Closes the file and releases the lock. If the file still lists claims, it is not deleted, and
+        another process requeues these claims."""
         if self._fd >= 0 and self._path is not None:
             if not os.fstat(self._fd).st_size:
                 self._path.unlink(missing_ok=True)
@@ -74,7 +75,7 @@ class HeldClaims:
     @contextmanager
     def of_dead(self) -> Iterator[dict[int, list[int]]]:
         """Yields the claims of this machine's dead processes, as tokens by bucket. The files of these
-        processes are deleted when the `with` block ends, unless it raises."""
+        processes are deleted at the end of the `with` block, unless the block raises an error."""
         found: dict[int, list[int]] = {}
         taken: list[tuple[Path, int]] = []
         try:

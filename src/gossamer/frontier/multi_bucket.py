@@ -1,4 +1,5 @@
-"""The frontier over all buckets of a store. A script sees only its own bucket, so this module combines them.
+"""The frontier over all buckets of a store. A script sees only its own bucket, so this module combines the
+buckets.
 
 Reading all buckets takes one call per server. Scripts that change buckets are sent in one pipeline per
 server. An outage of one bucket does not delay the others: the failed bucket is skipped and called again in
@@ -9,10 +10,10 @@ bucket. The worker that holds the turn sums the counts of all buckets. From the 
 subtracts the pages, bytes and open claims of the other buckets, so the page limit is exact with any number of
 workers. The rate cap is kept in the first bucket. Crawls without such limits take no turns.
 
-The page budgets of discovered hosts are shares of the whole crawl's pages. Therefore each add passes sums
-over the other buckets to the script: the pages fetched, and the pages that discovered hosts already used. The
-sums are read again at intervals, and this client's own adds are counted immediately. Crawls without
-discovered hosts, and stores with one bucket, need no sums.
+The page budgets of discovered hosts are shares of the whole crawl's pages. Therefore each call of `add`
+passes sums over the other buckets to the script. These are the number of pages fetched, and the number of
+pages that discovered hosts have already used. The sums are read again at intervals, and this client's own
+adds are counted immediately. Crawls without discovered hosts, and stores with one bucket, need no sums.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ class LimitTurns:
         self._counts = f"{tag(0)}{frontier.crawl}:n"
 
     async def claim(self, asks: Sequence[tuple[int, int]], orders: Mapping[int, ClaimOrder]) -> list[Claimed]:
-        """Claims from several buckets, one after another, within the limits. `asks` has (bucket, k) pairs.
+        """Claims from several buckets, one after another, within the limits. `asks` contains pairs of a
+        bucket and the number of claims to make there.
 
         After half of TURN_TIMEOUT_MS, returns without claiming from the remaining buckets.
         """
@@ -178,8 +180,8 @@ return {t[1] * 1000 + math.floor(t[2] / 1000), redis.call('HGET', KEYS[1], 'tat'
 
 
 READ_INTERVAL_S = 0.05
-"""Seconds after which the sums are read again. Until then, pages that other workers add are not counted, and
-may exceed the shares."""
+"""Seconds after which the sums are read again. Until then, the sums do not contain pages that other workers
+add, so the shares may be exceeded."""
 _COUNTS = ("pages", "strangers", "singles")
 
 
@@ -238,10 +240,10 @@ class AllBucketsFrontier:
         orders: Mapping[int, ClaimOrder] = MappingProxyType({}),
         landed: Mapping[int, Sequence[Settle]] = MappingProxyType({}),
     ) -> list[Claimed]:
-        """Claims about `k` URLs from each (bucket, k), in that order. Buckets that could not be reached are
-        left out. `orders`: the order of the hosts (`TURN FLOOR` of `claim.lua`), for buckets that do not use
-        the default order. `landed`: requests that have ended, by bucket. The slots of their hosts are freed
-        first."""
+        """Claims URLs from several buckets, in the order of `asks`. `asks` contains pairs of a bucket and the
+        approximate number of claims. Buckets that could not be reached are left out. `orders`: the order of
+        the hosts (`TURN FLOOR` of `claim.lua`), for buckets that do not use the default order. `landed`:
+        requests that have ended, by bucket. The slots of their hosts are freed first."""
         if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
             if landed:
                 await self.free_slots(landed)
@@ -288,7 +290,7 @@ class AllBucketsFrontier:
         them.
         """
         self._looked, outages = time.monotonic(), self._frontier.patience.outages
-        if outages != self._outages:  # after an outage, let living workers renew their leases first
+        if outages != self._outages:  # after an outage, living workers must renew their leases first
             self._outages = outages
             return
         buckets = [
@@ -306,8 +308,8 @@ class AllBucketsFrontier:
             self._came(reply)
 
     async def left(self) -> tuple[int, int]:
-        """Returns the number of open URLs plus the number of producers that may add more, and the number of
-        URLs ever added."""
+        """Returns two numbers: the open URLs plus the producers that may add more, and all URLs ever
+        added."""
         counts = await self.counts("open", "added", "producers")
         return sum(one[0] + one[2] for one in counts), sum(one[1] for one in counts)
 
@@ -323,8 +325,8 @@ class AllBucketsFrontier:
         return out
 
     async def renew(self, held: Mapping[int, Sequence[int]], *, dead: bool = False) -> list[tuple[int, int]]:
-        """Renews the leases of tokens, by bucket. If `dead` is set, lets them expire now instead, because
-        their holder died. Returns the bucket and token of each lost lease."""
+        """Renews the leases of tokens, by bucket. If `dead` is set, lets these leases expire now instead,
+        because their holder died. Returns the bucket and the token of each lost lease."""
         lost = []
         lease = 0 if dead else self._frontier.policy.lease
         calls = [(bucket, (self._crawl, lease, *tokens)) for bucket, tokens in held.items()]
@@ -353,8 +355,8 @@ class AllBucketsFrontier:
     async def _at_servers(
         self, verb: str, buckets: Sequence[int] | None, *args: Any
     ) -> list[tuple[list[int], Any]]:
-        """Calls a script once per server for all of the server's buckets. Returns (buckets, reply) for each
-        server."""
+        """Calls a script once per server for all of the server's buckets. Returns a pair for each server: its
+        buckets and the reply."""
         try:
             groups = await self._store.by_server(buckets)
         except Away as error:

@@ -1,5 +1,5 @@
-"""Commands of an operator while crawls run: pause or pace hosts, requeue or drop dead letters, change
-priorities."""
+"""Implements the commands of an operator while crawls run. The commands pause or pace hosts, requeue or drop
+dead letters, and change priorities."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class OperatorCommands:
         self.store, self.spiller = store, spiller
 
     async def pause(self, host: str, seconds: float = FOREVER_S) -> None:
-        """Pauses a host: from now on, its URLs are not claimed."""
+        """Pauses a host. From now on, its URLs are not claimed."""
         now = await CrawlStatistics(self.store).now()
         await self._hold(host, "p", str(round((now + seconds) * 1000)))
 
     async def resume(self, host: str) -> None:
-        """Ends a pause."""
+        """Ends the pause of a host."""
         await self._hold(host, "p", "")
 
     async def rate(self, host: str, delay: float | None) -> None:
@@ -187,7 +187,7 @@ class OperatorCommands:
                     0,
                     *pairs,
                 )
-                if int(done) < 0:  # some URLs returned to the queue meanwhile: continue with the others
+                if int(done) < 0:  # some URLs returned to the queue meanwhile: go on with the others
                     found = await self.spiller.cold_tails(tail.bucket, [tail.host])
                     now = next((one for one in found if one.level == tail.level), None)
                     if now is None:

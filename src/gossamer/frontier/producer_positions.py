@@ -1,5 +1,5 @@
-"""The stored progress of producers (processes that add URLs to a crawl), and whether any producer is
-running."""
+"""Reads the stored progress of producers, which are processes that add URLs to a crawl. Also determines
+whether any producer is running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quality data in the store: the last good runs of each site, and counts of the last pages of each crawl.
+"""Stores quality data: the last good runs of each site, and counts of the last pages of each crawl.
 
 All crawls of a site share its good runs, and drift is measured against them. All processes of a crawl share
 the counts of its last pages, and the quality gates test these counts.
@@ -24,7 +24,7 @@ WARNED_TTL_S = 3600
 
 
 class GoodRuns:
-    """The last good runs of each site, in the store."""
+    """Stores the last good runs of each site."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -56,8 +56,8 @@ class GoodRuns:
 
 
 class HeldRows:
-    """The rows of a run that are held back because they lack values that are usual in good runs. The rows are
-    packed.
+    """Stores the rows of a run that are held back because they lack values which are usual in good runs. The
+    rows are packed.
 
     They stay in the store until a decision releases or rejects them. A row may be stored more than once.
     """
@@ -82,8 +82,8 @@ class HeldRows:
 
 
 class RecentPages:
-    """A stream with the counts of a crawl's last pages. Each process appends the counts of its own pages, and
-    reads those of all processes."""
+    """A stream that contains the counts of a crawl's last pages. Each process appends the counts of its own
+    pages, and reads the counts of all processes."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl, self._key = store, crawl, keys.lately(crawl)

@@ -1,5 +1,5 @@
-"""Reads the contents of the frontier for commands and the web interface, without changing them. Uses SCAN in
-pages, never KEYS."""
+"""Reads the contents of the frontier for commands and the web interface, without changing them. Uses SCAN,
+and never KEYS."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ QUICK_SCAN_S = 0.005
 
 
 class Retries(NamedTuple):
-    """URLs that wait for a retry: their number, and the seconds until the first and the last of them are
-    due."""
+    """The URLs that wait for a retry: their number, and the seconds until the first and the last of these
+    URLs are due."""
 
     urls: int = 0
     next: float = 0.0
@@ -94,8 +94,8 @@ class HostView(msgspec.Struct):
     crawl_delay: float
     paused: float
     robots: dict[str, dict[str, float]]
-    """The state of robots.txt by scheme: `version` (negative if the host is closed, `robots_access.CLOSED`),
-    `expires`, `attempts`."""
+    """For each scheme, the state of robots.txt. It contains `version` (negative if the host is closed, see
+    `robots_access.CLOSED`), `expires` and `attempts`."""
     crawls: list[Queued]
     trouble: str
     """The state of the circuit breaker in the format of `breaker.lua`; '' if the host did not fail recently.
@@ -120,7 +120,7 @@ class Letter(msgspec.Struct):
     request_id: str | None = None
     """The ID of the request."""
     added_at: float | None = None
-    """When the request was added, in seconds since the epoch."""
+    """The time at which the request was added, in seconds since the epoch."""
 
 
 class CrawlStatistics:
@@ -202,7 +202,7 @@ class CrawlStatistics:
         canonical: Callable[[str], str | None],
         cold: Cold | None = None,
     ) -> UrlState:
-        """Returns where in a crawl a URL currently is (`url_lookup.UrlLookup`)."""
+        """Returns the current state of a URL in a crawl, and its place (`url_lookup.UrlLookup`)."""
         record = await self.crawls.need(name)
         return await UrlLookup(self.store, name, record.spec, canonical, cold).locate(url, fingerprint)
 

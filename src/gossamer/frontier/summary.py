@@ -1,5 +1,5 @@
-"""A crawl's summary, summed over the counts of its buckets, and the clock that counts its working time. The
-counts of a bucket are all read at the same moment, so the sums are consistent."""
+"""Computes a crawl's summary from the counts of its buckets. Also contains the clock that counts the crawl's
+working time. The counts of a bucket are all read at the same moment, so the sums are consistent."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ PAGE_KEYS = 1000
 
 
 async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
-    """Returns the crawl's current summary. `hosts`: the number of hosts, if the caller has it; otherwise they
-    are counted. Raises UsageError if the crawl does not exist."""
+    """Returns the crawl's current summary. `hosts`: the number of hosts. If it is None, the hosts are
+    counted. Raises UsageError if the crawl does not exist."""
     record = await Crawls(store).need(name)
     elapsed = record.spent
     n = await crawl_counts(store, name)

@@ -132,7 +132,7 @@ _QUERY: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def parse(url: str, what: str = "--store") -> Address:
-    """Parses a store URL. `what` is the name of the setting, for messages.
+    """Parses a store URL. `what` is the name of the setting that contains the URL, for messages.
 
     Raises UsageError for an unknown scheme, and ConfigError for any other error in the URL.
     """

@@ -224,12 +224,12 @@ class _AppendOnlyScan(NamedTuple):
     command: int
     """Offset of the first incomplete or broken command."""
     torn: bool
-    """Whether the file ends within that command."""
+    """Whether the file ends within the command at `command`."""
 
 
 def _whole(fd: int) -> int | None:
-    """Returns the offset at which the complete commands of a torn file end, or None if the file is damaged in
-    another way."""
+    """Returns the offset at which the complete commands of a file end. Returns None if the file is damaged in
+    another way than by a torn end."""
     size = os.fstat(fd).st_size
     scan = _scan(fd, size)
     if not scan.torn:  # a disk may fill the end with zeros after a crash
@@ -285,8 +285,8 @@ def _scan(fd: int, size: int, start: int = 0) -> _AppendOnlyScan:
 
 
 def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
-    """Returns the length and the name of the command at the file's position. Returns True if the file ends
-    within the command, and False if the bytes are not a command."""
+    """Reads the command at the file's position. Returns its length and its name. Returns True if the file
+    ends within the command, and False if the bytes are not a command."""
     read = file.readline(32)  # type: ignore[attr-defined]
     length, name = len(read), b""
     if read.startswith(b"#") and not read.endswith(b"\n") and at + length < size:

@@ -1,5 +1,5 @@
-"""The client of a store. It sends each command to the server that holds the key, and repeats it after
-an outage if the client waits for outages.
+"""The client of a store. It sends each command to the server that holds the key. If the client waits for the
+end of outages, it repeats a command after an outage.
 
 If a reply is lost, the command is sent again. The methods for commands may therefore be used only for
 commands that can safely run twice. Other commands must be sent with `Client.send`, which tries once.
@@ -41,8 +41,7 @@ _KEYLESS = frozenset(
 
 
 def key_of(args: Sequence[Any]) -> str | bytes | None:
-    """Returns the key that determines to which server a command is sent, or None if any server can run the
-    command."""
+    """Returns the key that determines the server for a command, or None if any server can run the command."""
     word = args[0]
     if word in ("EVALSHA", "EVAL"):
         found = args[3]
@@ -56,7 +55,7 @@ def key_of(args: Sequence[Any]) -> str | bytes | None:
 
 
 class Client(Commands):
-    """Sends each command to the right server. `patience` waits for outages to end."""
+    """Sends each command to the right server. `patience` waits for the end of outages."""
 
     def __init__(self, servers: Servers, seconds: float) -> None:
         self.servers = servers
@@ -192,8 +191,8 @@ async def _call(server: Server, *args: Any, **options: Any) -> Any:
 
 
 def _wait(scripts: list[Command], most: int) -> list[Command]:
-    """Returns two commands: a write, and a WAIT that waits at most `most` milliseconds for one replica. A
-    replica that has this write also has all earlier writes."""
+    """Returns two commands: a write, and a WAIT that waits at most `most` milliseconds until one replica has
+    received this write. Such a replica also has all earlier writes."""
     return [(("SET", f"{scripts[0][0][3]}w", "", "PX", REPLICA_TIMEOUT_MS), {}), (("WAIT", 1, most), {})]
 
 
@@ -203,8 +202,8 @@ def _has(said: Any) -> bool:
 
 
 async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
-    """Returns whether the writes are safe: either a replica has them, or there is no replica that could take
-    over.
+    """Returns whether the writes are safe. They are if a replica has them, or if there is no replica that
+    could take over.
 
     `who` is a new reply to INFO, because a replica may have connected since the last check.
     """

@@ -1,4 +1,4 @@
-"""The commands of Valkey as methods. A pipeline collects commands, and a client sends each command
+"""Offers the commands of Valkey as methods. A pipeline collects commands, and a client sends each command
 immediately.
 
 A method has the name of its command, and its arguments are the words of the command. For example, `hget(key,
@@ -20,7 +20,7 @@ class Commands:
     method by sending the command, and a pipeline by collecting it."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Takes one command. `args[0]` is its name, which may have two words."""
+        """Handles one command. `args[0]` is the command's name, which may have two words."""
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -75,8 +75,8 @@ class Commands:
     def set(
         self, key: Any, value: Any, *, ex: int | None = None, px: int | None = None, nx: bool = False
     ) -> Any:
-        """`ex`, `px`: seconds and milliseconds until the key expires. `nx`: whether to set the key only if it
-        does not exist."""
+        """Sets a key. `ex`, `px`: the time until the key expires, in seconds and in milliseconds. `nx`:
+        whether to set the key only if it does not exist."""
         more = [*(("EX", ex) if ex is not None else ()), *(("PX", px) if px is not None else ())]
         return self.execute_command("SET", key, value, *more, *(["NX"] if nx else []))
 

@@ -66,7 +66,7 @@ class Dialling(NamedTuple):
 
 
 class Connection(asyncio.Protocol):
-    """One connection. `call` sends commands and returns their replies."""
+    """A connection to a server. `call` sends commands and returns their replies."""
 
     def __init__(self, dialling: Dialling) -> None:
         self._dialling = dialling
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
 
     async def call(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
         """Returns one reply per command. If a command failed, its reply is the error. If the server did not
-        accept a command of a transaction, its error is the reply to all commands."""
+        accept a command of a transaction, the error is the reply to all commands."""
         words = [args for args, _ in commands]
         if not transaction:
             replies = await self._exchange(words)
@@ -214,8 +214,8 @@ class Connection(asyncio.Protocol):
 
 
 class Pool:
-    """The connections to one server. A call uses an idle connection. If there is none, it opens another one,
-    up to MAX_CONNECTIONS."""
+    """The connections to one server. A call uses an idle connection. If there is none, the call opens another
+    connection, up to MAX_CONNECTIONS."""
 
     def __init__(self, dialling: Dialling) -> None:
         self._dialling = dialling
@@ -225,7 +225,7 @@ class Pool:
 
     async def send(self, commands: Sequence[Command], transaction: bool = False) -> list[Any]:
         """Sends commands together. Returns one reply per command. If the server answers a command with an
-        error, its reply is the error. Raises Lost or LostInTime."""
+        error, the reply is the error. Raises Lost or LostInTime."""
         if self._room.locked():
             try:
                 async with asyncio.timeout(self._dialling.timeout):

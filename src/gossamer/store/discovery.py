@@ -2,8 +2,8 @@
 masters of a Cluster.
 
 The result is a list of (first slot, last slot, address), where the address is the host and the port of a
-server. Raises Away, which lists all addresses that were tried, or StoreError for an error that waiting cannot
-fix.
+server. If no server is found, raises Away, whose message lists all addresses that were tried. If waiting
+cannot fix the error, raises StoreError.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Nodes:
             masters = list(dict.fromkeys(master for _, _, master in ranges))
             for seen in await asyncio.gather(*(look(master) for master in masters), return_exceptions=True):
                 if isinstance(seen, BaseException) and not is_passing(seen):
-                    raise seen  # a master that does not answer will be replaced
+                    raise seen  # a replica will replace a master that does not answer
             return ranges
         raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
 

@@ -47,13 +47,13 @@ UNANSWERED_S = 30.0
 LOADING_S = 600.0
 """Maximum number of seconds that a server may take to load its data."""
 STARTING_S = 660.0
-"""Maximum seconds to wait while another process looks for, starts or stops the server."""
+"""Maximum number of seconds to wait while another process looks for, starts or stops the server."""
 MESSAGE_AFTER_S = 3.0
 """Seconds of waiting after which a message is printed."""
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
-"""glibc settings for the server. The server in the wheel uses glibc's allocator. With a million URLs, it
-spent a third of its time searching for free chunks. These settings avoid those searches."""
+"""glibc settings for the server. The server in the wheel uses glibc's allocator. With a million URLs, the
+server spent a third of its time searching for free chunks of memory. These settings avoid those searches."""
 _children = set[int]()
 """The process IDs of servers that this process started and has not reaped yet."""
 
@@ -96,7 +96,8 @@ class Embedded:
         self._adopted: list[float] = []
 
     def start(self) -> str:
-        """Connects to the running server, or starts one. Returns the server's URL (a Unix socket)."""
+        """Connects to the running server, or starts a server. Returns the server's URL, which names a Unix
+        socket."""
         try:
             self.data.mkdir(parents=True, exist_ok=True)
             make_folder(self.folder)
@@ -555,8 +556,8 @@ def _options(folder: Path, socket: str) -> list[str]:
 
 
 def _take(fd: int, data: Path | None = None) -> bool:
-    """Tries to take a lock, and returns whether this process now has it. Raises ConfigError on a file system
-    without locks."""
+    """Tries to take a lock, and returns whether this process now has it. Raises ConfigError if the file
+    system does not support locks."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -623,7 +624,7 @@ def _is_server(pid: int) -> bool:
 
 
 def _holds(pid: int, lock: tuple[int, int]) -> bool:
-    """Returns whether a process holds a flock on the file with this device and inode."""
+    """Returns whether a process holds a `flock` lock on the file with this device and inode."""
     try:
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(FileNotFoundError):
@@ -681,7 +682,7 @@ def is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    try:  # a zombie that was not reaped counts as dead
+    try:  # a zombie process counts as dead
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return not Path("/proc/self").exists()

@@ -124,7 +124,7 @@ def record(crawl: str) -> str:
 
 
 def turn(crawl: str, name: str) -> str:
-    """Returns the key of the lease on a task that only one worker does for the whole crawl."""
+    """Returns the key of a lease. The lease is for a task that only one worker does for the whole crawl."""
     return f"{tag(0)}{crawl}:turn:{name}"
 
 
@@ -160,7 +160,7 @@ def stored_table(crawl: str, buckets: int) -> StoredTableKeys:
 
 
 def additions(crawl: str) -> str:
-    """Returns the key of the commands `gossamer add --again` of a crawl that have not ended."""
+    """Returns the key of a crawl's unfinished commands `gossamer add --again`."""
     return f"{tag(0)}{crawl}:ag"
 
 
@@ -232,8 +232,8 @@ def checks(pool: str) -> str:
 
 
 NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
-"""The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of such a crawl would
-look like those of hosts."""
+"""The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of a crawl with such a
+name would look like the keys of hosts."""
 
 _CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
 _CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"

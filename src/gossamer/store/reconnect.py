@@ -40,7 +40,7 @@ class OutageWaiter:
 
     @property
     def patient(self) -> bool:
-        """Whether the client waits until an outage ends instead of failing at once."""
+        """Whether the client waits for the end of an outage. If not, it fails at once."""
         return self.seconds > 0
 
     @property

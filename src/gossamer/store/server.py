@@ -1,4 +1,4 @@
-"""One Valkey server: its connections, and its replicas according to INFO.
+"""A Valkey server with its connections, and with its replicas according to INFO.
 
 A connection stores the run ID of the server process to which it is connected. Each claim sends this run ID.
 If the ID has changed since the last claim, the script delays the hosts of the bucket (`failover.lua`).

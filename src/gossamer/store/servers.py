@@ -118,8 +118,9 @@ class Servers:
             await self.look()
 
     async def look(self) -> None:
-        """Finds the servers that currently accept writes, and their replicas. Raises Away, which lists the
-        addresses that were tried, or StoreError for an error in the configuration."""
+        """Finds the servers that currently accept writes, and their replicas. If it finds none, raises Away,
+        whose message lists the addresses that were tried. Raises StoreError for an error in the
+        configuration."""
         began = time.monotonic()
         async with self._lock:
             if self._looked >= began:
@@ -136,7 +137,7 @@ class Servers:
             self._looked = time.monotonic()
 
     async def drop_idle(self) -> None:
-        """Closes idle connections. Connections from before an outage no longer work."""
+        """Closes idle connections, because connections from before an outage no longer work."""
         for server in self._by_place.values():
             await server.client.pool.close_idle()
 

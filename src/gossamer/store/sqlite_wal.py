@@ -8,7 +8,7 @@ import time
 
 
 def open_sqlite(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Connection:
-    """Opens or creates a SQLite file. Several threads may use the connection, but only one at a time.
+    """Opens or creates a SQLite file. Several threads may use the connection, but only one thread at a time.
 
     `wait` is the number of seconds to wait for a transaction of another process. If `by_hand` is true,
     transactions do not begin automatically. Raises sqlite3.Error.

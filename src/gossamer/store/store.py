@@ -70,7 +70,7 @@ _SHARED = {
 
 
 class Store:
-    """A Valkey server (or several) with the frontier's scripts. Errors of the client library are raised as
+    """One or more Valkey servers with the frontier's scripts. Errors of the client library are raised as
     `StoreError`, `Away` (an outage) or `DiskFull`."""
 
     def __init__(self, client: Client, url: str) -> None:
@@ -99,7 +99,7 @@ class Store:
 
     @property
     def patient(self) -> bool:
-        """Whether the client waits for outages."""
+        """Whether the client waits for the end of outages."""
         return self.client.patience.patient
 
     async def open(self, buckets: int, psl: str) -> None:
@@ -145,7 +145,8 @@ class Store:
         self.same(await self.guard(cast(Awaitable[Any], self.client.hget(keys.META, "seed"))))
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
-        """Calls a script on a bucket. Repeats the call after an outage if the client waits for outages."""
+        """Calls a script on a bucket. If the client waits for the end of outages, repeats the call after an
+        outage."""
         self.used += 1
         call = (*self._call(verb), 1, keys.tag(bucket), *args)
         try:
@@ -156,7 +157,8 @@ class Store:
     async def run_all(
         self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False
     ) -> list[Any]:
-        """Calls a script on many buckets at once, each call once. `calls` contains (bucket, arguments).
+        """Calls a script on many buckets at once. Each call is made only once. `calls` contains pairs of a
+        bucket and the arguments.
 
         Returns one element per call: the reply or a gossamer error. If `confirm` is true, a reply whose
         writes no replica has confirmed is returned as `UnconfirmedReply`.
@@ -222,7 +224,7 @@ class Store:
         return "EVAL", self.text(verb)
 
     def digest(self, verb: str) -> str:
-        """Returns the SHA-1 of a script, by which EVALSHA calls it."""
+        """Returns the SHA-1 of a script, with which EVALSHA calls the script."""
         if verb not in self._digests:
             self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
         return self._digests[verb]
@@ -236,7 +238,8 @@ class Store:
         return self._texts[verb]
 
     async def guard(self, call: Awaitable[Any]) -> Any:
-        """Awaits a call to the store. Raises its errors as gossamer errors, except NoScriptError."""
+        """Awaits a call to the store. Raises the errors of the call as gossamer errors, except
+        NoScriptError."""
         try:
             answer = await call
         except NoScriptError:

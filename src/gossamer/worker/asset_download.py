@@ -1,9 +1,9 @@
-"""Downloads the files that items refer to, stores each by its content hash, and emits one row per file and
-one per reference.
+"""Downloads the files to which items refer. Stores each file under its content hash, and emits one row per
+file and one per reference.
 
-Until its response arrives, a file is treated like any other URL. The response is not passed to a page
-function, but checked against the file rule and stored. File rows are upserted like items, so sinks that are
-databases know their previous state.
+A file is treated like any other URL until its response arrives. The response is then not passed to a page
+function. Instead, it is checked against the file rule and stored. File rows are upserted like items, so sinks
+that are databases know their previous state.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def request_named_files(
 
     `seen`: the page's URL and the time at which it was fetched, in seconds since the epoch. `items`: the item
     rows of the page, each with its references and the number of references beyond the limit. `fetch`: whether
-    files are downloaded at all.
+    the crawl downloads files.
     """
     page, at = seen
     staying = {id(row) for row in stay}
@@ -219,8 +219,8 @@ class AssetDownloads:
         self._prepared = False
 
     async def kept(self, request: Request, page: Page, error: str | None) -> tuple[Row | None, str | None]:
-        """Stores a downloaded file. Returns its row (None if the file is unchanged), and the reason why it
-        was not stored, or None. Raises SinkError."""
+        """Stores a downloaded file. Returns two values: the file's row, or None if the file is unchanged; and
+        the reason why the file was not stored, or None. Raises SinkError."""
         if page.status == 304:
             return None, None
         rule = rule_of(request)
@@ -290,7 +290,7 @@ class AssetDownloads:
 
     async def _thumbnails_of(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> dict[str, Any]:
         """Makes and stores the thumbnails of a stored file. Returns the fields of the file's row that
-        describe them. `own`: the fields that are already known."""
+        describe them. `own`: the fields of the row that are already known."""
         if own["media_type"] not in THUMBNAIL_TYPES:
             return {"thumbnail_error": f"there are no thumbnails of {own['media_type']}"}
         if own["bytes"] > MAX_IMAGE_BYTES:

@@ -20,8 +20,8 @@ from gossamer.model.visit import Row
 from gossamer.sinks.rows_in_data_folder import TARGET, KeptRows
 
 PASS = ""
-"""The name under which the store records the offset, in the file of kept rows, at which the rows of the
-current pass (`--refresh`) begin."""
+"""The name under which the store records where the rows of the current pass (`--refresh`) begin, as an offset
+in the file of kept rows."""
 LOST = -1
 """A sentinel that is used in place of an offset in the file of kept rows. It means that an output lacks rows
 that were not kept."""
@@ -49,7 +49,7 @@ class OutputBackfill:
         self.unfilled: list[str] = []
         """Outputs that lack rows of earlier runs, because those rows were not kept."""
         self.changes: list[str] = []
-        """New outputs that get only the changes of the current pass."""
+        """New outputs that get only the rows of the current pass."""
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:

@@ -16,7 +16,8 @@ CUT_S, GROW_S, HOLD_S = 0.5, 2.0, 60.0
 rises. HOLD_S: seconds after a shortage before the limit may again reach the number of visits at which the
 shortage occurred."""
 TUNE_S, STALE_S = 0.15, 1.0
-"""Seconds between two changes of the level, and seconds after which a measurement is too old."""
+"""TUNE_S: minimum seconds between two changes of the level. STALE_S: seconds after which a measurement is too
+old."""
 FREE_SHARE, FULL_SHARE = 0.75, 0.95
 """Limits of the share of time in which the event loop's thread is busy. Below FREE_SHARE, the thread can
 handle more visits. Above FULL_SHARE, it has too many."""
@@ -79,7 +80,8 @@ class Limiter:
         self._since: float | None = None
 
     def begin(self) -> None:
-        """Logs, once, why fewer visits than configured are allowed from the beginning."""
+        """Logs the line `begins` once. It states why fewer visits than configured are allowed from the
+        beginning."""
         if self._begins:
             self._log(self._begins)
             self._begins = ""

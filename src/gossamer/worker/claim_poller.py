@@ -3,8 +3,8 @@ buckets in which a host is due.
 
 The rank of a bucket is the rank of its first host. A higher rank means a more urgent URL. The worker first
 requests claims from the buckets of the highest rank, and only of hosts of that rank. If it can take more
-claims, it continues with the next rank. Every 8th claim goes to the bucket whose host has been due longest,
-so nothing starves.
+claims, it continues with the next rank. Every 8th claim goes to the bucket whose host has been due for
+longest, so that no host starves.
 
 All workers see the same ranks, so each worker goes through the buckets of a rank in a different order. URLs
 that other workers add become visible at the next poll of all buckets. Changes by this worker's own settles
@@ -36,8 +36,8 @@ CAPPED_RETRY_S = 0.02
 """Seconds until the next try if a fleet-wide cap currently allows no claims."""
 
 MIN_CLAIMS_PER_BUCKET = 4
-"""Minimum number of claims requested from each of several buckets. A call for one claim costs as much as a
-call for several."""
+"""If claims are requested from several buckets, each bucket is asked for at least this many. A call for one
+claim costs as much as a call for several."""
 MAX_RANKS_PER_ROUND = 4
 """Maximum number of calls in a round. Each call requests claims of hosts of one rank, except that the last
 call accepts hosts of all remaining ranks."""
@@ -59,10 +59,10 @@ class ClaimPoller:
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
         """The monotonic time at which each bucket is due."""
         self._ranks: dict[int, int] = {}
-        """Maps buckets to the rank of their first host."""
+        """Maps each bucket to the rank of its first host."""
         self._turns = random.randrange(8)
         """Number of claims so far, counted from a random start. Every 8th claim takes the host that has been
-        due longest."""
+        due for longest."""
         self._touched: set[int] = set()
         self._look_at = 0.0
         self._turn = random.sample(range(buckets), buckets)
@@ -76,7 +76,7 @@ class ClaimPoller:
         """Whether the last round returned fewer claims than wanted. If so, a separate call to free the slots
         of hosts is worthwhile."""
         self.capped = False
-        """Whether the caps, not the hosts, limited the claims of the last round."""
+        """Whether the fleet's caps, and not the hosts, limited the claims of the last round."""
 
     def touch(self, bucket: int) -> None:
         """Marks a bucket as changed, because its hosts may now be due at another time."""
@@ -96,8 +96,8 @@ class ClaimPoller:
         return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
-        """Makes one round through the buckets that are due, and returns about `want` claims, within the caps.
-        Returns an empty list if no bucket is due."""
+        """Makes one round through the buckets that are due, and returns about `want` claims, or fewer if the
+        fleet's caps allow fewer. Returns an empty list if no bucket is due."""
         got = await self._round(want)
         self.dry = not any(one.claims for one in got)
         return got
@@ -208,7 +208,7 @@ class ClaimPoller:
         The buckets to call are those of `landed`, and the due buckets of the highest rank that is at most
         `upto`. Buckets in `asked` were already called for rank `upto`, and are left out. If `last` is set,
         the due buckets of all ranks up to `upto` are called, in descending order of rank. `first`: whether
-        every 8th claim goes to the bucket whose host has been due longest.
+        every 8th claim goes to the bucket whose host has been due for longest.
         """
         now = time.monotonic()
         due = [

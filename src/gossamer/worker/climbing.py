@@ -111,15 +111,15 @@ class Rung(NamedTuple):
             self.identity.took(page, self.identity.lend(request).guise)
 
     def blocked(self, page: Page, block: Block, host: str) -> None:
-        """Reports a block page to the proxies. An empty page or a log-in page is not evidence against the
-        proxy's address."""
+        """Reports a block page to the proxies. Does not report empty pages and log-in pages, because these
+        are not evidence against the proxy's address."""
         if self.proxies is not None and page.proxy is not None and block.kind not in ("empty", "login"):
             self.proxies.blocked(page.proxy, host)
 
 
 class CrawlRungs(Protocol):
-    """The rungs of a crawl (`collector_setup`). `given` returns the headers that the user configured for a
-    request. `held` maps each site that has a log-in to the rungs on which its accounts are logged in.
+    """The rungs of a crawl (`collector_setup`). `given` returns the headers that the user has configured for
+    a request. `held` maps each site that has a log-in to the rungs on which its accounts are logged in.
     `disguised`: whether browsers run with a disguised profile. `pages` returns the rung for a request."""
 
     @property
@@ -132,7 +132,7 @@ class CrawlRungs(Protocol):
 
 
 Rungs = Callable[[Request], Rung]
-"""A function that returns the rung by which a request is made."""
+"""A function that returns the rung on which a request is made."""
 Allowed = Callable[[Request], tuple[str, ...]]
 """A function that returns the rungs that a request may use, cheapest first."""
 
@@ -190,7 +190,7 @@ class RungMemory(Protocol):
 class Climb:
     """The climb of one visit up the ladder of rungs.
 
-    `request` names the current rung. `tried`: the number of retries of the URL before this visit. `left`:
+    `request` names the current rung. `tried`: how many times the URL was retried before this visit. `left`:
     whether the URL has a retry left. `patience`: a higher rung may start only within this many seconds from
     now.
     """
@@ -219,9 +219,9 @@ class Climb:
         self._until, self._rest = time.monotonic() + patience, 0.0
 
     def higher(self, result: Page | Failure, block: Block | None, waits: float, pause: float = 0.0) -> bool:
-        """Returns whether the visit continues on the next higher rung after this response. This rung would
-        start in `pause` seconds. A visit does not climb after an error, or if the server asked it to wait
-        (`waits` seconds)."""
+        """Returns whether the visit continues on the next higher rung after this response. `pause`: the
+        seconds until that rung would start. `waits`: the seconds for which the server asked the crawler to
+        wait. A visit does not climb after an error or if the server asked for a wait."""
         self.kind, self.rested, self.late = block_kind(result, block, self._rungs), False, None
         if not self.kind:
             return False
@@ -260,7 +260,7 @@ class Climb:
         )
 
     def result_below(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
-        """Returns the result of the lower rung if the higher rung was not available."""
+        """If the higher rung was not available, returns the result and the verdict of the lower rung."""
         had = not isinstance(result, Failure) or (result.later is None and result.sent)
         return None if had else self.below
 

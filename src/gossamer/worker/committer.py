@@ -1,5 +1,5 @@
-"""Commits the results of visits in groups: makes their rows durable, then settles their claims. A crash
-before the settle costs only time.
+"""Commits the results of visits in groups. A commit makes the rows of the visits durable, then settles their
+claims. A crash before the settle costs only time.
 
 Only one commit is in flight at a time. All visits of a commit share its fixed cost, which is mainly the sync
 to disk. A busy worker therefore gathers many visits for each commit. An idle worker gathers few, because its
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_COMMIT_BYTES = 32 << 20
 GATHER_WAIT_S = 0.02
-"""How many seconds a single visit waits for other visits to join its commit."""
+"""For how many seconds a single visit waits for other visits to join its commit."""
 MAX_GATHERED_VISITS = 32
 
 
@@ -41,7 +41,7 @@ class GatherLimits(NamedTuple):
     """Maximum number of seconds that a visit waits for its commit to start. Shortly after that time, the
     lease keeper frees the slot of the visit's host with a separate call."""
     enough: int
-    """Number of gathered visits at which the commit starts without further waiting."""
+    """If this many visits are gathered, the commit starts without further waiting."""
     most: int
     """Maximum number of visits in one commit, and maximum number of visits that wait for the next commit."""
 
@@ -100,12 +100,12 @@ class Committer:
 
     @property
     def full(self) -> bool:
-        """Whether so many visits are waiting that no further visits should begin."""
+        """Whether the limit of waiting visits is reached, so that no further visits should begin."""
         return len(self.waiting) >= self.company.most or self._size >= MAX_COMMIT_BYTES
 
     @property
     def idle(self) -> bool:
-        """Whether everything is durable and settled."""
+        """Whether all visits are durable and settled."""
         return not self.waiting and not self.under_way
 
     def unsettled_visits(self) -> list[Visit]:
@@ -143,7 +143,7 @@ class Committer:
         self._wake.set()
 
     async def _gather(self, busy: Callable[[], bool], alone: Callable[[], bool]) -> None:
-        """Waits for further visits if more are expected."""
+        """Waits for further visits, if any are expected soon."""
         if alone():
             return
         if len(self.waiting) < MAX_GATHERED_VISITS and not self._closing:

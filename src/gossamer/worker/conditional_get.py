@@ -1,5 +1,5 @@
-"""Conditional requests in a recrawl. This module decides what is stored about a visited page, and compares
-the next response with it."""
+"""Makes conditional requests in a recrawl. Decides which data is stored about a visited page, and compares
+the next response with this data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def site_versions(sites: Mapping[str, str]) -> str:
 
 def make_conditional(request: Request, rung: str, by: str = "") -> Request:
     """Returns the request with If-None-Match and If-Modified-Since (RFC 9110 section 13). Returns the request
-    unchanged if the known page could not be read or was read by other versions of the site files.
+    unchanged if the known page could not be read, or if other versions of the site files read it.
 
     >>> make_conditional(Request("https://a.example/", known=KnownPage(200, '"v1"')), "plain").headers
     {'If-None-Match': '"v1"'}
@@ -96,7 +96,7 @@ def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPag
 
 
 def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
-    """Removes the rows that equal rows of the previous visit, and counts them."""
+    """Removes the rows that equal rows of the previous visit, and counts the removed rows."""
     if 0 < before.status < 400 and now.status in GONE_STATUSES:
         visit.counts["gone"] = 1
     same = (before.status, before.error, before.by) == (now.status, now.error, now.by)

@@ -19,12 +19,13 @@ _CLAIM = struct.Struct("<Qq")
 
 
 class CrashMarker:
-    """The marker of one process. It contains the token and the bucket of the claim. Token 0 means that no
-    page is being read. Writing the mark takes 0.2 us per page and no system call."""
+    """The crash marker of one process. It contains the token and the bucket of the claim whose page is being
+    read. Token 0 means that no page is being read. Writing the mark takes 0.2 us per page and no system
+    call."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder`: the crawl's folder. If it is None, the marker is lost when the process dies. Raises
-        OSError."""
+        """`folder`: the crawl's folder. If it is None, the marker is only in memory and is lost when the
+        process dies. Raises OSError."""
         self._path = folder and folder / f"reading.{os.getpid()}"
         self._map: mmap.mmap | bytearray = bytearray(_CLAIM.size)
         if self._path is None:
@@ -45,7 +46,7 @@ class CrashMarker:
         _CLAIM.pack_into(self._map, 0, 0, 0)
 
     def close(self) -> None:
-        """Removes the marker."""
+        """Removes the marker's file."""
         note, self._map = self._map, bytearray(_CLAIM.size)
         if isinstance(note, mmap.mmap):
             note.close()  # the mapping has a file descriptor of its own

@@ -82,7 +82,8 @@ class CrawlScope:
         return self.rules.allows_port(host)
 
     async def refresh(self) -> str:
-        """Extends the scope by the redirects that other workers recorded. Returns the crawl's state."""
+        """Adds to the scope the target hosts of redirects that other workers recorded. Returns the crawl's
+        state."""
         state, redirects = await self._redirects.look(self._crawl)
         for source, target in redirects:
             await self._grow(source, target)

@@ -26,9 +26,9 @@ def decide(
     """Returns the verdict for a request.
 
     `target`: the redirect target in fetch form, or None if Location is not an http(s) URL. `same`: whether
-    the target has the same canonical form as the request (a bounce to set cookies or to track). `block`: the
-    block detected in the response. If only the status indicates a block, the status determines the verdict.
-    An empty page counts as a page.
+    the target has the same canonical form as the request. Such a redirect is a bounce that sets cookies or
+    tracks visitors. `block`: the block detected in the response. If only the status indicates a block, the
+    verdict follows from the status. An empty page counts as a page.
     """
     if isinstance(result, Failure):
         return _failed(result)
@@ -86,8 +86,8 @@ def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
 
 
 def retry_after(value: str | None, now: float | None = None) -> float:
-    """Returns the seconds to wait according to a Retry-After header (RFC 9110 section 10.2.3: seconds or a
-    date), or 0 if it is absent or invalid.
+    """Returns the seconds to wait according to a Retry-After header, or 0 if the header is absent or invalid.
+    The header contains seconds or a date (RFC 9110 section 10.2.3).
 
     >>> retry_after("120")
     120.0

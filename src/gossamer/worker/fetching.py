@@ -1,5 +1,5 @@
-"""Makes the requests of one visit: the request for the page, a repeated request after a cookie bounce or with
-the help of a captcha hook, and requests on higher rungs after a block."""
+"""Makes the requests of one visit. These are the request for the page, a repeated request after a cookie
+bounce or with the help of a captcha hook, and requests on higher rungs after a block."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Fetching:
     - `members`: fetches pages with logged-in accounts.
     - `by`: the digest of the site files that read the pages (`conditional_get.site_versions`).
     - `lanes`: moves hosts to workers that have a rung which this worker lacks.
-    - `unrendered`: returns why a page needs a browser, or ''.
+    - `unrendered`: returns the reason why a page needs a browser, or ''.
     - `short(what)`: called when a request failed because this process ran short of a resource.
     """
 
@@ -194,10 +194,11 @@ class Fetching:
         return Block("generic", "missing", (f"must_have: {query}",))
 
     async def _helped(self, request: Request, result: Page | Failure, block: Block | None) -> Request | None:
-        """Returns the request with the headers that the site's captcha hook provides, or None."""
+        """Returns the request with the headers that the site's captcha hook supplies. Returns None if the
+        hook supplies none."""
         if self._solve is None or block is None or block.kind not in SOLVED or isinstance(result, Failure):
             return None
-        if result.rung == "unlocker":  # an unlocker does not send our cookies, and each try costs money
+        if result.rung == "unlocker":  # an unlocker does not send these cookies, and each try costs money
             return None
         if not (given := await self._solve(result, request)):
             return None

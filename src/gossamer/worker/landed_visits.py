@@ -26,8 +26,8 @@ Name = tuple[int, int]
 
 
 class LandedVisits:
-    """The visits of one worker that wait for their commit, by bucket and token, with the time when each host
-    may be requested again."""
+    """The visits of one worker that wait for their commit, by bucket and token. For each visit, the time at
+    which its host may be requested again is stored."""
 
     def __init__(self) -> None:
         self.freed: set[Name] = set()
@@ -48,7 +48,7 @@ class LandedVisits:
         heapq.heappush(self._due, (start + (late if late >= TIMER_S else 0.0), name))
 
     def settled(self, visit: Visit) -> None:
-        """Removes a visit that is settled."""
+        """Removes a visit that has been settled."""
         name = visit.claim.bucket, visit.claim.token
         self._waiting.pop(name, None)
         self.freed.discard(name)

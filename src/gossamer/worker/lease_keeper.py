@@ -25,7 +25,7 @@ LATE, MORE = 0.5, 0.1
 least LATE seconds, and at least MORE seconds after the longest time for which the committer gathers
 visits."""
 NO_SWEEP_AFTER_OUTAGE_S = 3.0
-"""Seconds after an outage during which this worker does not sweep."""
+"""For this many seconds after an outage, this worker does not sweep."""
 
 
 class LeaseKeeper:
@@ -49,7 +49,7 @@ class LeaseKeeper:
         renewed = time.monotonic()
         swept = (
             renewed if self._ledger is None else renewed - SWEEP_INTERVAL_S
-        )  # a worker that starts after a crash sweeps at once
+        )  # the first sweep is immediate, for the case that the worker starts after a crash
         patience = self._frontier.patience
         outages = patience.outages
         while True:

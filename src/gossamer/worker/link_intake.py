@@ -1,9 +1,9 @@
-"""Turns the links of a page into URLs for the frontier: resolves, filters, fingerprints and groups them. This
-is the hot path of the crawler.
+"""Turns the links of a page into URLs for the frontier. Resolves, filters, fingerprints and groups the links.
+This is the hot path of the crawler.
 
 No object, log record or round trip is made for a single link. Most links of a page are already known and cost
-one lookup in a cache of raw hrefs. A link that the cache marks as taken is in the frontier or in a pending
-commit. If that commit fails, the worker exits.
+one lookup in a cache of raw hrefs. If the cache marks a link as taken, the link is in the frontier or in a
+pending commit. If that commit fails, the worker exits, so the cache is never wrong.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class TakenLinks(msgspec.Struct):
 
     @property
     def found(self) -> int:
-        """The number of refused links. The frontier counts the links that it receives in the total of found
+        """The number of refused links. The frontier includes the links that it receives in the total of found
         links. Refused links are not sent to the frontier, so this number is added to that total."""
         return sum(self.skips.values())
 
@@ -85,7 +85,7 @@ class ReadResult(msgspec.Struct):
     infrastructure: bool = False
     """Whether the page is a sitemap or feed, which does not count as a page."""
     later: Callable[[Visit], None] | None = None
-    """See `Visit.later`."""
+    """The function for `Visit.later`, or None."""
     stop: str = ""
     """The reason why a page function or a step stops the crawl, or '' if none does."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
@@ -120,7 +120,7 @@ class LinkIntake:
     - `remainder`: a function that splits a fingerprint into the two halves that the seen set stores.
     - `bucket`, `lane`: functions that map a host to its bucket and its lane.
     - `key`: returns the canonical form of a URL.
-    - `own`: whether a host belongs to the seeds. Links to other hosts need a voucher.
+    - `own`: returns whether a host belongs to the seeds. Links to other hosts need a voucher.
     - `cap`: maximum number of distinct links that are added per page.
     - `room`: number of links per generation of the cache.
     - `depths`: whether exact depths are kept (`min_depth`).
@@ -265,7 +265,7 @@ class LinkIntake:
         beside: str = "",
         edition: str = "",
     ) -> str | None:
-        """Takes a single request that has its own properties: a seed, a redirect target, or a request from a
+        """Takes a single request that is not a plain link: a seed, a redirect target, or a request from a
         site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. If there is an edition, the
         fingerprint without the edition is also added to the seen set in the same step, so that a link to the
         URL does not cause another visit.
@@ -312,8 +312,8 @@ class LinkIntake:
 
     def mark(self, request: Request, edition: str = "") -> int:
         """Returns the fingerprint that identifies a request in the seen set. `edition` distinguishes requests
-        for the same URL. If it is '', the edition of the request's file rule applies, if there is one. If a
-        request has a key, it is identified by its host, its key and the number of its redirects."""
+        for the same URL. If `edition` is '', the edition of the request's file rule applies, if there is one.
+        If a request has a key, it is identified by its host, its key and the number of its redirects."""
         if request.key is not None:
             whole = f"key {split(request.url)[1]} {request.key} {len(request.hops)} {edition}"
             return urls.fingerprint(whole, self._seed)
@@ -335,7 +335,7 @@ class LinkIntake:
     ) -> None:
         bucket, own, lane = self._hosts.get(host) or self._host(host)
         if asks:
-            lane += "?"  # an entry whose request needs a region (`heap_of_host.lua`)
+            lane += "?"  # marks an entry whose request needs a region (`heap_of_host.lua`)
         flags = own + flags
         high, low = self._remainder(mark)
         adds.setdefault((bucket, host, priority, lane, flags, "" if own else voucher), []).extend(
@@ -362,8 +362,8 @@ class LinkIntake:
         return self._key(one) == self._key(other)
 
     def forget(self) -> None:
-        """Empties the caches. Called if a page was read but not committed, because its links must be taken
-        again."""
+        """Empties the caches. Called if a page was read but not committed, because the page's links must be
+        taken again later."""
         self._recent, self._taken = HrefCache(self._recent.room), _slots()
 
     def release(self) -> None:

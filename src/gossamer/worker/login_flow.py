@@ -1,5 +1,6 @@
 """Logs accounts in. Pure functions detect from a page whether an account is logged in. A log-in is made
-within the claim of a page. Its steps run one after another, with the same politeness as page requests."""
+within the claim of a page. The steps of a log-in run one after another, with the same politeness as page
+requests."""
 
 from __future__ import annotations
 
@@ -105,8 +106,8 @@ def _told(sign: Sign, view: PageView, target: str | None) -> str:
 
 
 def _has(view: PageView, query: str) -> bool:
-    """Returns whether a selector matches anything on a page. On a page that is too complex, nothing
-    matches."""
+    """Returns whether a selector matches an element of a page. Returns False for a page that is too complex
+    to search."""
     try:
         return bool(view.css(query))
     except TooComplex:
@@ -142,7 +143,7 @@ class PacedRequests:
         self.began = time.monotonic()
         self.lag = self._next = 0.0
         self.posted = False
-        """Whether a form was filled in and sent."""
+        """Whether a log-in form was filled in and sent."""
 
     async def collect(self, rung: Rung, request: Request) -> Page | Failure:
         """Waits until the next request may start, and makes it. The result's `lag` is measured from the first
@@ -188,7 +189,8 @@ class LoginResult(NamedTuple):
 
 
 class FormFillingIdentity:
-    """The identity of a browser that fills in a log-in form, once, on the host that the log-in names."""
+    """The identity of a browser that fills in a log-in form. The form is filled in once, and only on the host
+    of the log-in's URL."""
 
     def __init__(self, identity: LendsIdentity, login: Login, render: Render) -> None:
         self._identity, self._render, self.done = identity, render, False
@@ -276,8 +278,8 @@ class LoginRunner:
         walk: PacedRequests,
         tell: list[Attempt],
     ) -> LoginResult | Failure:
-        """Evaluates the last page of a log-in. If scripts must fill the page, it is also requested in the
-        browser."""
+        """Evaluates the last page of a log-in. If the page is empty until its scripts have run, also requests
+        it in the browser."""
         login, url = who.login, page.url if who.rung.name == BROWSER else last.url
         proof = login.check or (url if login.shows and last.method == "GET" and url != login.url else "")
         if who.browser is not None and needs_rendering(page.status, page.headers, page.body, page.url):
@@ -414,12 +416,12 @@ class LoginRunner:
 
 
 def _asked(url: str) -> Generator[Any, Any, None]:
-    """Yields the only request of a log-in whose form the browser fills in."""
+    """The steps of a log-in whose form the browser fills in. Yields a single request."""
     yield Request(url)
 
 
 def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
-    """Converts the return value of the steps (for example a token) into headers for each request of the
+    """Converts the return value of the steps, for example a token, into headers for each later request of the
     account."""
     if said is None:
         return {}
@@ -431,7 +433,7 @@ def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
 def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
     """Calls the user's code. Lets StopIteration pass, and raises ConfigError for any other exception."""
     try:
-        with stdout_to_stderr:  # stdout is for data
+        with stdout_to_stderr:  # what the user's code prints must not get into stdout, which is for data
             return call(*args)
     except (StopIteration, GossamerError):
         raise

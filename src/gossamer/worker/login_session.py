@@ -1,5 +1,5 @@
-"""Fetches pages with a logged-in account: picks the account, logs in if necessary, and repeats the request
-after the account was logged out."""
+"""Fetches pages with a logged-in account. Picks the account, logs it in if necessary, and repeats a request
+if the account was logged out."""
 
 from __future__ import annotations
 
@@ -166,7 +166,8 @@ class LoggedInFetcher:
     async def _enter(
         self, claim: Claim, club: AccountPool, seat: Seat, walk: PacedRequests, tell: list[Attempt]
     ) -> Seat | Failure | None:
-        """Logs an account in. Returns None if the log-in was refused or another worker is doing it."""
+        """Logs an account in. Returns None if the site refused the log-in, or if another worker is logging
+        the account in."""
         enters, *above = (
             club.on(seat, self._rungs(Request(claim.request.url, rung=one))).rung for one in club.rungs
         )
@@ -212,7 +213,7 @@ def _apart(failure: Failure, walk: PacedRequests) -> Failure:
 
 
 def _out(page: Page, seat: Seat, sign: str, walk: PacedRequests) -> Failure:
-    """Returns the failure for a page that this account cannot get, however often it logs in."""
+    """Returns the failure for a page that this account cannot get even after repeated log-ins."""
     return Failure(
         "login",
         f"logged out as {seat.account.name}: {sign}",

@@ -35,19 +35,19 @@ STATE_INTERVAL_S = 1.0
 MAX_IDLE_SLEEP_S = 0.5
 """Maximum number of seconds that the loop sleeps while no visit is running."""
 STOP_TIMEOUT_S = 7.0
-"""Seconds that a graceful stop waits for running requests and, if the worker waits during outages, for their
-commit."""
+"""For how many seconds a graceful stop waits for running requests. If the worker waits during outages, the
+stop also waits for their commit within this time."""
 CLAIMS_IN_FLIGHT_S = 1.0
-"""Seconds that a stop waits for claim calls in flight. If it did not wait, no worker could use the new claims
-until their leases expire."""
+"""For how many seconds a stop waits for claim calls in flight. If it did not wait, no worker could use the
+new claims until their leases expire."""
 SHORT_MS = 1000
 """Milliseconds until a host may be claimed again, if its visit ended because this process ran short of a
 resource."""
 MAX_MEMORY_FAILURES = 3
-"""Number of times that the visit of one URL may run out of memory before the run ends. After more failures,
-the URL is likely to be the cause."""
+"""How many times the visit of one URL may run out of memory before the run ends. After more failures, the URL
+is likely to be the cause."""
 ALONE_AFTER_DEATHS = 3
-"""Number of worker deaths after which a URL is visited only while no other visit runs."""
+"""If this many workers died while visiting a URL, the URL is visited only while no other visit runs."""
 ENDS = {
     "stopping": "stopped",
     "cancelling": "cancelled",
@@ -365,8 +365,8 @@ class Worker:
                 await self._news.wait()
 
     async def _finished(self) -> bool:
-        """Returns whether the crawl is finished: two sweeps in a row found no open URL, and no URL was added
-        between them."""
+        """Returns whether the crawl is finished. It is finished if two sweeps in a row found no open URL, and
+        no URL was added between them."""
         before = -1
         for _ in range(2):
             await self.frontier.everywhere.requeue_expired()
@@ -413,8 +413,8 @@ class Worker:
         self._ready = deque(kept if not self.outcome else ())
 
     async def _drain(self) -> None:
-        """Requeues claims whose visits have not begun, waits for running visits, then cancels those that
-        still run."""
+        """Requeues claims whose visits have not begun, waits for running visits, and then cancels the visits
+        that still run."""
         self._return_all()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_TIMEOUT_S)

@@ -19,8 +19,8 @@ def mark_row(row: Row, page: Page, document: Document, nearly: bool) -> None:
     """Adds a sketch to the row of a page if the page has status 2xx and content. Other pages never belong to
     a group of duplicates. **Changes the page's tree.**
 
-    A document without text and without elements (for example non-HTML) is compared byte by byte. `nearly`:
-    whether nearly equal pages count as duplicates too.
+    A document that has neither text nor elements, for example because it is not HTML, is compared byte by
+    byte. `nearly`: whether nearly equal pages count as duplicates too.
     """
     record = row.data
     assert isinstance(record, PageRecord)

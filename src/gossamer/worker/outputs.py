@@ -121,7 +121,7 @@ class SinkRetry:
 
 
 Moves = Sequence[tuple[str, int, int]]
-"""For each file that grew: its path, its committed length and its new length in bytes."""
+"""The growth of files: for each file, its path, its committed length and its new length in bytes."""
 Append = Callable[[list[Row]], Awaitable[Moves]]
 Hold = Callable[[list[Row]], Awaitable[None]]
 """A function that holds back rows which lack usual values, until the whole run is judged
@@ -141,9 +141,9 @@ class Outputs:
     - `attempts`: the table of attempts in a shared store. `outcomes`: the list in the store to which the
       workers of a fleet report visits, if known pages are visited again.
     - `hold`: a function that holds back rows that lack usual values. If it is None, such rows are written.
-    - `kept`: the rows that the crawl kept so far, or None if some were not kept. An output that this run adds
-      is filled with these rows. `only_pass`: whether such an output is filled only with the rows of the
-      current pass (`--refresh`).
+    - `kept`: the rows that the crawl has kept so far, or None if some rows were not kept. An output that this
+      run adds is filled with these rows. `only_pass`: whether such an output is filled only with the rows of
+      the current pass (`--refresh`).
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Outputs:
 
     @property
     def keeps_items(self) -> bool:
-        """Whether one of the stores keeps one row per item with its history."""
+        """Whether one of the outputs keeps one row per item with the item's history."""
         return bool(self._histories)
 
     def take_over_outage(self, reason: str) -> None:
@@ -204,7 +204,8 @@ class Outputs:
                     await self._patiently(sink.append, self._lengths[sink.target()], ())
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Writes rows to the outputs that have no committed length: the logs, and the tables that upsert."""
+        """Writes rows to the outputs that have no committed length. These are the logs, and the tables that
+        upsert."""
         notes: list[tuple[Log, list[Any]]] = []
         if self._log is not None:
             notes.append((self._log, [attempt for visit in batch for attempt in visit.attempts]))
@@ -293,7 +294,7 @@ class Outputs:
         """Closes all outputs (including the last Parquet part) at the end of a run that was not killed. A
         later run continues from there.
 
-        Raises SinkAway if rows remain for a sink that is unavailable. A later run sends those rows. `wait`:
+        Raises SinkAway if rows remain for a sink that is unavailable. A later run sends these rows. `wait`:
         whether to wait until the sink answers or the run is stopped.
         """
         away: SinkAway | None = None

@@ -1,5 +1,5 @@
-"""The process that reads costly pages for a worker. It has a memory and a time limit for each page, and the
-worker can kill it.
+"""The process that reads costly pages for a worker. Its memory and its time for each page are limited, and
+the worker can kill it.
 
 The HTML parser is written in C and holds the interpreter lock, so neither a thread nor a task can interrupt
 it. The worker cannot fork, because it has an event loop, threads and connections. Instead, it starts a fresh
@@ -89,7 +89,7 @@ class LinkNotes:
 
 
 class PageProcess:
-    """The page process's side of the pipes: decodes tasks, reads the pages, and encodes answers."""
+    """The page process's end of the pipes. Decodes tasks, reads the pages, and encodes the answers."""
 
     def __init__(self, order: ProcessSettings) -> None:
         self._notes, self._why = LinkNotes(), list[str]()
@@ -213,7 +213,7 @@ def _send(pipe: int, data: bytes) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Asks the kernel to kill this process when the worker dies, even during parsing (Linux only)."""
+    """Makes the kernel kill this process when the worker dies, even while it parses a page (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
     if os.getppid() != parent:

@@ -79,7 +79,7 @@ class PageReader:
         self._idle: list[ReaderProcess] = []
         self._all: set[ReaderProcess] = set()
         self.started = asyncio.Event()
-        """Set when the first process was started."""
+        """An event that is set when the first process was started."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a page in another process. If the page takes too much time or memory, or kills the process,
@@ -103,7 +103,7 @@ class PageReader:
         return _END.decode(frames[-1][1:]).lacks
 
     async def close(self) -> None:
-        """Ends the processes."""
+        """Ends the page processes."""
         await asyncio.gather(*(one.end(exits=one in self._idle) for one in self._all))
         self._all.clear()
         self._idle.clear()
@@ -160,7 +160,7 @@ class PageReader:
 
 
 class ReaderProcess:
-    """One page process and its pipes."""
+    """A page process and its pipes, as the worker uses them."""
 
     def __init__(self) -> None:
         self._popen = subprocess.Popen(

@@ -1,5 +1,5 @@
-"""Reads a page: extracts its links, its record and its items. This is step 7 of a URL's path. Each page is
-parsed once."""
+"""Reads a page, that is, extracts its links, its record and its items. This is step 7 of a URL's path. Each
+page is parsed only once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MAX_PARSED = 16
 
 
 class ReadsApart(Protocol):
-    """Reads pages in another process (`page_reader.PageReader`)."""
+    """The interface for reading pages in another process (`page_reader.PageReader`)."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult: ...
 
@@ -151,8 +151,8 @@ class Reader:
         """Marks the claim whose page is being read, in case the page kills the process."""
 
     def open(self, crawl: str, folder: Path, crashes: Path | None, usual: Usual) -> None:
-        """Begins a run: opens the steps of the sites. `folder`: the crawl's folder. `crashes`: the folder of
-        the file that records the claim whose page is being read (`crash_marker`), or None if this is not
+        """Begins a run, and opens the steps of the sites. `folder`: the crawl's folder. `crashes`: the folder
+        of the file that records the claim whose page is being read (`crash_marker`), or None if this is not
         recorded. `usual`: the fields that nearly all items of the last good runs had. Raises ConfigError."""
         self.builders.open(crawl, folder)
         self._reading, self.usual = CrashMarker(crashes), usual
@@ -168,8 +168,8 @@ class Reader:
         self._costs = None, Cost(False)
 
     def is_costly(self, page: Page) -> bool:
-        """Returns whether a page must be read in another process, because it may be costly
-        (`parsing.page_cost`)."""
+        """Returns whether a page may be costly to read (`parsing.page_cost`), so that another process must
+        read it."""
         if self.apart is None:
             return False
         if self._costs[0] is not page:
@@ -218,7 +218,7 @@ class Reader:
         return self.lacks_here(claim, page)
 
     def lacks_here(self, claim: Claim, page: Page) -> str:
-        """Does the same as `lacks`, but always in this process."""
+        """Returns the same as `lacks`, but always parses the page in this process."""
         site = match(self.sites, page.url) if self.sites else None
         if site is None or not site.site.must_have or _too_deep(claim, page):
             return ""
@@ -254,8 +254,8 @@ class Reader:
             self._reading.ends()
 
     def read(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page. `error`: the error that the page's status implies (http-4xx), or None. If there is an
-        error, the page's links are not followed."""
+        """Reads a page. `error`: the error that follows from the page's status (http-4xx), or None. If there
+        is an error, the page's links are not followed."""
         self._reading.begins(claim.bucket, claim.token)
         try:
             return self._read(claim, page, error)
@@ -314,7 +314,7 @@ class Reader:
         return self._unrendered.count(ReadResult(rows, taken), claim, page, document, routes)
 
     def again(self, claim: Claim, page: Page) -> ReadResult | None:
-        """Reads a stored page again, for its items only. Returns None if no site reads the page."""
+        """Reads a stored page again, and extracts only its items. Returns None if no site reads the page."""
         site = match(self.sites, page.url)
         if site is None or not site.site.functions:
             return None
@@ -332,10 +332,11 @@ class Reader:
         error: str | None = None,
     ) -> ReadResult:
         """Reads a page with its site's functions. If a function fails, the page is stored for replay.
-        `error`: the error of the page itself (http-4xx). If there is one, the page's links are not followed.
+        `error`: the error that follows from the page's status (http-4xx). If there is an error, the page's
+        links are not followed.
 
         `marks`: whether duplicate items may be dropped before the rows are written (`near_duplicates`). If
-        so, the files of items that may be dropped are requested only after that.
+        so, the files of such items are requested only after the duplicates have been dropped.
         """
         view = PageView(page, document, claim.request)
         parsed = run(site, view)
@@ -579,7 +580,7 @@ class Reader:
         return row
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a sitemap or feed. Its entries are added like seeds. A sitemap index is followed up to depth
+        """Reads a sitemap or feed. The entries are added like seeds. A sitemap index is followed up to depth
         3."""
         from gossamer.parsing.sitemaps import entries
 

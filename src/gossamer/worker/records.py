@@ -51,8 +51,8 @@ def given_fields(request: Request) -> dict[str, Any]:
 
 
 def page_record(request: Request, page: Page, *, error: str | None = None) -> PageRecord:
-    """Returns the record of a page as it is before parsing. The parser fills in title, language, links, hash
-    and text."""
+    """Returns the record of a page before the page is parsed. The fields title, language, links, hash and
+    text are filled in after parsing."""
     return PageRecord(
         url=page.url,
         requested_url=request.hops[0] if request.hops else request.url,
@@ -144,7 +144,7 @@ def attempt(
 
 
 def _location(page: Page) -> str | None:
-    """Returns the URL that a redirect leads to, with secrets masked."""
+    """Returns the target URL of a redirect, with secrets masked."""
     if page.status not in REDIRECTS or (location := page.header("location")) is None:
         return None
     target = redirect_target(location, page.url, url.parse)

@@ -1,5 +1,5 @@
-"""Decides whether a claim may be visited. It may not if robots.txt forbids it or if its host was given up.
-The worker fetches, caches and evaluates robots.txt. The frontier stores the rules."""
+"""Decides whether a claim may be visited. A claim may not be visited if robots.txt forbids the visit, or if
+the host was given up. The worker fetches, caches and evaluates robots.txt. The frontier stores the rules."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ MAX_CACHED_FILES = 10_000
 
 
 class HostTreatment(NamedTuple):
-    """How a host is treated: the seconds before each retry, the fixed delay if there is one, whether its
-    robots.txt is obeyed, and what counts as a block."""
+    """The treatment of a host: the seconds before each retry, the fixed delay if there is one, whether its
+    robots.txt is obeyed, and the rules by which block pages are detected."""
 
     retries: tuple[float, ...]
     fixed: pace.Delay | None
@@ -75,8 +75,7 @@ class RobotsGate:
         self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
         usual = HostTreatment(retries, fixed, obey)
         self.treat = treat or (lambda _: usual)
-        """A function that returns the retries, the fixed delay and the obedience to robots.txt that apply to
-        a host."""
+        """A function that returns the treatment of a host (`HostTreatment`)."""
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
         self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
 
@@ -116,7 +115,7 @@ class RobotsGate:
         None if it may.
 
         If the URL has another origin, this method fetches and caches the robots.txt of that origin. `note` is
-        called with the result of that request and its URL.
+        called with the result and the URL of that request.
         """
         scheme, host, _ = split(url)
         if "@" in host or not self._opens(host):
@@ -246,7 +245,7 @@ class RobotsGate:
 
 
 def robots_health(result: Page | Failure) -> tuple[HostHealth, str]:
-    """Returns the health and the reason that the result of a robots claim implies for its host
+    """Returns the health of a host according to the result of a robots claim, and the reason
     (`politeness.breaker`)."""
     if isinstance(result, Failure):
         return health(result.reason, None, final=result.final), result.reason

@@ -1,4 +1,5 @@
-"""Decides which links to routes in fragments (`#/guide`) lead to pages of their own (`url.routes`)."""
+"""Decides which links to routes in fragments (`#/guide`) are followed as links to separate pages
+(`url.routes`)."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ class RouteFollower:
 
 
 def _shows_routes(page: Page, hrefs: Sequence[str], routes: Sequence[str], docsify: bool) -> bool:
-    """Whether a page that a browser rendered has a router, and most links to its own host are routes."""
+    """Whether a page shows that its site uses routes: a browser rendered it, it has a router, and most links
+    to its own host are routes."""
     if page.rung != "browser" or not routes:
         return False
     if docsify:
@@ -73,6 +75,6 @@ def _is_own(href: str, origin: str) -> bool:
 
 
 def _is_docsify(document: Document) -> bool:
-    """Whether a page is built by docsify."""
+    """Whether docsify builds a page."""
     scripts = document.tree.select("script")
     return any("docsify" in attribute_of(one, "src") or "$docsify" in one.text for one in scripts)

@@ -45,8 +45,8 @@ class LaneRouter:
 def lanes_of(
     frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]
 ) -> LaneRouter | None:
-    """Returns the LaneRouter of a crawl. `lane` and `ladder` are the crawl's defaults for sites that set
-    none.
+    """Returns the LaneRouter of a crawl. `lane` and `ladder` are the crawl's defaults, for sites that do not
+    set their own.
 
     Returns None if a site that needs a browser sets its own lane, because in that case the workers of its
     lane must have a browser.
@@ -83,7 +83,7 @@ class SiteRouter:
         apart = next(filter(None, map(self._group, batch)), "")
         if not apart:
             return False
-        if apart not in self.told:  # announce the group before its first host waits
+        if apart not in self.told:  # announces the group before its first host waits
             await self._tell(apart)
             self.told.add(apart)
         await self._frontier.handover(batch[0].bucket, batch[0].host, f"+{apart}")

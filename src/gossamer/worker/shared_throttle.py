@@ -1,6 +1,6 @@
-"""A request budget that hosts with the same address or registered domain share (`--polite-by`). Before a
-request starts, it must take a turn, that is, a permit for one request from this budget. The turn is given
-back afterwards."""
+"""A request budget that hosts with the same address or registered domain share (`--polite-by`). Before each
+request, a worker must take a turn, which is a permit for one request from this budget. After the request, the
+worker gives the turn back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ThrottleGroups(Protocol):
 
 class SharedThrottle:
     """Takes and gives back turns for the claims of one crawl. `group` returns the name of the budget that a
-    host shares, or None if the host shares none or its budget is unknown."""
+    host shares. It returns None if the host shares no budget, or if its budget is not known yet."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 """Determines why a crawl has not received any page yet. A host that does not answer is retried as often as
-`--retries` allows. Meanwhile the user should see what the crawl is waiting for."""
+`--retries` allows. During the retries, the user should see what the crawl is waiting for."""
 
 from __future__ import annotations
 

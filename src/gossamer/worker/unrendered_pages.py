@@ -1,5 +1,5 @@
-"""Recognizes and counts pages that are empty until their scripts have run. Also counts links to routes that
-are not followed."""
+"""Recognizes and counts unrendered pages, which are empty until their scripts have run. Also counts links to
+routes that are not followed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_NAMED_HOSTS = 100
 """Maximum number of hosts for which a process keeps separate counts. All other hosts share one count."""
 RENDERS = ("browser", "unlocker")
-"""Rungs that return pages as they are after a browser has run their scripts."""
+"""Rungs that return pages after a browser has run the pages' scripts."""
 
 
 class UnrenderedPages:

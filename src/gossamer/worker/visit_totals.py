@@ -21,8 +21,7 @@ OTHER = "other"
 """The label for all names beyond a limit."""
 MAX_COLLECTORS, MAX_KINDS, MAX_PROVIDERS = 12, 50, 20
 MIN_REQUESTS = 10
-"""Number of requests that this process makes to a domain before it proposes the domain for its own
-metrics."""
+"""After this many requests to a domain, this process proposes that the domain gets its own metrics."""
 MAX_WATCHED = 1000
 """Maximum number of domains whose requests a process counts."""
 _OK = frozenset((ClaimEnd.DONE.word, REDIRECTED))
@@ -32,8 +31,8 @@ _At = tuple[str, str, int, str, str]
 
 
 class LabelLimit:
-    """The labels that a process uses for one kind of name. The first `most` names are their own labels. All
-    further names get the label OTHER."""
+    """Limits the labels that a process uses for one kind of name. The first `most` names are used as labels.
+    All further names get the label OTHER."""
 
     def __init__(self, most: int) -> None:
         self._most, self._known = most, set[str]()
@@ -139,8 +138,8 @@ class TotalsOfVisits:
 
 
 def result_of(attempt: Attempt) -> str:
-    """Returns the outcome of one request: its error, the reason for a skip, `ok`, `not-modified`, or the name
-    of an outcome that does not end the claim."""
+    """Returns the outcome of one request. This is its error, the reason for a skip, `ok`, `not-modified`, or
+    the name of an outcome that does not end the claim."""
     if attempt.error:
         return attempt.error
     if attempt.outcome == CLIMBED:

@@ -1,5 +1,5 @@
-"""Scores this worker by its visits (`politeness.scores`), shares the score with the fleet, and limits how
-much it may claim."""
+"""Scores this worker by its visits (`politeness.scores`), shares the score with the fleet, and limits the
+worker's claims accordingly."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class ScoreKeeper:
         return min(want, 1)
 
     def claimed(self, n: int) -> None:
-        """Records that `n` claims were made. In a worker that excluded itself, this starts the wait for the
-        next test visit."""
+        """Records that `n` claims were made. If the worker has excluded itself, the wait for its next test
+        visit starts."""
         if self.mine.out and n:
             self._probe_at = time.monotonic() + self._probe
 
@@ -108,7 +108,7 @@ class ScoreKeeper:
             return
         failed = "blocked" if said == HostHealth.BLOCKED else reason if reason in NETWORK else ""
         if not failed:
-            self._streak.clear()  # the host was reachable and answered with an error
+            self._streak.clear()  # the host was reachable, but answered with an error
         elif not visit.settle.final:
             self._streak.saw(visit.claim.host, failed)
             if not self.mine.out and (why := self._streak.out(self.others, time.monotonic() + self._clock)):
@@ -132,7 +132,7 @@ class ScoreKeeper:
             await asyncio.sleep(self._turn)
 
     async def look(self, room: bool) -> None:
-        """Makes one exchange of scores."""
+        """Exchanges scores with the other workers once."""
         now = time.monotonic() + self._clock if self._clock else await self._scores.now()
         counted = (self.mine.easy.n, self.mine.hard.n)
         if self.mine.at:
@@ -154,6 +154,6 @@ class ScoreKeeper:
 
 
 def update_rate(means: MovingMeans, visits: int, seconds: float) -> None:
-    """Updates the moving mean of visits per second with `visits` in the last `seconds`."""
+    """Updates the moving mean of visits per second with the number of visits in the last `seconds`."""
     if seconds > 0:
         means.rate += 0.5 * (visits / seconds - means.rate)
