@@ -34,7 +34,7 @@ log = logging.getLogger("gossamer.worker")
 READ_INTERVAL_S = 1.0
 """Seconds between two reads of the list of crawls."""
 DRAIN_TIMEOUT_S = 12.0
-"""Seconds within which this process must settle its claims of an ended crawl."""
+"""When a crawl has ended, this process must settle its claims within this many seconds."""
 RETRY_INTERVAL_S = 10.0
 """If this process could not work on a crawl, it tries again after this many seconds."""
 
@@ -60,7 +60,7 @@ class ActiveCrawl:
 
 
 class ActiveCrawls:
-    """The crawls that this process works on. Between slices, it keeps only caches and connections."""
+    """Manages the crawls that this process works on. Between slices, only caches and connections are kept."""
 
     def __init__(self, me: WorkerProcess, store: Store, halt: asyncio.Event) -> None:
         self.me, self._own = me, secrets.token_hex(6)
@@ -233,7 +233,7 @@ class ActiveCrawls:
         await at.bench.close()
 
     async def rest(self, broken: bool) -> None:
-        """Ends a slice. Visits in flight finish, and claims that were not started are returned.
+        """Ends a slice. Visits in flight finish, and claims whose visits have not begun are requeued.
 
         A crawl is dropped if its work failed. If the store did not answer (`broken`), all crawls are dropped,
         because the store may have lost its last second of writes, in which case the local state is wrong.

@@ -1,5 +1,5 @@
-"""The Celery application of the fleet. `gossamer worker` starts it, and so does plain Celery with
-`celery -A gossamer.fleet worker -Q http -n w1@%h`.
+"""The Celery application of the fleet. It is started by `gossamer worker`, or by plain Celery with `celery -A
+gossamer.fleet worker -Q http -n w1@%h`.
 
 A message names a slot. The process that takes the slot crawls for one slice (60 s). Messages are acknowledged
 early, because leases and the keeper recover the work of every process that dies. For the same reason, results
@@ -54,7 +54,7 @@ CHILD_SIGNAL_DELAY_S = 1.0
 """For this many seconds after an order to stop, a child ignores SIGTERM. After that, a SIGTERM ends it."""
 
 STOP_TIMEOUT_S = 8.0
-"""Seconds after an order to stop within which all parts of the worker must end."""
+"""After an order to stop, all parts of the worker must end within this many seconds."""
 BROKER_LOST_S = 4.0
 """If no slice runs for this many seconds during a stop, Celery is considered to have lost its broker."""
 
@@ -97,7 +97,7 @@ class bearing:  # noqa: N801 - reads as a function
 
 
 class _Now:
-    """The state of this process, filled while Celery starts the process."""
+    """The state of this process. It is filled while Celery starts the process."""
 
     settings: Settings | None = None
     keeper: WorkerKeeper | None = None
@@ -207,7 +207,7 @@ def send(lane: str, slot: int, ticket: str) -> None:
 
 @signals.setup_logging.connect
 def _log(**_: Any) -> None:
-    """Sends Celery's records through gossamer's formatter. While this handler is connected, Celery does not
+    """Makes Celery's log records use gossamer's formatter. While this handler is connected, Celery does not
     set up its own logs."""
     own = settings()
     if logs.started() is None:
@@ -220,7 +220,7 @@ def _log(**_: Any) -> None:
 @signals.celeryd_after_setup.connect
 def _set_up(sender: str, instance: Any, **_: Any) -> None:
     """Prepares the main process before it forks. Claims the worker's name in the store, and creates the
-    keeper, which renews the claim and fills the fleet's slots. Exits if either fails."""
+    keeper, which renews the claim and fills the fleet's slots. Exits if one of these steps fails."""
     if instance.app is not app:
         return
     try:
@@ -304,7 +304,7 @@ def _shut_down(sender: Any = None, **_: Any) -> None:
 
 
 def _unasked(error: BaseException | None) -> tuple[str, int]:
-    """Returns the reason and the exit code of a worker that ended without an order to end."""
+    """Returns the reason and the exit code for a worker that ended without an order."""
     if error is None:
         return "see its log; start it again", 1
     if isinstance(error, SystemExit):  # the message has already been printed

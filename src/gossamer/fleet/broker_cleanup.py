@@ -1,5 +1,5 @@
-"""Removes what dead workers leave in a broker: outdated slot messages, mailboxes, unacknowledged messages and
-empty queues.
+"""Removes the leftovers of dead workers in a broker: outdated slot messages, mailboxes, unacknowledged
+messages and empty queues.
 
 Other programs may use the same broker. Therefore an object is removed only if it certainly belongs to
 gossamer and is certainly useless. A message is useless if its slot waits for a message with another ticket. A
@@ -29,7 +29,7 @@ from gossamer.state.workers import DEAD_AFTER_S, WORKERS, WorkerRecord
 
 TASK = "gossamer.slice"
 MAX_INSPECTED_MESSAGES = 1000
-"""Maximum number of messages of a lane that are inspected in one run."""
+"""How many messages of a lane are inspected in one run at most."""
 _BINDING, _MAILBOX, _APART = "_kombu.binding.", ".celery.pidbox", b"\x06\x16"
 
 
@@ -103,7 +103,7 @@ def broker_options(settings: Settings) -> tuple[str, dict[str, Any]] | None:
 
 
 async def _messages(scene: CleanupScene, connection: Any, lanes: set[str]) -> Removed:
-    """Removes or counts messages with outdated tickets: first the unacknowledged ones, then those in the
+    """Removes or counts messages with outdated tickets. First inspects the unacknowledged messages, then the
     queue of each lane."""
     found = Removed()
     for look in (

@@ -30,7 +30,7 @@ class KombuBroker(NamedTuple):
     """One or several brokers in the form that kombu expects."""
 
     urls: tuple[str, ...]
-    """The URLs. If there are several, they are the Sentinels of one service."""
+    """The URLs. If there are several URLs, they are the Sentinels of one service."""
     options: dict[str, Any]
     """Transport options of kombu."""
 
@@ -92,8 +92,8 @@ def _redis(found: address.Address) -> KombuBroker:
 
 
 def _tls(found: address.Address) -> dict[str, str]:
-    """Returns the TLS parameters of a URL for kombu. Without `ssl_cert_reqs`, kombu would accept any
-    certificate."""
+    """Returns the TLS parameters of a URL for kombu. They always include `ssl_cert_reqs`, because kombu would
+    otherwise accept any certificate."""
     given = {
         name: value
         for name, value in found.options().items()

@@ -70,7 +70,7 @@ class FairShares:
 
 
 class CrawlShare:
-    """The share of one crawl. It implements `worker.capacity.ClaimAllowance`."""
+    """The share of one crawl in the capacity of a process. It implements `worker.capacity.ClaimAllowance`."""
 
     def __init__(self, fair: FairShares) -> None:
         self.passed, self.weight, self.precedence, self.busy, self.hungry_until = 0.0, 1, 0, 0, 0.0

@@ -38,8 +38,8 @@ ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
 SWEEP_INTERVAL_S = 5.0
 """Seconds between searches for claims with expired leases."""
 SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
-"""A function that returns the setup of a crawl, given the crawl and a segment, that is, the name of the
-output parts that one process writes (`job_payload.segment_name`)."""
+"""A function that returns the setup of a crawl. Its arguments are the crawl and a segment. A segment is the
+name of the output parts that one process writes (`job_payload.segment_name`)."""
 
 
 class CrawlEnding:
@@ -119,7 +119,7 @@ class CrawlEnding:
             )
 
     async def _sealed(self, task: FleetCrawl, setup_of: SetupOf) -> bool:
-        """Closes the parts of the outputs whose processes are dead. Living processes close their own parts.
+        """Closes the parts of the outputs that dead processes wrote. Living processes close their own parts.
         Returns whether all parts are closed."""
         left = await self._segments(task.name)
         crew = WorkerRecords(self._store)
@@ -150,8 +150,7 @@ class CrawlEnding:
             parts.release()
 
     async def _segments(self, name: str) -> set[str]:
-        """Returns the segments of all processes that wrote rows. A segment is the name of the output parts
-        that one process writes."""
+        """Returns the segments of all processes that wrote rows (see `SetupOf`)."""
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.hkeys(f"{tag(bucket)}{name}:f")

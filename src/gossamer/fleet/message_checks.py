@@ -44,7 +44,7 @@ class Malformed(NamedTuple):
     """A refused message."""
 
     at: float
-    """When the message was refused, in seconds since the epoch."""
+    """The time at which the message was refused, in seconds since the epoch."""
     queue: str
     reason: str
     body: str
@@ -271,8 +271,8 @@ def slot_fault(message: Any) -> str:
 
 
 def _limits(found: Any) -> bool:
-    """Returns whether a time limit has Celery's form, which is two numbers or nulls. The limit in the message
-    is not used, because the task has its own limit."""
+    """Returns whether a time limit has the form that Celery sends, which is two numbers or nulls. The limit
+    in the message is not used, because the task has its own limit."""
     if found is None:
         return True
     return (

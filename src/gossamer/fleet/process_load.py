@@ -33,7 +33,7 @@ class ProcessLoad:
         self._used, self._free = 0, 1.0
 
     def late(self, seconds: float) -> None:
-        """Records how many seconds late the event loop woke up. Also checks the memory."""
+        """Records by how many seconds the event loop woke up too late. Also checks the memory."""
         self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
         self._used, self._free = resident_memory(), free_memory_share()
 

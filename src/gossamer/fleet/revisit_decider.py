@@ -29,7 +29,7 @@ END_TIMEOUT_S = 2.0
 """When a process stops deciding, it waits at most this many seconds for the store. If the store does not
 answer, the lead expires."""
 RETRY_INTERVAL_S = 10.0
-"""Seconds after which a process again tries to decide for a crawl after an error."""
+"""After an error, a process tries again to decide for a crawl after this many seconds."""
 
 
 class RevisitDeciders:
@@ -77,8 +77,8 @@ class RevisitDeciders:
 
 
 async def decide(setup: Setup, store: Store) -> None:
-    """Runs the loop of a crawl until it is cancelled. Raises StoreError, InUse if another process decides, and
-    errors of the crawl's settings."""
+    """Runs the loop of a crawl until it is cancelled. Raises StoreError, and errors of the crawl's settings.
+    Raises InUse if another process decides."""
     rules = rules_of_job(setup.job)
     assert rules is not None, "the crawl visits its pages again"
     ahead = await store_time(store) - time.time()

@@ -1,5 +1,5 @@
-"""Compares the versions of site files in a fleet. A worker that lacks a site's file, or has another version
-of it, leaves the site's hosts to workers that have the fleet's version. It records the reason in the store
+"""Compares the versions of site files in a fleet. If a worker lacks a site's file, or has another version of
+it, it leaves the site's hosts to workers that have the fleet's version. It records the reason in the store
 and in the log.
 
 Site files are never sent to other machines. If a file is edited on a machine that has run the fleet's version
@@ -63,7 +63,7 @@ class MissingSites:
             log.warning("crawl %s: this worker does no work for some of its sites: %s", crawl, each)
 
     def slice(self) -> None:
-        """Starts a new slice, in which reasons may be logged again."""
+        """Called at the end of a slice. In the next slice, reasons may be logged again."""
         self._logged.clear()
 
     async def leaves(self, task: FleetCrawl, setup_of: Callable[[FleetCrawl, str], Awaitable[Setup]]) -> bool:

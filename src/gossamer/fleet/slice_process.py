@@ -20,10 +20,12 @@ hanging slice is killed."""
 TICK_S = 0.5
 """Seconds between checks for an order to stop the worker."""
 AWAY_STOP_S, STOP_S = 6.0, 7.8
-"""Seconds within which a slice must end after an order to stop. `AWAY_STOP_S` applies if the store does not
-answer, and `STOP_S` if it does. Claims that the slice still holds after that time are visited again later."""
+"""After an order to stop, a slice must end within this many seconds. `AWAY_STOP_S` applies if the store does
+not answer, and `STOP_S` if it does. Claims that the slice still holds after that time are visited again
+later."""
 LAST_CALLS_S = 0.3
-"""Seconds within which the last calls to a store that may not answer must return."""
+"""At the end of a slice, the last calls to the store must return within this many seconds, because the store
+may not answer."""
 log = logging.getLogger("gossamer.worker")
 
 
@@ -39,7 +41,7 @@ class SliceProcess:
 
     async def slice(self, lane: str, slot: int, ticket: str) -> str | None:
         """Crawls for one slice. Returns a ticket for the next slice of this slot. Returns None if there is no
-        next slice or the slot could not be taken."""
+        next slice, or if the slot could not be taken."""
         self._halt.clear()
         self._cut = False
         work, told = asyncio.create_task(self._slice(lane, slot, ticket)), asyncio.create_task(self._told())

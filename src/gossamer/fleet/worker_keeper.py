@@ -29,7 +29,8 @@ from gossamer.store.store import Store
 log = logging.getLogger("gossamer.worker")
 
 HEARTBEAT_INTERVAL_S, RECONCILE_INTERVAL_S = 2.0, 2.0
-"""Seconds between heartbeats, and between checks of the slots."""
+"""HEARTBEAT_INTERVAL_S: seconds between heartbeats. RECONCILE_INTERVAL_S: seconds between checks of the
+slots."""
 REPEAT_ERROR_S = 60.0
 """Seconds after which the same error is logged again."""
 ORDER_INTERVAL_S = 1.0

@@ -4,7 +4,7 @@ breaker opens, when it closes, and when a host is given up.
 | state | requests | a fault | a good response, a block | later |
 | --- | --- | --- | --- | --- |
 | closed | as usual | is counted; the 10th in a row opens it for 30 s | resets the count | |
-| open | none | no effect, it was requested before | closes it | half-open after its time |
+| open | none | no effect, because the request began earlier | closes it | half-open after its time |
 | half-open | one at a time (probes) | opens it for twice as long, at most 15 min | closes it | |
 | given up | none; its URLs end with the fault's reason | no effect | closes it | half-open after 15 min |
 
@@ -27,14 +27,14 @@ import msgspec
 from gossamer.model.verdict import HostHealth
 
 FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx", "collector")
-"""Errors that are counted as faults of the host, not of the URL."""
+"""Errors that count as faults of the host, and not of the URL."""
 BLOCKING_STATUSES = (401, 403, 407, 429, 451)
 """HTTP statuses that are counted as blocks."""
 MAX_FAILED_PROBES = 3
 """The number of failed probes after which a host is given up."""
 HARD_THOUSANDTHS, EASY_THOUSANDTHS = 500, 100
-"""Shares of failed visits, in thousandths. A host becomes hard when its share reaches HARD_THOUSANDTHS, and
-easy again when it falls below EASY_THOUSANDTHS."""
+"""Limits of the share of failed visits, in thousandths. A host becomes hard when its share reaches
+HARD_THOUSANDTHS, and easy again when its share falls below EASY_THOUSANDTHS."""
 
 
 class HostTrouble(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class HostTrouble(msgspec.Struct, frozen=True):
     failing: float = 0.0
     """Seconds since the first fault of the current series."""
     share: float = 0.0
-    """The share of the host's visits that fail."""
+    """The share of the host's visits that failed, as a moving average."""
     hard: bool = False
     given_up: str = ""
     """The reason why the host is no longer requested, or ''."""
@@ -82,7 +82,7 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
 
 
 def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
-    """Returns whether the host may be given up after one more fault.
+    """Returns whether the host has failed for so long that it may be given up at the next fault.
 
     >>> is_given_up(HostTrouble(failing=100), (60.0, 300.0)), is_given_up(HostTrouble(failing=400), (60.0, 300.0))
     (False, True)

@@ -20,7 +20,8 @@ from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
 """The octets that have the same meaning literally and as %XX. The characters `/ ? & = #`, which separate
-parts, and `* $`, which have a special meaning, are not among them. They are never encoded or decoded."""
+parts, and `* $`, which have a special meaning, are not among them. These characters are never encoded or
+decoded."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = late_pattern("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = late_pattern(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
@@ -47,7 +48,7 @@ class RobotsRule(NamedTuple):
 
 
 def compile_rule(allow: bool, line: int, pattern: str) -> RobotsRule:
-    """Compiles a pattern. A pattern that starts with neither `/` nor `*` is a path without its `/`."""
+    """Compiles a pattern. If a pattern starts with neither `/` nor `*`, a `/` is added at its start."""
     if pattern[0] not in "/*":
         pattern = "/" + pattern
     anchored = pattern.endswith("$")
@@ -146,7 +147,8 @@ def _follows(path: str, rule: RobotsRule) -> bool:
 
 
 def path_of(url: str) -> str:
-    """Returns the path and query of an absolute URL, or of a path, encoded by `normalize_path`."""
+    """Returns the path and query of an absolute URL or of a path. The result is encoded by
+    `normalize_path`."""
     if (usual := _USUAL.match(url)) is not None:
         return usual[1]
     if (start := _AUTHORITY.match(url)) is not None:
@@ -210,7 +212,7 @@ _PRODUCT: Final = late_pattern(r"([^\s/();,:]{1,200})/v?\d")
 
 
 class Robots:
-    """A parsed robots.txt. Accepts any bytes and never raises.
+    """A parsed robots.txt. Accepts any bytes and never raises an error.
 
     Only the first 500 KiB are read. An agent is either a product token (`gossamer`), which is compared
     case-insensitively, or a whole User-Agent value. The products of a User-Agent value are tried in order,
@@ -236,8 +238,8 @@ class Robots:
         self._read()
 
     def allows(self, agent: str, url: str) -> bool:
-        """Returns whether the agent may fetch the URL (absolute, or a path with its query). /robots.txt is
-        always allowed."""
+        """Returns whether the agent may fetch the URL. The URL is absolute, or only a path with its query.
+        /robots.txt is always allowed."""
         rule = self._decide(agent, url)
         return rule is None or rule.allow
 
@@ -290,7 +292,7 @@ class Robots:
         return "\n".join(kept).rstrip("\n").encode("utf-8", "surrogateescape")
 
     def _read(self) -> None:
-        """Reads the lines once. A User-agent line after a rule begins a new group."""
+        """Reads all lines of the file into groups. A User-agent line after a rule begins a new group."""
         block = RobotsGroup()
         sitemaps: dict[str, None] = {}
         for number, kind, value in _records(self._text.split("\n")):

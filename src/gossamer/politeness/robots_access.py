@@ -47,8 +47,8 @@ class Access(msgspec.Struct, frozen=True):
 
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:
     """Returns the result for the response to a robots.txt request, after its redirects. `wait`: seconds
-    before the next try, None if no retry is left. `stale`: the version of old rules that may still be used,
-    or 0."""
+    before the next try, or None if no retry is left. `stale`: the version of old rules that may still be
+    used, or 0."""
     if isinstance(result, Page):
         if 200 <= result.status < 300:
             return read(result.body, agent)
@@ -68,7 +68,7 @@ def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -
 
 
 def read(body: bytes, agent: str) -> Access:
-    """Returns the access rules in the body of a robots.txt for gossamer's agent."""
+    """Reads the rules for gossamer's agent from the body of a robots.txt, and returns them."""
     body = body[:MAX_BYTES]
     trimmed = Robots.for_agents(body, [agent])
     robots = Robots(trimmed)

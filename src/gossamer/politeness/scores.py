@@ -78,12 +78,12 @@ class MovingMeans(msgspec.Struct):
 
 
 class WorkerScore(msgspec.Struct):
-    """The record of a worker, which the other workers can read. `at`: when it was written, in seconds of the
-    store's clock."""
+    """The record of a worker, which the other workers can read. `at`: the time at which the record was
+    written, by the store's clock, in seconds."""
 
     name: str
     serves: str = ""
-    """The heaps from which the worker claims. Workers of other lanes and regions do not compete with it."""
+    """The heaps from which the worker claims. Only workers with the same heaps are compared."""
     at: float = 0.0
     room: bool = True
     """Whether the worker could take more claims."""
@@ -96,7 +96,7 @@ class WorkerScore(msgspec.Struct):
     concurrency: int = 0
     """How many visits the worker's process may run at once, or 0 in records of earlier versions."""
     limit: str = ""
-    """The limit on these visits that applies (`worker.concurrency_level`), or '' in records of earlier
+    """The limit that applies to `concurrency` (`worker.concurrency_level`), or '' in records of earlier
     versions."""
     format: int = FORMAT
 
@@ -133,7 +133,8 @@ def easy_score(record: WorkerScore) -> float:
 
 
 def wait_times(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
-    """Returns how long easy hosts and hard hosts must have waited before this worker claims them, in ms."""
+    """Returns two numbers: for how many ms easy hosts, and hard hosts, must have waited before this worker
+    claims them."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT_MS if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
     return easy, 0 if among_best(mine, others, now) else HARD_WAIT_MS
@@ -148,8 +149,8 @@ def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> 
 
 
 def hardness(records: Iterable[WorkerScore]) -> float:
-    """Returns the success rate of visits of hard hosts, relative to that of visits of easy hosts, over all
-    workers. Returns 1 if there are no such visits.
+    """Returns the success rate for hard hosts divided by the success rate for easy hosts. This is a mean over
+    all workers, weighted by their visits of hard hosts. Returns 1 if there are no such visits.
 
     >>> hardness([WorkerScore("w", easy=MovingMeans(10, 0.8), hard=MovingMeans(100, 0.4)), WorkerScore("v", easy=MovingMeans(10, 1.0))])
     0.5
@@ -198,7 +199,8 @@ class LastVisits:
         self._answered: dict[str, None] = {}
 
     def saw(self, host: str, failed: str) -> None:
-        """Records the end of a visit. `failed`: dns, connect, timeout or blocked, '' if the host answered."""
+        """Records the end of a visit. `failed`: `dns`, `connect`, `timeout` or `blocked`, or '' if the host
+        answered."""
         if not failed:
             self._last.clear()
             if host not in self._answered:

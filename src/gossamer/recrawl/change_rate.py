@@ -3,7 +3,7 @@ a list of visits.
 
 A page's changes are modelled as a Poisson process. A visit only shows whether the page changed at least once
 since the last visit. The estimate is the posterior mean under a gamma prior, which is fitted to the pages of
-the same host or crawl. Times are in days, rates in changes a day.
+the same host or crawl. Times are in days. Rates are in changes per day.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ MIN_STRENGTH, MAX_STRENGTH = 0.5, 8.0
 """The bounds of a prior's strength. With a weak prior, an estimate depends mostly on the page's own visits. A
 strong prior suits pages that are alike."""
 MIN_RATE, MAX_RATE = 1e-5, 1e4
-"""The bounds of an estimate, in changes a day."""
+"""The bounds of an estimated rate, in changes per day."""
 ESTIMATE_STEPS = 4
 HOST_WEIGHT = 4.0
-"""The weight of the crawl's mean in a host's mean, as a number of changes."""
+"""The weight that the crawl's mean has in a host's mean, as a number of changes."""
 
 
 class ChangeHistory(NamedTuple):
@@ -47,7 +47,7 @@ class ChangeHistory(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """A gamma distribution of change rates: its mean in changes a day, and its strength in changes."""
+    """A gamma distribution of change rates. `mean` is in changes per day. `strength` is in changes."""
 
     mean: float = 0.05
     strength: float = 1.0

@@ -1,4 +1,5 @@
-"""Decides for each due time of a cron line whether it is run, run late or missed, and when the run starts."""
+"""Decides for each due time of a cron line whether a run starts on time, starts late or does not start. Also
+computes when the run starts."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class Due(NamedTuple):
     """The decision about due times. All times are in seconds since the epoch."""
 
     mark: float
-    """The decision covers all due times up to this time."""
+    """The time up to which all due times have been decided."""
     made_up: list[float]
     """Missed due times that are run now."""
     on_time: list[float]
@@ -31,8 +32,8 @@ class Due(NamedTuple):
 
 def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int = 10) -> Due:
     """Decides which of the due times after `mark`, up to `now`, are run. Earlier calls have decided about
-    those up to `mark`. `missed`: which of the missed due times are run, one of MISSED. `most`: the maximum
-    number of missed due times that are run if `missed` is `all`.
+    those up to `mark`. `missed`: one of MISSED, which determines which of the missed due times are run.
+    `most`: the maximum number of missed due times that are run if `missed` is `all`.
 
     >>> decide(Cron("0 * * * *"), 0, 4 * 3600 + 5)
     Due(mark=14400.0, made_up=[], on_time=[14400.0], missed=[3600.0, 7200.0, 10800.0])

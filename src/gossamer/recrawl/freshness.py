@@ -17,7 +17,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_REPORTED = 10_000
-"""The maximum number of pages that users may report as changed before the crawl reads the reports."""
+"""The maximum number of reports of changed pages that may wait until the crawl reads them."""
 
 
 class Freshness(msgspec.Struct, omit_defaults=False):
@@ -61,12 +61,12 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     revisits: int = 0
     """The number of visits of known pages so far that could show whether the page had changed."""
     changed: int = 0
-    """Number of the visits counted in `revisits` that found a change."""
+    """How many of the visits counted in `revisits` found a change."""
     signals: float = 0.0
     """The number of signals that a page changed, from sitemaps, feeds and users. Only signals for pages that
     have been visited since then are counted."""
     confirmed: float = 0.0
-    """Number of the signals counted in `signals` for which the visit found a change."""
+    """How many of the signals counted in `signals` were followed by a visit that found a change."""
 
 
 def measure(
@@ -124,7 +124,7 @@ class Reported(NamedTuple):
 
 
 _UNCERTAIN = "~"
-"""The first character of a report by a list. No URL begins with it."""
+"""The first character of a report that comes from a list. No URL begins with this character."""
 
 
 async def report_changed(store: Store, crawl: str, urls: Sequence[str], *, certain: bool = True) -> bool:

@@ -1,7 +1,7 @@
 """The log of known pages, which contains one line per visit. A later recrawl reads the log to revisit the
 pages. As in the attempts log, lines are written before the claims are settled, so each line is written at
-least once. If a URL has several lines, only the last one is used. On a fleet, each process writes its own
-part into a shared folder, and the parts are merged when a recrawl starts.
+least once. If a URL has several lines, only the last one is used. In a fleet, each process writes its own
+part of the log into a shared folder. When a recrawl starts, the parts are merged.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ rarely."""
 
 
 class Measured(NamedTuple):
-    """Sums over the visits of known pages, in days. Newer visits count more."""
+    """Sums over the visits of known pages, in days. Newer visits have more weight."""
 
     stale: float = 0.0
     """Days for which copies were stale, as estimated from the visits that found a change."""
@@ -77,7 +77,8 @@ class PageSchedule:
         self.prior = Prior()
         self.price = 1.0
         self.own_prices: dict[int, float] = {}
-        """Maps the ID of each host whose visits are limited by politeness to its own price of a visit."""
+        """The separate prices of a visit for hosts whose politeness allows fewer visits than planned. Maps a
+        host's ID to its price."""
         self.priors: dict[int, Prior] = {}
         """Maps the IDs of the largest hosts to their priors (`change_rate.Prior`)."""
         self.measured = Measured()
@@ -89,7 +90,7 @@ class PageSchedule:
         self.bounds = policy.Bounds(rules.min_age / DAY_S, rules.max_age * MAX_AGE_SHARE / DAY_S)
 
     def rate(self, page: PageState) -> float:
-        """Returns the estimated change rate of a page, in changes a day."""
+        """Returns the estimated change rate of a page, in changes per day."""
         return self.priors.get(page.host, self.prior).rate(page.history)
 
     def weight(self, url: str) -> float:
@@ -107,8 +108,8 @@ class PageSchedule:
         return policy.spread_interval(days, url, page.visits, most) * DAY_S
 
     def replanned(self, page: PageState) -> int:
-        """Returns the due time of a waiting page at the present price and prior, in seconds since the
-        epoch."""
+        """Returns the due time of a waiting page, computed with the current price and prior, in seconds since
+        the epoch."""
         return page.last + max(1, round(self.interval(page, line_of(page).url)))
 
     def plan(self) -> tuple[float, float]:
@@ -125,8 +126,8 @@ class PageSchedule:
         number: int,
         now: int,
     ) -> PageState | None:
-        """Returns the state of a page after a visit, or None to forget the page. `host` returns the ID of a
-        host, `number` is the page's ID."""
+        """Returns the state of a page after a visit, or None if the page must be removed from the table.
+        `host` returns the ID of a host. `number` is the page's ID."""
         at = min(seen.at, now) if seen.at else now
         known = seen.known
         if before is None:
@@ -149,7 +150,7 @@ class PageSchedule:
         if gone and failed >= policy.GONE_VISITS:
             return None
         page = page._replace(last=at, failed=min(failed, 20), batch=0, signals=0)
-        if seen.known.status in GONE_STATUSES:  # so that the next visit does not report it as gone again
+        if seen.known.status in GONE_STATUSES:  # the next visit must not report it as gone again
             page = page._replace(line=encode_line(seen))
         return self._due(page, seen.url, now)
 
@@ -212,7 +213,7 @@ class PageSchedule:
 
     def refit(self, table: PageTable, visits: float, allowed: Callable[[str], float]) -> None:
         """Fits the priors of the change rates to a sample of the table, and computes the prices of visits
-        from the sample. `visits`: the budget in visits a day. `allowed` returns how many visits a day the
+        from the sample. `visits`: the budget in visits per day. `allowed` returns how many visits per day the
         politeness of a host allows."""
         sample, self.pages = table.sums.sample(SAMPLE_PAGES), table.sums.page_count()
         if not sample:
@@ -240,8 +241,8 @@ class PageSchedule:
 
 
 def is_changed(before: KnownPage, now: KnownPage) -> bool:
-    """Returns whether the content of a page differs from that at the last visit. Different bytes alone are
-    not a change, because they may come from tokens, advertisements or dates of the server.
+    """Returns whether the content of a page differs from its content at the last visit. Different bytes alone
+    are not a change, because they may come from tokens, advertisements or dates of the server.
 
     >>> is_changed(KnownPage(200, body="a", said="x"), KnownPage(200, body="b", said="x"))
     False

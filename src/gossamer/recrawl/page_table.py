@@ -3,12 +3,12 @@ when the page is due. The table is an SQLite file in the crawl's folder, or the 
 store (`stored_table`).
 
 Workers write the outcome of each visit into the inbox, before they settle its claim. The process that holds
-the crawl's lock moves the visits from the inbox into the table. One transaction does both steps, so a kill
-loses no visit and counts none twice.
+the crawl's lock moves the visits from the inbox into the table. A single transaction removes the visits from
+the inbox and changes the table, so a kill loses no visit and counts none twice.
 
-A page's state takes 24 bytes: the two numbers of its change history, the time of its last visit and its due
-time. Its URL and its cache validators are stored next to it. While a page waits, the store's memory contains
-nothing about it. Times are in whole seconds since the epoch.
+A row contains the state of a page, its URL and its cache validators. The most important parts of the state
+are the two numbers of the change history, the time of the last visit, and the due time. While a page waits,
+the store's memory contains nothing about it. Times are in whole seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class PageState(NamedTuple):
     visits: int = 0
     """The number of visits, except the first, that could show whether the page had changed."""
     changed: int = 0
-    """The number of visits counted in `visits` that found a change."""
+    """How many of the visits counted in `visits` found a change."""
     failed: int = 0
     """The number of visits in a row that found no page."""
     batch: int = 0
@@ -90,7 +90,7 @@ class PageState(NamedTuple):
 
 
 class HostSums(NamedTuple):
-    """A host, the number of its known pages, and the sums of their change histories."""
+    """A host with the number of its known pages, and with the sums of these pages' change histories."""
 
     id: int
     name: str
@@ -241,7 +241,7 @@ class PageTable:
     the working copy. Methods raise OSError."""
 
     def __init__(self, path: Path | None) -> None:
-        """`path`: the file, or None for a temporary one."""
+        """`path`: the path of the file, or None for a temporary file."""
         self._base = _open(path) if path is not None else _open_temporary()
         self._hosts: dict[str, int] = {}
         self.sums, self.facts = TableSums(self._base), TableFacts(self._base)
@@ -266,8 +266,8 @@ class PageTable:
             self._base.execute("COMMIT")
 
     def take_inbox(self, handle: Callable[[KnownLine, bytes, PageState | None], PageState | None]) -> int:
-        """Moves visits from the inbox into the table. `handle` returns the new state of the page, or None to
-        forget the page. Returns the number of visits."""
+        """Moves visits from the inbox into the table. `handle` returns the new state of a page, or None if
+        the page must be removed. Returns the number of visits that were moved."""
         with self.change():
             rows = _rows(self._base, "SELECT id, line FROM inbox ORDER BY id LIMIT ?", MAX_INBOX_LINES)
             for _, line in rows:
@@ -380,12 +380,12 @@ class PageTable:
             return self._base.execute("UPDATE pages SET batch = 0, due = ? WHERE batch > 0", (due,)).rowcount
 
     def shift(self, seconds: int) -> None:
-        """Moves all times, because the clock was set."""
+        """Shifts all times, because somebody set the clock."""
         with self.change():
             self._base.execute("UPDATE pages SET last = last + ?, due = due + ?", (seconds, seconds))
 
     def limit_due(self, latest: int) -> int:
-        """Sets due times later than `latest` to `latest`. Returns the number of pages that this changed."""
+        """Sets due times that are later than `latest` to `latest`. Returns the number of changed pages."""
         with self.change():
             return self._base.execute(
                 "UPDATE pages SET due = ? WHERE due > ? AND batch = 0", (latest, latest)
@@ -433,7 +433,7 @@ def request_of(page: PageState) -> Request:
 
 
 def line_of(page: PageState) -> KnownLine:
-    """Decodes the last visit that described a page."""
+    """Decodes the stored line of a page, which is the last visit that described the page."""
     return _decode(page.line)
 
 

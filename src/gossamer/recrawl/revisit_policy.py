@@ -103,7 +103,7 @@ def solve_prices(
 ) -> tuple[float, dict[str, float]]:
     """Returns the price of a visit for the crawl, and a separate price for each host whose pages would need
     more visits at the crawl's price than politeness allows. The visits that such a host cannot use are given
-    to the other hosts. `visits`: the budget of the crawl, in visits a day."""
+    to the other hosts. `visits`: the budget of the crawl, in visits per day."""
     own: dict[str, float] = {}
     left = visits
     while True:
@@ -124,7 +124,7 @@ def solve_prices(
 
 
 def _joint_price(loads: Sequence[HostLoad], pages: int, visits: float, bounds: Bounds) -> float:
-    """Returns the price of a visit at which all pages of several hosts together need `visits` visits a
+    """Returns the price of a visit at which all pages of several hosts together need `visits` visits per
     day."""
     if not pages or visits <= 0:
         return MAX_PRICE
@@ -148,8 +148,8 @@ def spread_interval(days: float, url: str, visits: int, most: float = math.inf) 
 
 
 def gone_interval(days: float, gone: int) -> float | None:
-    """Returns the interval in days after `gone` visits in a row that found a page gone. Each such visit
-    doubles the interval. Returns None when the page is dropped.
+    """Returns the interval in days after `gone` visits in a row have found a page gone. Each such visit
+    doubles the interval. Returns None if the page is to be dropped.
 
     >>> gone_interval(1.0, 1), gone_interval(1.0, 3)
     (2.0, None)

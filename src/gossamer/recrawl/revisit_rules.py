@@ -32,7 +32,7 @@ class RevisitRules(NamedTuple):
     "%"), or a number of visits per day, for example (5000.0, "/d")."""
     max_age: float = DEFAULT_MAX_AGE_S
     min_age: float = DEFAULT_MIN_AGE_S
-    """No page is visited again before it has this age, even if budget is left."""
+    """The minimum age at which a page is visited again, in seconds. It applies even if budget is left."""
     weights: tuple[tuple[patterns.Searcher, float], ...] = ()
     """Pairs of a URL pattern and the importance of the pages that match it. The first match counts. The
     importance of all other pages is 1."""

@@ -1,4 +1,4 @@
-"""The page table of a crawl together with its schedule: records visits and signals that pages changed, and
+"""The page table of a crawl together with its schedule. Records visits and signals that pages changed, and
 chooses the pages that are visited next. All methods wait for the disk, so an event loop must call them in a
 thread. They raise OSError."""
 
@@ -62,8 +62,8 @@ class ScheduledPages:
         known_pages.forget(self._folder)
 
     def count_inlinks(self, fingerprint: Callable[[Request], int]) -> None:
-        """Weights pages by the number of pages that link to them. `fingerprint` returns the fingerprint that
-        `KnownLine.links` contains for a request."""
+        """Makes the importance of a page depend on the number of pages that link to it. `fingerprint` returns
+        the fingerprint of a request, as in `KnownLine.links`."""
         self.schedule.inlinks = lambda url: self.table.inlinks.of(fingerprint(Request(url)))
 
     def restore(self, now: float) -> float:
@@ -142,7 +142,7 @@ class ScheduledPages:
 
     def refit(self, visits: float, allowed: Allowed) -> None:
         """Recomputes the priors of the change rates and the prices of visits. `visits`: the budget in visits
-        a day."""
+        per day."""
         self.schedule.refit(self.table, visits, allowed)
 
     def replan(self) -> None:

@@ -83,7 +83,7 @@ class TableChange(NamedTuple):
 
 
 class WorkingCopy(PageTable):
-    """A page table in a temporary file, which records its changes."""
+    """A page table in a temporary file. It records its changes, so that they can be written to the store."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -106,7 +106,7 @@ class WorkingCopy(PageTable):
                     self._open, self._room = number, CHUNK_PAGES - len(pages)
 
     def load_inlinks(self, chunks: Iterable[bytes]) -> None:
-        """Adds stored numbers of inlinks. Raises ValueError if a chunk cannot be read."""
+        """Adds stored chunks of inlinks. Raises ValueError if a chunk cannot be read."""
         try:
             counts = [pair for raw in chunks for pair in _INLINKS.iter_unpack(raw)]
         except struct.error as error:
@@ -115,7 +115,7 @@ class WorkingCopy(PageTable):
             self._base.executemany("INSERT OR REPLACE INTO inlinks VALUES (?, ?)", counts)
 
     def loaded(self, facts: dict[str, float]) -> None:
-        """Ends loading. Changes are recorded from now on."""
+        """Ends the loading of chunks. From now on, changes are recorded."""
         for name, value in facts.items():
             self.facts.set(name, value)
         self._stored = dict(facts)
@@ -180,7 +180,8 @@ class WorkingCopy(PageTable):
 
 
 class VisitOutcomes:
-    """The list of outcomes of visits that workers report. The deciding process takes them."""
+    """The list of visits' outcomes that workers report. The deciding process takes the outcomes from the
+    list."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl

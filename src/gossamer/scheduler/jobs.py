@@ -1,4 +1,4 @@
-"""Turns a schedule into the jobs of its runs: names the crawls, splits a run into parts, and fills in the
+"""Turns a schedule into the jobs of its runs. Names the crawls, splits a run into parts, and fills in the
 placeholders of outputs."""
 
 from __future__ import annotations

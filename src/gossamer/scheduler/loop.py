@@ -34,12 +34,12 @@ MAX_QUEUED_RUNS = 100
 """Maximum number of runs of one schedule that may wait for the previous run to end."""
 
 Chore = Callable[[float], Awaitable[None]]
-"""A background task of the leader, called at each beat with the store's time. The task itself decides whether
-it is due."""
+"""A background task of the leader. It is called at each beat with the store's time, and decides itself
+whether it is due."""
 
 
 class Plan(NamedTuple):
-    """A schedule with its parsed cron line. `next`: its next due time in seconds since the epoch, or None."""
+    """A schedule with its parsed cron line. `next`: the next due time in seconds since the epoch, or None."""
 
     entry: StoredSchedule
     cron: Cron
@@ -82,7 +82,8 @@ class Scheduler:
         self._side: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Makes one beat after another until `stop` is set. Then stops the crawls and gives up the lead."""
+        """Makes one beat after another until `stop` is set. After that, stops the crawls and gives up the
+        lead."""
         while not self._stop.is_set():
             try:
                 await self._beat()
@@ -124,8 +125,8 @@ class Scheduler:
         self._lead, self._conductor.token = lead, lead.token
 
     async def _read_all(self, lead: Lead) -> None:
-        """Reads all schedules and their open runs. The change number in `lead` was read before the schedules,
-        so no later change is missed."""
+        """Reads all schedules and their open runs. The number of the last change (in `lead`) was read before
+        the schedules, so no later change is missed."""
         found = await self._schedules.all()
         unread = {one for one in found if isinstance(one, Unread)}
         plans: dict[str, Plan] = {}
@@ -197,8 +198,8 @@ class Scheduler:
             self._say(run.state, schedule=schedule.name, due=run.due, times=run.times, reason=run.reason)
 
     def _begin(self, now: float) -> None:
-        """Starts runs that are due. For each schedule, starts only the runs of the earliest due time. In
-        total, at most as many runs are active as the crawler allows."""
+        """Starts runs that are due. For each schedule, starts only the runs of the earliest due time. The
+        number of active runs never exceeds the maximum of the crawler."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
         for (name, _), run in self._conductor.open.items():
@@ -249,7 +250,8 @@ class Scheduler:
 
 
 def planned(entry: StoredSchedule, cron: Cron | None = None) -> Plan:
-    """Returns the plan of a schedule. Raises ValueError if the cron line or the time zone is invalid."""
+    """Returns a schedule as a `Plan`, with its parsed cron line. Raises ValueError if the cron line or the
+    time zone is invalid."""
     cron = cron or Cron(entry.schedule.cron, entry.schedule.zone)
     return Plan(entry, cron, None if entry.schedule.paused else cron.after(entry.mark))
 

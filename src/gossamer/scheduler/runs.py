@@ -56,7 +56,7 @@ class Crawler(Protocol):
     async def crawl(
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
-        """Runs a crawl to its end, or continues one that was started before. `confirm` is called once the
+        """Runs a crawl to its end, or continues a crawl that was started before. `confirm` is called once the
         crawl is running. `anew`: whether the crawl exists from an earlier run and must be launched again.
         Returns None if the scheduler is stopping."""
 
@@ -133,7 +133,7 @@ class Fleet:
 
 
 async def run_outcome(store: Store, name: str) -> RunOutcome | None:
-    """Returns the outcome of a crawl, or None if it is running or has not started."""
+    """Returns the outcome of a crawl, or None if the crawl is running or has not started."""
     record = await Crawls(store).get(name)
     if record is None or record.state not in ENDED:
         return None
@@ -239,9 +239,9 @@ class RunSupervisor:
         return None
 
     async def _turn(self, name: str, was: ScheduledRun, **facts: object) -> ScheduledRun | None:
-        """Makes one step: replaces the stored run `was` by a copy in which the fields `facts` are changed.
-        Waits if the store cannot be reached. Returns None if another scheduler changed the run, the lead was
-        lost, or the scheduler is stopping."""
+        """Makes one step of a run. Replaces the stored run `was` with a copy in which the fields `facts` are
+        changed. Waits if the store cannot be reached. Returns None if another scheduler changed the run, the
+        lead was lost, or the scheduler is stopping."""
         now = msgspec.structs.replace(was, **facts)
         while True:
             try:

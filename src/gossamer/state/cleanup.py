@@ -1,5 +1,5 @@
-"""Removes data that is no longer needed, once it is old enough. The cleanup works in small steps with pauses,
-so that the store stays responsive.
+"""Removes data that is no longer needed and that is older than a given age. The cleanup works in small steps
+with pauses, so that the store stays responsive.
 
 A crawl that can still continue keeps all its data. Such a crawl is unfinished, paused, or ended with URLs in
 its queue.
@@ -28,8 +28,8 @@ from gossamer.store.store import Store
 PAUSE_FACTOR = 4
 """The pause after a step, as a multiple of the duration of the step."""
 MAX_MEASURED_KEYS, SAMPLE_INTERVAL = 10_000, 100
-"""The size of the first MAX_MEASURED_KEYS keys is measured individually. Of further keys, one in every
-SAMPLE_INTERVAL is measured, and the others are assumed to have the same size."""
+"""The size of the first MAX_MEASURED_KEYS keys is measured individually. Of the further keys, one in every
+SAMPLE_INTERVAL keys is measured, and the others are assumed to have the same size."""
 
 
 class Removed(msgspec.Struct, frozen=True):
@@ -58,14 +58,14 @@ class Cleaner:
             began = time.monotonic()
 
     async def step(self, call: Awaitable[Any]) -> Any:
-        """Awaits a call that takes the store some time, then pauses."""
+        """Awaits a call that takes time in the store, then pauses."""
         began = time.monotonic()
         found = await call
         await pause_after_step(began)
         return found
 
     async def do(self, call: Any) -> Any:
-        """Awaits a call that takes the store almost no time, without a pause."""
+        """Awaits a call that takes almost no time in the store, without a pause."""
         return await self.store.guard(cast(Awaitable[Any], call))
 
     async def idle(self, page: list[bytes], age: float) -> list[bytes]:
@@ -103,7 +103,7 @@ async def pause_after_step(began: float) -> None:
 
 
 LETTERS_PER_CALL = 500
-"""Dead letters read in one call."""
+"""How many dead letters one call reads."""
 _OWNER = re.compile(rb"\{b:[0-9a-f]{3}\}(?![ho]:)([A-Za-z0-9][A-Za-z0-9._-]{0,79}):")
 _TAKE = """
 if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] or redis.call('HGET', KEYS[1], 'ended_at') ~= ARGV[2] then return 0 end
@@ -218,8 +218,8 @@ async def remove_runs(broom: Cleaner, age: float) -> Removed:
 
 
 async def remove_workers(broom: Cleaner, age: float) -> Removed:
-    """Removes the records of workers without a heartbeat for `age` seconds, orders to unknown workers, and
-    refusals by unknown workers or for deleted crawls."""
+    """Removes the records of workers that have sent no heartbeat for `age` seconds. Also removes orders to
+    unknown workers, and refusals by unknown workers or for deleted crawls."""
     client, found = broom.store.client, Removed()
     crew = await broom.do(client.hgetall(WORKERS))
     known = {name: WorkerRecord.of(name, raw) for name, raw in crew.items()}
@@ -239,8 +239,8 @@ async def remove_workers(broom: Cleaner, age: float) -> Removed:
 
 
 async def forget_proxies(broom: Cleaner, age: float) -> Removed:
-    """Removes the health statistics of proxies on which no worker has reported for `age` seconds, including
-    quarantines."""
+    """Removes the health statistics of proxies about which no worker has reported for `age` seconds. This
+    also ends their quarantines."""
     statistics, changes = keys.PROXIES
     found = Removed()
     before = round((broom.now - age) * 1000)
@@ -256,7 +256,7 @@ async def forget_proxies(broom: Cleaner, age: float) -> Removed:
 
 
 def owner_of_key(key: bytes) -> str | None:
-    """Returns the crawl that a key belongs to.
+    """Returns the crawl to which a key belongs.
 
     >>> owner_of_key(b"{b:000}books:q:example.com:0"), owner_of_key(b"{b:000}h:example.com")
     ('books', None)
@@ -295,8 +295,8 @@ async def _done(broom: Cleaner, record: Record) -> bool:
 
 
 async def _take(broom: Cleaner, record: Record) -> bool:
-    """Marks a crawl as being removed, so that nobody can start it. Returns False if somebody has resumed it
-    in the meantime."""
+    """Marks a crawl as being removed, so that nobody can start the crawl. Returns False if somebody has
+    resumed the crawl in the meantime."""
     if record.state == REMOVING:
         return True
     key = keys.record(record.name)
@@ -305,7 +305,7 @@ async def _take(broom: Cleaner, record: Record) -> bool:
         return False
     if (await crawl_counts(broom.store, record.name))[
         "open"
-    ]:  # work was added between the check and the mark
+    ]:  # URLs were added between the check and the mark
         await broom.do(broom.store.client.hset(key, "state", record.state))
         return False
     return True

@@ -1,5 +1,5 @@
-"""The credits of an unlocker service, which all workers share, and the circuit breaker of the service.
-Credits are reserved before a call, and the reservation is settled after it.
+"""Manages the credits of an unlocker service, which all workers share, and the circuit breaker of the
+service. Credits are reserved before a call, and the reservation is settled after it.
 
 A reservation that nobody settles counts as spent. A worker that dies during a call therefore wastes credits,
 but never exceeds a limit.
@@ -35,8 +35,8 @@ class Reserved(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """The credits spent or reserved today and by the crawl, the number of calls in progress, and the seconds
-    until the breaker closes."""
+    """The credits that were spent or reserved today, and those of the crawl. Also the number of calls in
+    progress, and the seconds until the breaker closes."""
 
     day: int
     crawl: int
@@ -45,8 +45,8 @@ class Spent(NamedTuple):
 
 
 class Shut(NamedTuple):
-    """The state of the breaker after a call: for how many seconds no calls are made (0 if the breaker is
-    closed), and how many times in a row it has opened."""
+    """The state of the breaker after a call. It contains the seconds for which no calls are made (0 if the
+    breaker is closed), and how many times in a row the breaker has opened."""
 
     wait: float
     openings: int
@@ -75,7 +75,7 @@ class Credits:
         return Shut(int(wait) / 1000, int(openings))
 
     async def spent(self) -> Spent:
-        """Returns the credits spent today and by the crawl."""
+        """Returns the credits that were spent today, and those of the crawl."""
         now, _ = await self._store.guard(cast(Any, self._store.client.time()))
         at, who = f"{keys.tag(0)}@", self._unlocker
         pipe = self._store.client.pipeline(transaction=False)

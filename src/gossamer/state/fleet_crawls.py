@@ -80,7 +80,7 @@ class FleetCrawl(NamedTuple):
     """The time at which the crawl began. If this value changes, the crawl has begun again, and a worker must
     discard everything that it has stored about the crawl."""
     revision: int
-    """How many times the crawl has been submitted since it began."""
+    """How many times the crawl has been submitted since `began`."""
     apart: tuple[str, ...]
     """Groups of sites, `SITE+SITE`, whose hosts wait for workers with the files of all these sites."""
     precedence: int = 0
@@ -169,7 +169,7 @@ class FleetCrawls:
         return tasks
 
     async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:
-        """Changes the state of a crawl to `state` if it is still `was`. Returns whether the state was
+        """Changes the state of a crawl to `state` if the state is still `was`. Returns whether it was
         changed."""
         pairs = {"state": state, "reason": reason, **fields}
         if state in ENDED:
@@ -219,7 +219,7 @@ class FleetCrawls:
         await self._do(self._store.client.eval(_APART, 1, keys.record(name), group))
 
     async def set_weight(self, name: str, weight: int) -> None:
-        """Sets the crawl's share of the fleet's work, among crawls of its precedence."""
+        """Sets the crawl's share of the fleet's work, relative to the other crawls of its precedence."""
         await self._do(self._store.client.hset(keys.record(name), "weight", str(weight)))
 
     async def set_precedence(self, name: str, precedence: int) -> None:
@@ -228,7 +228,7 @@ class FleetCrawls:
         await self._do(self._store.client.hset(keys.record(name), "precedence", str(precedence)))
 
     async def add_time(self, name: str, seconds: float) -> None:
-        """Adds `seconds` to the time that was spent on a crawl."""
+        """Adds `seconds` to the working time of a crawl (`spent`)."""
         await self._do(self._store.client.hincrbyfloat(keys.record(name), "spent", seconds))
 
     async def _do(self, call: Any) -> Any:

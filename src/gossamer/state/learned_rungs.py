@@ -17,14 +17,15 @@ MAX_HOSTS = 10_000
 
 
 class LearnedRungs:
-    """The records of all hosts. They are shared by all crawls and workers of a store."""
+    """The records of all hosts. All crawls and workers of a store share them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, tuple[float, str]] = {}
 
     async def known(self, host: str) -> str:
-        """Returns the record of a host, or '' if there is none. It is at most CACHE_TTL_S seconds old."""
+        """Returns the record of a host, or '' if there is none. The result may be up to CACHE_TTL_S seconds
+        old."""
         at, text = self._known.get(host, (0.0, ""))
         if not at or time.monotonic() - at > CACHE_TTL_S:
             _, text = await self._run(host)

@@ -37,8 +37,9 @@ class KnownAccount(NamedTuple):
 
 
 class LoginTurn(NamedTuple):
-    """The next step for a worker. `what` is `go` (use the account), `enter` (log in), `wait` (for `ms`) or
-    `refused` (for `ms`, because the site rejected the credentials with the reason `why`)."""
+    """The next step for a worker. `what` is `go` (use the account), `enter` (log the account in), `wait` (try
+    again after `ms`) or `refused` (the site rejected the credentials for the reason `why`; try again after
+    `ms`)."""
 
     what: str
     name: str = ""
@@ -51,8 +52,8 @@ class LoginTurn(NamedTuple):
 
 class Session(NamedTuple):
     """The state of an account, for display. `since` and `used` are the seconds since the log-in and since the
-    last use, None if there was none. `wait` is the number of seconds for which the account still waits, 0 if
-    it does not wait."""
+    last use, or None if there was none. `wait` is the number of seconds for which the account still waits, or
+    0."""
 
     site: str
     account: str
@@ -117,8 +118,9 @@ class Logins:
         await self._run("login_result", site, name, me, "out", REFUSED_TTL_MS, told, " ".join(why.split()))
 
     async def keep(self, site: str, one: KnownAccount, state: bytes) -> tuple[bool, int, int, bytes]:
-        """Stores cookies, unless another worker changed the stored ones. Returns whether they were stored,
-        the current version and revision, and, if not, the cookies that the other worker stored."""
+        """Stores cookies, unless another worker changed the stored ones. Returns whether the cookies were
+        stored, and the current version and revision. If they were not stored, also returns the cookies that
+        the other worker stored."""
         done, *found = await self._run(
             "login_cookies", site, one.name, one.version, one.revision, state, TTL_MS
         )
@@ -129,14 +131,14 @@ class Logins:
         )
 
     async def lost(self, site: str, name: str, version: int, *, sure: bool = False) -> bool:
-        """Records that an account is no longer logged in. Returns False if another log-in would probably not
-        help."""
+        """Records that an account is no longer logged in. Returns False if another log-in would probably have
+        no effect."""
         return bool(
             await self._run("login_lost", site, name, version, MAX_USELESS_LOGINS, USELESS_WAIT_MS, int(sure))
         )
 
     async def helped(self, site: str, name: str) -> None:
-        """Records that a repeated log-in was successful, which resets the count of log-ins without effect."""
+        """Records that a repeated log-in had an effect. This resets the count of log-ins without effect."""
         await self._guarded(self._store.client.hdel(keys.login(site), f"x:{name}"))
 
     async def alone(self, host: str) -> bool:

@@ -37,8 +37,8 @@ class MalformedMessages:
         return int(found) if found is not None and found.isdigit() else 0
 
     async def newest(self, n: int = MAX_KEPT) -> list[dict[str, Any]]:
-        """Returns the newest messages, latest first. Each is a dict with at, worker, queue, reason, body and
-        size."""
+        """Returns the newest messages, latest first. Each message is a dict with the keys `at`, `worker`,
+        `queue`, `reason`, `body` and `size`."""
         found = await self._store.guard(
             cast(Awaitable[Any], self._store.client.lrange(keys.MALFORMED, 0, n - 1))
         )

@@ -32,11 +32,11 @@ class MetricDomains:
         self._wanted = list(first)
 
     def ask(self, domain: str) -> None:
-        """Proposes a domain, which is added to the set at the next `exchange` if there is room."""
+        """Proposes a domain. The next `exchange` adds it to the set if the set is not full."""
         self._wanted.append(domain)
 
     async def keep(self) -> None:
-        """Exchanges the set every INTERVAL_S seconds. Runs until it is cancelled."""
+        """Calls `exchange` every INTERVAL_S seconds, until it is cancelled."""
         while True:
             with contextlib.suppress(GossamerError):  # the domains are sent in the next round
                 await self.exchange()

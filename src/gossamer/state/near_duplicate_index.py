@@ -27,7 +27,7 @@ from gossamer.store.store import Store
 DEFAULT_MAX_GROUPS = 1_000_000
 """Maximum number of groups stored per crawl, unless the crawl sets another limit."""
 CHUNK_OPERATIONS = 400
-"""Maximum number of operations in one script call, so that it takes only a few milliseconds."""
+"""Maximum number of operations in one script call. This limits a call to a few milliseconds."""
 MAX_LOOKS, MAX_PAUSE_S = 50, 0.02
 """MAX_LOOKS: how many times a process reads a sketch while it is provisional. MAX_PAUSE_S: maximum number of
 seconds between two reads. If the sketch is still provisional after the last read, the process that wrote it
@@ -91,8 +91,8 @@ class NearDuplicateIndex:
     async def _look(
         self, ones: Sequence[_One]
     ) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
-        """Returns the holder of each key (the id of the text that owns it), the sketches of the holders, and
-        the number of groups in each bucket.
+        """Returns three values: the holder of each key, which is the ID of the text that owns the key; the
+        sketches of the holders; and the number of groups in each bucket.
 
         Briefly waits for sketches that are still provisional.
         """
@@ -212,7 +212,7 @@ def _yields(
     the same time.
 
     If this text holds none of the band keys that both texts share, the other process cannot see this text, so
-    this process gives up. If each process can see the other's text, the text with the smaller id stays the
+    this process gives up. If each process can see the other's text, the text with the smaller ID stays the
     first of its group.
     """
     if one.same in lost:
@@ -232,7 +232,8 @@ def _yields(
 
 
 def mark_provisional(near: bytes) -> bytes:
-    """Returns the sketch, marked as provisional. This means that its group may still be given up."""
+    """Returns the sketch, marked as provisional. While a sketch is provisional, its group may still be given
+    up."""
     return near[:-1] + bytes((near[-1] | 1,))
 
 

@@ -26,8 +26,8 @@ class ProxyStatistics:
         self._last = b"0"
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]:
-        """Sends observations. Returns the store's time in ms, and those statistics that have changed since
-        the last call, by key.
+        """Sends observations. Returns the store's time in ms, and the statistics that have changed since the
+        last call, by key.
 
         Each value in `seen` consists of `good`, `bad`, `seconds`, `tail`, `most`, `first` and `longest`
         (`proxies.proxy_health`).

@@ -57,7 +57,7 @@ class Rates:
 
 
 class Caps:
-    """The caps that apply to one worker, because of its lanes. During an outage, no permits are granted."""
+    """The caps that apply to one worker according to its lanes. During an outage, no permits are granted."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store, self._rates, self._mine = store, Rates(store), (FLEET, *lanes)

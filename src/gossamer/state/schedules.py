@@ -29,8 +29,8 @@ class ScheduledTask(msgspec.Struct, frozen=True):
     options: dict[str, Any] = {}
     """Options that `gossamer.crawl` accepts."""
     outputs: list[tuple[str, bool]] = []
-    """The outputs. Each is the argument of -o or -O, and whether the option was -O. `{date}` and `{run}` are
-    replaced for each run."""
+    """The outputs. Each is a pair: the argument of -o or -O, and whether the option was -O. `{date}` and
+    `{run}` are replaced for each run."""
     folder: str = "."
     """The folder that may contain gossamer.toml."""
     fail_on: str | list[str] | None = None
@@ -60,13 +60,13 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
     due: float
     at: float
-    """When the run begins."""
+    """The time at which the run begins."""
     state: str
     """The state of the run. It is one of OPEN until the run has ended. After that, it is an end state of a
     crawl, `failed`, `gate`, `skipped` or `missed`."""
     crawl: str = ""
     part: int = 0
-    """The number of the part, starting at 1, if the run has several parts; otherwise 0."""
+    """The number of the part, starting at 1, or 0 if the run does not have several parts."""
     begun: float | None = None
     ended: float | None = None
     reason: str = ""
@@ -109,8 +109,8 @@ class Unread(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError if `name` cannot be the name of a schedule. It must also be valid at the beginning of
-    a crawl's name, because the names of the schedule's crawls begin with it."""
+    """Raises UsageError if `name` cannot be the name of a schedule. The name must also be valid at the
+    beginning of a crawl's name, because the names of the schedule's crawls begin with it."""
     if not NAME.match(name) or name in ("h", "o"):
         raise UsageError(
             f"schedule {name[:60]!r}: use letters, digits, '.', '_' and '-', at most 50, a letter "
@@ -135,8 +135,8 @@ class Schedules:
         return bool(await self.store.run("edit_schedule", 0, "", "drop", name, "", 0))
 
     async def need(self, name: str) -> StoredSchedule:
-        """Returns one schedule. If it does not exist, raises UsageError, which lists the most similar
-        names."""
+        """Returns one schedule. If the schedule does not exist, raises UsageError, whose message lists the
+        most similar names."""
         found = await self._read([name])
         if not found:
             names = await self.names()
@@ -209,9 +209,9 @@ class Schedules:
         ended: Iterable[ScheduledRun],
         counts: dict[str, int],
     ) -> int:
-        """Records how the due times up to `mark` were handled: the runs that begin, and the runs that ended
-        without beginning. Returns 1 on success, 0 if another scheduler was faster, and -1 if this scheduler
-        has lost the lead."""
+        """Records how the due times up to `mark` were handled. Stores the runs that begin, and the runs that
+        ended without beginning. Returns 1 on success, 0 if another scheduler was faster, and -1 if this
+        scheduler has lost the lead."""
         opened = [word for run in runs for word in (run.field, msgspec.json.encode(run))]
         past = [msgspec.json.encode(run) for run in ended]
         counted = [word for field, by in counts.items() if by for word in (field, by)]

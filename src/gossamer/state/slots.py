@@ -40,7 +40,7 @@ _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 
 
 class Slots:
-    """The slots of all lanes, and the leads."""
+    """Manages the slots of all lanes, and the leads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

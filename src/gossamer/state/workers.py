@@ -16,7 +16,7 @@ WORKERS, ORDERS, REFUSED = "gossamer:workers", "gossamer:orders", "gossamer:refu
 FORMAT = 1
 """The format version of a worker's record."""
 DEAD_AFTER_S = 15.0
-"""Seconds without a heartbeat after which a worker counts as dead."""
+"""A worker counts as dead if it has sent no heartbeat for this many seconds."""
 _NAME = "gossamer:name:"
 _KEEP = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0 end
@@ -136,7 +136,7 @@ class WorkerRecords:
 
     async def order(self, name: str, what: str) -> list[str]:
         """Orders a worker, or all workers if `name` is `all`, to drain or stop. Returns the names of the
-        workers that got the order. If no worker matches, raises UsageError, which lists the living
+        workers that got the order. If no worker matches, raises UsageError, whose message lists the living
         workers."""
         living = [worker.name for worker in await self.living()]
         told = [one for one in living if name in ("all", one, one.partition("@")[0])]
@@ -190,8 +190,7 @@ class Refusals:
         }
 
     async def others(self, crawl: str) -> bool:
-        """Returns whether at least one running worker works on the crawl and on all of its sites, that is,
-        refuses none of them."""
+        """Returns whether at least one running worker refuses neither the crawl nor any of its sites."""
         some = {worker for worker, name, _ in await self.refused() if name == crawl}
         return any(
             one.name not in some
@@ -204,7 +203,7 @@ class Refusals:
 
 
 def _order(found: bytes | None) -> str:
-    """Decodes an order. Returns '' if there is none or if it is unknown."""
+    """Decodes an order. Returns '' if there is no order or if the order is unknown."""
     word = (found or b"").decode("utf-8", "replace")
     return word if word in ("drain", "stop") else ""
 

@@ -292,10 +292,10 @@ class Outputs:
 
     async def finish(self, *, wait: bool = False) -> None:
         """Closes all outputs (including the last Parquet part) at the end of a run that was not killed. A
-        later run continues from there.
+        later run can continue them.
 
-        Raises SinkAway if rows remain for a sink that is unavailable. A later run sends these rows. `wait`:
-        whether to wait until the sink answers or the run is stopped.
+        Raises SinkAway if a sink is unavailable and has not received all rows. A later run sends these rows.
+        `wait`: whether to wait until the sink answers or the run is stopped.
         """
         away: SinkAway | None = None
         async with self._held():

@@ -198,7 +198,7 @@ class Visitor:
             claim.request.use != FILE
             and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
         ):
-            await self.scope.refresh()  # another worker may have recorded a redirect that widens the scope
+            await self.scope.refresh()  # another worker may have widened the scope
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
         visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
