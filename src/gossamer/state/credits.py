@@ -1,8 +1,8 @@
 """Manages the credits of an unlocker service, which all workers share, and the circuit breaker of the
-service. Credits are reserved before a call, and the reservation is settled after it.
+service. Credits are reserved before a call, and the reservation is settled after the call.
 
-A reservation that nobody settles counts as spent. A worker that dies during a call therefore wastes credits,
-but never exceeds a limit.
+If a reservation is never settled, its credits count as spent. A worker that dies during a call therefore
+wastes credits, but never exceeds a limit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 -- Purpose: updates a host's circuit breaker, and decides whether the host is hard, from the results of its
 --   visits. Loaded after the prelude.
--- Promise: follows the table in politeness/breaker.py. A host that never fails costs nothing.
+-- Promise: follows the table in politeness/breaker.py. A host that never fails causes no work.
 -- The field `b` of the host hash contains seven values with commas between them: the number of faults in a
 -- row, the number of openings in a row, the time of the first of these faults in ms, the time in ms until
 -- which the breaker is open (0: closed), the share of failed visits in thousandths, `!` if the host is hard,

@@ -23,7 +23,8 @@
 --   - number of vouchers,
 --   - trouble: '', or these four values with commas between them: ms since the first fault (0: breaker
 --     closed), share of failed visits in thousandths, `!` if the host is hard, reason if the host was given
---   up, - entry.
+--     up,
+--   - entry.
 -- Promise: a host never has more claims at once than its maximum. While it has that many, it is in no ready
 --   heap. If the robots.txt of a host is unknown or expired, only robots.txt is claimed. Every 8th claim of a
 --   host comes from its lowest level. After the bucket's server changed, failover.lua delays the hosts. Hosts

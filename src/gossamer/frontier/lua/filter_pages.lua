@@ -1,7 +1,7 @@
 -- Purpose: writes and splits the pages in which `--seen bloom` stores 23 bits of each fingerprint. Loaded
 --   before quotient_filter.lua.
--- Promise: pages are split one by one in order (linear hashing), so that a page contains 768 URLs on average,
---   whatever the total number of URLs.
+-- Promise: pages are split one by one in order (linear hashing), so that a page contains 768 URLs on average.
+--   The average does not depend on the total number of URLs.
 -- Cost: 0.05 ms to rewrite a page, 1 ms to split one.
 -- A page is a string with these parts in order: the number of members (u16), the number of members before
 -- each group of 8 cells (u16 each), the number of members in each of 256 cells (u8 each), the members ordered

@@ -16,7 +16,7 @@ local function enough(host)
   return most >= 0 and num(v[1], 0) >= most or longest >= 0 and now - idle - num(v[2], now - idle) >= longest
 end
 
--- The time of a host begins with its first claim.
+-- Called at each claim. The first claim of a host starts its time.
 local function begun(host)
   if longest >= 0 then call('HSETNX', C .. 'h:' .. host, 'F', now - idle) end
 end

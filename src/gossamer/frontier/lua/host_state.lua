@@ -66,10 +66,10 @@ local function arm_all(touched)
   write_places()
 end
 
--- Ends a request of the host: frees its slot and sets its next start. since: ms since the request began, or
--- -1 if none was made. If none was made, the next start returns to its value before the claim. It does not if
--- the host has other claims in progress, because a claim of the same gate may be sending a request now. wait:
--- ms that the host asked the crawler to wait.
+-- Ends a request of the host. Frees the slot and sets the host's next start. since: ms since the request
+-- began, or -1 if none was made. If none was made, the next start returns to its value before the claim. It
+-- does not if the host has other claims in progress, because a claim of the same gate may be sending a
+-- request now. wait: ms that the host asked the crawler to wait.
 local function release(host, n0, n1, since, delay, wait)
   local s = slot(host)
   if s.d then delay = math.min(delay, math.max(s.d, s.cd)) end -- the delay may have been fixed during the request

@@ -1,9 +1,10 @@
 -- Purpose: adds URLs. Shared by add and settle. Loaded after the prelude and the seen set.
 -- Promise: a URL is added only once, even if several producers offer it at the same moment. Each rejection is
--- counted. A group of links consists of host, level, lane, flags, voucher, marks and one string of all
--- entries. The marks are msgpack: hi, lo and entry length of each link. A mark of length 0 is a second mark
--- of the entry before it, which is only added to the seen set. Most links are already known, so their entries
--- need not become separate strings.
+--   counted.
+-- A group of links consists of host, level, lane, flags, voucher, marks and one string of all entries. The
+-- marks are msgpack: hi, lo and entry length of each link. A mark of length 0 is a second mark of the entry
+-- before it, which is only added to the seen set. Most links are already known, so their entries need not
+-- become separate strings.
 -- Cost: about 1 us per known URL, 5 us per new URL. The links of a group share the reads and writes of their
 --   host.
 

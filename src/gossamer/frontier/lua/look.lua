@@ -7,7 +7,8 @@
 --   - `at`: ms of the last page,
 --   - `periods`: number of a period of 10 s -> {pages, requests},
 --   - `heaps`: name -> {number of hosts that may start now, number of all hosts, ms when the first may
---   start}. Promise: changes nothing. All numbers of one server are from the same moment.
+--     start}.
+-- Promise: changes nothing. All numbers of one server are from the same moment.
 -- Cost: 3 us per bucket that has the crawl, and 0.3 us per count.
 local out = {n = {}, leases = 0, at = 0, periods = {}, heaps = {}}
 

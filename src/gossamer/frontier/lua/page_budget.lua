@@ -10,7 +10,7 @@
 -- plus a two-hundredth of these pages, because each stranger also costs a robots.txt request. If the cap is
 -- negative, every host may have -cap pages. Also returns the name of the crawl's count to which the pages are
 -- charged.
-local elsewhere = {0, 0, 0} -- pages, strangers and singles of the other buckets (multi_bucket.py)
+local elsewhere = {0, 0, 0} -- pages, strangers' pages and singles' pages of the other buckets (multi_bucket.py)
 local pools = {strangers = 0, singles = 0} -- pages that this call took from the shares
 local function room(host, voucher, cap)
   local n, v = 0, call('HMGET', C .. 'h:' .. host, 'u', 'v')

@@ -1,4 +1,4 @@
--- Purpose: code that all scripts share. Loaded before each script.
+-- Purpose: contains the code that all scripts share. Loaded before each script.
 -- KEYS[1]: the bucket's tag.
 -- ARGV[1]: the crawl ('' if the script does not concern a crawl).
 -- Promise: all times are from one clock, the store's, in milliseconds. Keys: see store/keys.py.

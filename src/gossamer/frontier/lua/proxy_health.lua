@@ -1,5 +1,5 @@
--- Purpose: shares the health of proxies among all workers: applies the caller's reports, and returns the
---   changes since its last call.
+-- Purpose: shares the health of proxies among all workers. Applies the caller's reports, and returns the
+--   changes since the caller's last call.
 -- KEYS[1]: health records.
 -- KEYS[2]: number of the last change of each record.
 -- ARGV: number of the last change that the caller received, ms after which an unused record is deleted, then

@@ -45,7 +45,7 @@ local function without_level(host, level)
   return rest
 end
 
--- Puts due retries after the new URLs of their level.
+-- Moves retries that are due into the queue, after the new URLs of their level.
 local function promote(host)
   local key = C .. 't:' .. host
   for _, member in ipairs(call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, 64)) do

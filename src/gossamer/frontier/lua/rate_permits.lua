@@ -1,7 +1,7 @@
 -- Purpose: takes permits from the request rate caps of a lane or of the whole fleet before claims, and
 --   returns unused permits.
 -- KEYS[1]: gossamer:rates.
--- ARGV: number of permits to take (negative: to return), names of caps.
+-- ARGV: number of permits to take (if negative: to return), names of the caps.
 -- Returns: {number of permits taken, ms until one more is available (0: there were enough)}.
 -- Promise: all callers together exceed a cap by at most the number of requests that it allows in a tenth of a
 --   second, or by one request if that number is below one.

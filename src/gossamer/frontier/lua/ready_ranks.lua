@@ -44,7 +44,7 @@ local function next_start()
       local best = ready_by_rank(heap, 1, base, -math.huge)[1]
       if best then rank = math.max(rank or best[1], best[1]) end
     end
-    local retry = call('ZRANGE', C .. 'rt', '-inf', now, 'BYSCORE', 'LIMIT', 0, 1)[1] -- a claim will raise its host
+    local retry = call('ZRANGE', C .. 'rt', '-inf', now, 'BYSCORE', 'LIMIT', 0, 1)[1] -- a claim will raise the host's rank
     if retry then
       local level = string.match(call('ZRANGE', C .. 't:' .. retry, 0, 0)[1] or '', '^[^\t]*')
       if level ~= '' then rank = math.max(rank or -math.huge, rank_of(tonumber(level))) end

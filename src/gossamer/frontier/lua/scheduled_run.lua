@@ -1,4 +1,4 @@
--- Purpose: makes one step of a scheduled run: takes the run over, confirms it or ends it.
+-- Purpose: makes one step of a scheduled run. A step takes the run over, confirms it or ends it.
 -- KEYS[1]: bucket tag.
 -- ARGV: '', token of the leader ('': a person started the run), schedule, field, the run as the caller read
 --   it ('': none), the run's new value, number of records to keep (0: the run continues; otherwise it has

@@ -1,5 +1,5 @@
--- Purpose: the seen set, shared by the scripts that add URLs (add, settle) or test one (is_seen). Loaded
---   after the prelude.
+-- Purpose: implements the seen set for the scripts that add URLs (add, settle) or test a URL (is_seen).
+--   Loaded after the prelude.
 -- Promise: each full generation causes at most 380 / 2^32 of the new URLs to be mistaken for known ones
 --   (bloom: about 1 in 1,000). `lost` of the crawl's `g` contains the expected number of URLs lost in this
 --   way, in 10^-12 URLs.
@@ -53,7 +53,7 @@ local function generations(mode, first)
   for k = 1, latest do gens[k], sets[k] = table.concat({C, 's:', k, ':'}), gens['s' .. k] end
 end
 
--- Counts the new URLs, and the expected number of lost URLs.
+-- Updates the number of URLs, and the expected number of lost URLs.
 local function remembered(new)
   local risk = filter_risk
   for g = 1, gens.n do risk = risk + new * gens['c' .. g] / gens['s' .. g] / span end

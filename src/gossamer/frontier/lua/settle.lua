@@ -53,7 +53,7 @@ for n = 1, tonumber(ARGV[7]) do
     if tonumber(have) > tonumber(ARGV[j + 1]) or (keeps ~= '' and have ~= ARGV[j + 1]) then return {'file', ARGV[j], have} end
   end
   for j = b.s1, b.s2, 9 do b.tokens[#b.tokens + 1] = ARGV[j] end
-  -- fails if the bucket is not on this server
+  -- this call fails if the bucket is not on this server
   if #b.tokens > 0 then b.records = call('HMGET', C .. 'lp', unpack(b.tokens)) else call('EXISTS', C .. 'lp') end
   for j, token in ipairs(b.tokens) do
     if not b.records[j] then stale[#stale + 1] = n; stale[#stale + 1] = token end
