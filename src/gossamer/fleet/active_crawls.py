@@ -235,8 +235,8 @@ class ActiveCrawls:
     async def rest(self, broken: bool) -> None:
         """Ends a slice. Visits in flight finish, and claims whose visits have not begun are requeued.
 
-        A crawl is dropped if its work failed. If the store did not answer (`broken`), all crawls are dropped,
-        because the store may have lost its last second of writes, in which case the local state is wrong.
+        A crawl is dropped if its work failed. If the store did not answer (`broken`), all crawls are dropped.
+        The store may have lost its last second of writes, which would make the local state wrong.
         """
         self._lacking.slice()
         for name, at in list(self._at.items()):

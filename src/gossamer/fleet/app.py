@@ -334,8 +334,8 @@ def _told() -> bool:
 
 def _terminated(*_: object) -> None:
     """Handles SIGTERM in a child. Supervisors such as systemd send SIGTERM to all processes of a worker at
-    once. A child ignores it, because it gets its orders from the main process. A SIGTERM more than a second
-    after the order to stop means that the main process must end at once, so the child ends too."""
+    once. A child ignores it, because it gets its orders from the main process. If a SIGTERM arrives more than
+    a second after the order to stop, the main process must end at once, so the child ends too."""
     if _Now.told and time.monotonic() - _Now.told > CHILD_SIGNAL_DELAY_S:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)

@@ -1,8 +1,8 @@
 """Divides the capacity of one process among crawls by precedence and weight, without leaving capacity idle
 (stride scheduling).
 
-While a crawl wants more claims than it gets, crawls of a lower precedence make none, so the crawl gets all
-capacity that becomes free. The crawls of a lower precedence get the capacity that it does not use, for
+While a crawl wants more claims than it gets, crawls of a lower precedence make no claims. The crawl then gets
+all capacity that becomes free. The crawls of a lower precedence get the capacity that it does not use, for
 example while its hosts wait for their delay.
 
 Among crawls of one precedence, each has a counter (its *pass*) that grows by 1 / weight for each claim. While

@@ -41,8 +41,8 @@ class RevisitDeciders:
         self._shy: dict[str, float] = {}
 
     async def keep(self, setup: Setup) -> None:
-        """Decides for a crawl with `--revisit`, if no other process does. The call is cheap, and must be
-        repeated while the crawl runs."""
+        """Makes this process decide for a crawl with `--revisit`, unless another process does. The call is
+        cheap, and must be repeated while the crawl runs."""
         if setup.job.settings.revisit is None:
             return
         if (task := self._tasks.get(setup.crawl)) is not None:

@@ -1,6 +1,5 @@
-"""Compares the versions of site files in a fleet. If a worker lacks a site's file, or has another version of
-it, it leaves the site's hosts to workers that have the fleet's version. It records the reason in the store
-and in the log.
+"""Compares the versions of site files in a fleet. If a worker lacks the fleet's version of a site's file, it
+leaves the site's hosts to workers that have this version. It records the reason in the store and in the log.
 
 Site files are never sent to other machines. If a file is edited on a machine that has run the fleet's version
 so far, the edited file becomes the fleet's next version. If a machine never had the fleet's version, it only

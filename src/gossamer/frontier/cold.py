@@ -9,11 +9,11 @@ records which entries are cold and which have been brought back. The reader igno
 
 The spiller empties the outbox and refills hosts whose queue runs low. Every worker of a crawl has a spiller,
 and a short lease decides which one works. The lease only avoids duplicate work. It is not needed for
-correctness: every move is checked against entry numbers (`cold_written.lua`, `cold_refill.lua`), so a paused
-spiller or a kill between two steps neither loses nor repeats a URL. Entries are written to the cold store
-only when the frontier's store has them on disk. They are deleted from the cold store only when the frontier's
-store has the returned entries on its disk. After a power failure, each URL is therefore in at least one of
-the two stores.
+correctness, because every move is checked against entry numbers (`cold_written.lua`, `cold_refill.lua`). Even
+a paused spiller, or a kill between two steps, neither loses nor repeats a URL. Entries are written to the
+cold store only when the frontier's store has them on disk. They are deleted from the cold store only when the
+frontier's store has the returned entries on its disk. After a power failure, each URL is therefore in at
+least one of the two stores.
 """
 
 from __future__ import annotations
@@ -291,9 +291,8 @@ class ColdServer:
 
 
 def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Cold | None, int]:
-    """Returns the cold store of a crawl, and the number of URLs per host and priority level that stay hot,
-    that is, in the memory of the frontier's store. (None, 0) means that there is no cold store and all URLs
-    stay hot.
+    """Returns the cold store of a crawl, and how many URLs per host and priority level stay hot. Hot URLs are
+    in the memory of the frontier's store. (None, 0) means that there is no cold store and all URLs stay hot.
 
     `setting` is None, `off` or a URL. The parameter `?hot=N` of the URL sets how many URLs stay hot. `folder`
     is the folder of the crawl if the embedded store is used, otherwise None. Raises ConfigError.
@@ -313,8 +312,8 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
 
 
 def hot_limit(setting: str | None, embedded: bool) -> int:
-    """Returns the number of URLs per host and priority level that stay in the memory of the frontier's store,
-    or 0 if all of them do. `embedded`: whether the store is in a data folder."""
+    """Returns how many URLs per host and priority level stay in the memory of the frontier's store. 0 means
+    all of them. `embedded`: whether the store is in a data folder."""
     return (
         0 if setting == "off" or (setting is None and not embedded) else parse_cold(setting or "sqlite:")[1]
     )

@@ -1,5 +1,5 @@
-"""Manages the crawls of a store: their records (specification, state, the process that runs them), changes of
-their state, and the removal of crawls and queues. Workers never remove a crawl or a queue."""
+"""Manages the crawls of a store. Keeps their records (specification, state, the process that runs them),
+changes their state, and removes crawls and queues. Workers never remove a crawl or a queue."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ async def _give_back(store: Store, crawl: str) -> None:
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
-    """Unlinks the keys of a crawl for which `which` returns True, page by page. The argument of `which` is
-    the key without the crawl's prefix."""
+    """Unlinks those keys of a crawl for which the function `which` returns True, page by page. The argument
+    of `which` is the key without the crawl's prefix."""
     async for found in store.scan(f"{{b:???}}{crawl}:*"):
         pipe = store.client.pipeline(transaction=False)
         for key in found:

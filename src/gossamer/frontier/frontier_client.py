@@ -38,7 +38,7 @@ UNFOLLOWED = 60
 outages."""
 FILLED = "fill|"
 """The prefix of certain fields in the hash of committed lengths. Such a field exists while a new output is
-being filled with the kept rows, which are the rows that the crawl keeps in its data folder
+being filled with the kept rows. These are the rows that the crawl keeps in its data folder
 (`sinks.rows_in_data_folder`). Its value is an offset in the file of kept rows. The rows before this offset
 have already been copied to the new output."""
 Outcome = tuple[int, int, int] | Stale | Moved

@@ -3,8 +3,8 @@ process dies.
 
 The process keeps the file locked. The kernel releases the lock when the process ends, whatever the reason. It
 keeps the lock while the process is only stopped (SIGSTOP). Another process that gets the lock therefore knows
-that the owner is dead. If there is no such file (the process ran on another machine, before a reboot, or not
-on Linux), its claims are requeued when their leases expire after 30 s.
+that the owner is dead. There is no such file if the process ran on another machine, before a reboot, or not
+on Linux. Its claims are then requeued when their leases expire after 30 s.
 """
 
 from __future__ import annotations

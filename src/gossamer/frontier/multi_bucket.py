@@ -6,9 +6,9 @@ server. An outage of one bucket does not delay the others: the failed bucket is 
 the next round.
 
 If a crawl has a page, byte or rate limit, its workers claim in turns. A turn is a short lock in the first
-bucket. The worker that holds the turn sums the counts of all buckets. From the limit of each bucket it
-subtracts the pages, bytes and open claims of the other buckets, so the page limit is exact with any number of
-workers. The rate cap is kept in the first bucket. Crawls without such limits take no turns.
+bucket. The worker that holds the turn sums the counts of all buckets. From the limit of each bucket, it
+subtracts the pages, bytes and open claims of the other buckets. This makes the page limit exact with any
+number of workers. The rate cap is kept in the first bucket. Crawls without such limits take no turns.
 
 The page budgets of discovered hosts are shares of the whole crawl's pages. Therefore each call of `add`
 passes sums over the other buckets to the script. These are the number of pages fetched, and the number of

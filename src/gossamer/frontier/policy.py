@@ -75,8 +75,8 @@ class Policy(msgspec.Struct, frozen=True):
         return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:
-        """Returns the action for a claim in the format of `settle.lua`: the letter for how the claim ends,
-        then the health code of its host."""
+        """Returns the action for a claim in the format of `settle.lua`. It consists of a letter that states
+        how the claim ends, and the health code of the claim's host."""
         return (settle.end or "") + self.says(settle)
 
     def says(self, settle: Settle) -> str:

@@ -36,8 +36,8 @@ async def unread_producers(store: Store, crawl: str) -> list[str]:
 
 
 async def has_active_producer(store: Store, crawl: str) -> bool:
-    """Returns whether a producer is currently adding URLs to the crawl, that is, whether one holds an
-    unexpired lease."""
+    """Returns whether a producer is currently adding URLs to the crawl. Such a producer holds an unexpired
+    lease."""
     pipe = store.client.pipeline(transaction=False)
     pipe.time()
     pipe.zrange(leases_key(crawl), -1, -1, withscores=True)

@@ -98,7 +98,8 @@ class HostView(msgspec.Struct):
     `robots_access.CLOSED`), `expires` and `attempts`."""
     crawls: list[Queued]
     trouble: str
-    """The state of the circuit breaker in the format of `breaker.lua`; '' if the host did not fail recently.
+    """The state of the circuit breaker in the format of `breaker.lua`. It is '' if the host did not fail
+    recently.
     """
     now: float
     """The store's time in seconds since the epoch."""

@@ -16,8 +16,8 @@ once, because a second fault of the same URL shows nothing new about the host. I
 good host has left at the end of a crawl are often its faulty ones.
 
 The frontier stores the state and makes the transitions (`frontier/lua/breaker.lua`). `Breaker` implements the
-same table in Python, and tests compare the two. The frontier also stores how hard a host is, that is, a
-moving average of the share of its visits that fail or are blocked.
+same table in Python, and tests compare the two. The frontier also stores how hard a host is. This is a moving
+average of the share of its visits that fail or are blocked.
 """
 
 from __future__ import annotations

@@ -19,13 +19,12 @@ from gossamer.model.late_pattern import late_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
-"""The octets that have the same meaning literally and as %XX. The characters `/ ? & = #`, which separate
-parts, and `* $`, which have a special meaning, are not among them. These characters are never encoded or
-decoded."""
+"""The octets that have the same meaning literally and as %XX. They do not include `/ ? & = #`, which separate
+parts, and `* $`, which have a special meaning. Those characters are never encoded or decoded."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = late_pattern("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = late_pattern(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
-"""Matches the URLs whose path needs no removal of parts and no encoding. These are nearly all URLs."""
+"""Matches URLs that have a path, no fragment, and no character to encode or decode. Nearly all URLs match."""
 _AUTHORITY: Final = late_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
 
 
@@ -70,10 +69,10 @@ class RobotsGroup:
         self.closed = False
         """Whether a rule was read. If so, the next User-agent line begins another group."""
         self.lines: list[tuple[bool, int, str]] = []
-        """The rules as (True for Allow, line number from 1, pattern as written)."""
+        """The rules, as tuples: True for Allow, the line number from 1, and the pattern as written."""
         self.delays: list[tuple[int, float]] = []
-        """The delays as (seconds, number of agents before the line). The number is needed because a
-        Crawl-delay may be between two User-agent lines."""
+        """The delays, as pairs: the seconds, and the number of agents before the line of the delay. The
+        number is needed because a Crawl-delay may be between two User-agent lines."""
 
 
 class AgentRules:

@@ -32,8 +32,8 @@ class Due(NamedTuple):
 
 def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int = 10) -> Due:
     """Decides which of the due times after `mark`, up to `now`, are run. Earlier calls have decided about
-    those up to `mark`. `missed`: one of MISSED, which determines which of the missed due times are run.
-    `most`: the maximum number of missed due times that are run if `missed` is `all`.
+    those up to `mark`. `missed`: one of MISSED. It determines which of the missed due times are run. `most`:
+    the maximum number of missed due times that are run if `missed` is `all`.
 
     >>> decide(Cron("0 * * * *"), 0, 4 * 3600 + 5)
     Due(mark=14400.0, made_up=[], on_time=[14400.0], missed=[3600.0, 7200.0, 10800.0])

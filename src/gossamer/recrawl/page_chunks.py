@@ -31,7 +31,7 @@ _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(KnownLine
 
 
 def pack(pages: Sequence[PageState]) -> bytes:
-    """Returns a chunk with these pages. The chunk does not contain whether a page is queued."""
+    """Returns a chunk with these pages. The chunk does not record whether a page is queued."""
     found = sorted(((line_of(page), page) for page in pages), key=lambda pair: (pair[0].url, pair[1].id))
     states = b"".join(_state(page) for _, page in found)
     return _HEAD.pack(FORMAT, len(found)) + states + zstandard.compress(_columns(found), LEVEL)

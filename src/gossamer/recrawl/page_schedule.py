@@ -28,9 +28,9 @@ MAX_AGE_SHARE = 0.95
 old."""
 MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
 MIN_MEASURED_VISITS, MEASURED_ROUNDS = 1000, 2
-"""The measured staleness and pace are means over about this many visits, or over the visits of about this many
-rounds through all pages, whichever is more. A mean over a shorter time would leave out pages that are visited
-rarely."""
+"""The measured staleness and pace are means over about MIN_MEASURED_VISITS visits, or over about
+MEASURED_ROUNDS visits of every page, whichever is more. A mean over a shorter time would leave out pages that
+are visited rarely."""
 
 
 class Measured(NamedTuple):

@@ -2,13 +2,13 @@
 possible.
 
 The policy is the harmonic one (Kolobov et al., "Staying up to date with online content changes using
-reinforcement learning for scheduling", NeurIPS 2019): every page is visited from time to time, even if it
-changes very often. A page with the change rate D and the importance m is due after the time t at which `t -
-(1 - exp(-D t)) / D` reaches `price / m`. The left side is the time for which the copy of the page is expected
-to have been stale by then. The *price of a visit* is therefore the expected stale time, in days, at which a
-page is worth a visit. The price is the same for all pages. It is chosen so that all pages together need as
-many visits as the budget allows. A host has its own, higher price only if its politeness allows fewer visits
-than its pages would need. Times are in days. Rates are in visits or changes per day.
+reinforcement learning for scheduling", NeurIPS 2019). It visits every page from time to time, even pages that
+change very often. A page with the change rate D and the importance m is due after the time t at which `t - (1
+- exp(-D t)) / D` reaches `price / m`. The left side is the time for which the copy of the page is expected to
+have been stale by then. The *price of a visit* is therefore the expected stale time, in days, at which a page
+is worth a visit. The price is the same for all pages. It is chosen so that all pages together need as many
+visits as the budget allows. A host has its own, higher price only if its politeness allows fewer visits than
+its pages would need. Times are in days. Rates are in visits or changes per day.
 """
 
 from __future__ import annotations
@@ -101,9 +101,10 @@ def solve_prices(
     visits: float,
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> tuple[float, dict[str, float]]:
-    """Returns the price of a visit for the crawl, and a separate price for each host whose pages would need
-    more visits at the crawl's price than politeness allows. The visits that such a host cannot use are given
-    to the other hosts. `visits`: the budget of the crawl, in visits per day."""
+    """Returns the price of a visit for the crawl, and separate prices for some hosts. A host has a separate
+    price if its pages would need more visits at the crawl's price than politeness allows. The visits that
+    such a host cannot use are given to the other hosts. `visits`: the budget of the crawl, in visits per
+    day."""
     own: dict[str, float] = {}
     left = visits
     while True:
@@ -182,9 +183,8 @@ class SignalRecord(NamedTuple):
 
 
 def signal_age(record: SignalRecord) -> float:
-    """Returns the number of days by which a signal increases the age that a page counts as having. It is ln(g
-    / v) / a, where g is the rate of signals, v the rate of false signals, and a the rate of changes without a
-    signal.
+    """Returns the number of days to add to a page's age for each signal. It is ln(g / v) / a, where g is the
+    rate of signals, v the rate of false signals, and a the rate of changes without a signal.
 
     Source: "Efficient and Optimal Policies for Crawling with Noisy Change-Indicating Signals"
     (arXiv 2502.02430).

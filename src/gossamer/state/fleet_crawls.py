@@ -62,7 +62,7 @@ class Edit(NamedTuple):
     was: str
     version: str
     reach: bytes
-    """Data for workers that lack the file, which states which hosts belong to the site
+    """Data for workers that lack the file. It states which hosts belong to the site
     (`sites.remote_sites.SiteReach` as JSON).
     """
 

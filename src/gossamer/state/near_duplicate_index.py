@@ -91,8 +91,8 @@ class NearDuplicateIndex:
     async def _look(
         self, ones: Sequence[_One]
     ) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
-        """Returns three values: the holder of each key, which is the ID of the text that owns the key; the
-        sketches of the holders; and the number of groups in each bucket.
+        """Returns three values: the holder of each key, the sketches of the holders, and the number of groups
+        in each bucket. The holder of a key is the ID of the text that owns the key.
 
         Briefly waits for sketches that are still provisional.
         """

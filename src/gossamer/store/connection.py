@@ -1,7 +1,7 @@
 """Opens asyncio connections to one Valkey server, and keeps them in a pool. hiredis packs the commands and
 reads the replies.
 
-A connection handles one call at a time. If a call is cancelled or fails, its connection is closed, because
+A connection handles one call at a time. If a call is cancelled or fails, its connection is closed. Otherwise
 the replies that are still on the way would be mistaken for those of the next call.
 """
 

@@ -1,8 +1,8 @@
 """The embedded store: a Valkey server that gossamer runs for a data folder. The first process that uses the
 folder starts the server, and the last process to leave stops it.
 
-The files in `<data>/store/` are the append-only files, `valkey.log`, `run.json` (pid and socket of the
-running server) and three locks:
+The folder `<data>/store/` contains the append-only files, `valkey.log`, `run.json` (the pid and the socket of
+the running server) and three lock files:
 
 - `server.lock` is held by the server process itself, through a descriptor that it inherits. The kernel keeps
   the lock until every process that could write to the append-only files is gone, even while the server is
@@ -651,7 +651,8 @@ def _was_started_with(pid: int, socket: str) -> bool:
 
 
 def _standing(pid: str) -> str:
-    """Returns ", which is stopped" if a signal has stopped the process, otherwise ''."""
+    """Returns a part of a message that states that a signal has stopped the process, or '' if it is not
+    stopped."""
     try:
         state = Path(f"/proc/{int(pid)}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (OSError, ValueError, IndexError):
@@ -660,7 +661,7 @@ def _standing(pid: str) -> str:
 
 
 def _reap() -> None:
-    """Reaps servers that this process started and that have exited, so that no zombies remain."""
+    """Reaps the servers of this process that have exited. Otherwise they would remain as zombies."""
     for pid in list(_children):
         try:
             gone = os.waitpid(pid, os.WNOHANG)[0] == pid

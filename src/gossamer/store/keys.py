@@ -134,7 +134,7 @@ def freshness(crawl: str) -> str:
 
 
 def changed_pages(crawl: str) -> str:
-    """Returns the key of the URLs of a crawl that a user reported as changed."""
+    """Returns the key of a list: the URLs of a crawl that users reported as changed."""
     return f"{tag(0)}{crawl}:sg"
 
 

@@ -94,7 +94,7 @@ class Servers:
     @property
     def may_follow(self) -> bool:
         """Returns whether a replica may take over. For Sentinels and Clusters, the result is True even if no
-        replica is known, because a replica may connect between two discoveries and be promoted at once."""
+        replica is known. A replica may connect between two discoveries and be promoted at once."""
         return self.address.kind in ("sentinel", "cluster") or any(
             one.replicas for one in self._by_place.values()
         )

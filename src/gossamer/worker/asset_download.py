@@ -219,8 +219,8 @@ class AssetDownloads:
         self._prepared = False
 
     async def kept(self, request: Request, page: Page, error: str | None) -> tuple[Row | None, str | None]:
-        """Stores a downloaded file. Returns two values: the file's row, or None if the file is unchanged; and
-        the reason why the file was not stored, or None. Raises SinkError."""
+        """Stores a downloaded file. Returns two values. The first is the file's row, or None if the file is
+        unchanged. The second is the reason why the file was not stored, or None. Raises SinkError."""
         if page.status == 304:
             return None, None
         rule = rule_of(request)

@@ -53,8 +53,8 @@ class OutputBackfill:
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
-        """Maps the path of each output that the user named to a boolean: whether the crawl keeps the rows of
-        this output (see `fills` of `sinks.open_outputs.FilteredFiles`)."""
+        """Returns a boolean for the path of each output that the user named: whether the crawl keeps the rows
+        of this output (see `fills` of `sinks.open_outputs.FilteredFiles`)."""
         found = {table.target(): getattr(table, "fills", None) for table in tables}
         for output in files:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
@@ -125,7 +125,7 @@ class OutputBackfill:
 
     async def _fill_table(self, table: TableSink, at: int, reached: int) -> None:
         """Upserts the kept rows into a table. If the table keeps a history, leaves out rows that lack values
-        which are usual in good runs, because such rows may have been rejected at the end of their run."""
+        which are usual in good runs. Such rows may have been rejected at the end of their run."""
         assert self._kept is not None
         groups = self._kept.read(at, reached)
         while (group := await self._through(next, groups, None)) is not None:

@@ -1,5 +1,5 @@
-"""Decides how many visits a worker may run. The number depends on the limits of its process, on its share of
-the process if that runs several crawls, and on the fleet's rate caps."""
+"""Decides how many visits a worker may run. The number depends on the limits of the worker's process, on the
+crawl's share of a process that runs several crawls, and on the fleet's rate caps."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Limiter:
         """The resource that was too scarce even for one visit at a time, or ''. If it is set, the worker
         exits."""
         self.load: Callable[[], tuple[float, str]] = lambda: (1.0, "")
-        """A function that returns the share of the visits that the load of the process allows, and the name
-        of the scarce resource ('' if there is none)."""
+        """A function that returns two values: the share of the visits that the load of the process allows,
+        and the name of the scarce resource ('' if there is none)."""
         self._log, self._clock, self._begins = log, clock, begins
         self._most_by, self._scarce = most_by, ""
         self._held_by = most_by if self._least == most else "latency"

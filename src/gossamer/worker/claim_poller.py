@@ -202,8 +202,8 @@ class ClaimPoller:
         first: bool,
         last: bool,
     ) -> tuple[list[tuple[int, int]], dict[int, ClaimOrder], float]:
-        """Returns three values: the buckets to call with the number of claims to request from each, the order
-        of the hosts of each bucket, and the rank of the requested hosts.
+        """Returns three values: the buckets to call, each with the number of claims to request; the order of
+        the hosts in each bucket; and the rank of the requested hosts.
 
         The buckets to call are those of `landed`, and the due buckets of the highest rank that is at most
         `upto`. Buckets in `asked` were already called for rank `upto`, and are left out. If `last` is set,

@@ -6,9 +6,10 @@ to disk. A busy worker therefore gathers many visits for each commit. An idle wo
 hosts may be waiting until these visits free their slots.
 
 Plain files are appended under the crawl's output lock. The script that settles the claims also commits the
-new length of the files. If this script finds that the worker no longer holds a claim, the committer truncates
-the files to their length before the commit, and writes the rows again without those of that claim. After an
-unexpected error, nothing is retried here. The worker stops, and the next worker removes the uncommitted rows.
+new length of the files. This script may find that the worker no longer holds a claim. In that case, the
+committer truncates the files to their length before the commit, and writes the rows again without those of
+that claim. After an unexpected error, nothing is retried here. The worker stops, and the next worker removes
+the uncommitted rows.
 """
 
 from __future__ import annotations

@@ -113,8 +113,8 @@ def seed_count_change(request: Request) -> dict[str, int]:
 def redirect_target(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
     """Returns the redirect target in fetch form, or None if it is not an http(s) URL. `location` is the UTF-8
     text of the Location header, decoded as latin-1 (WHATWG Fetch). If `url` has a fragment (a route), the
-    target keeps the fragment of Location or, if Location has none, gets the fragment of `url` (RFC 9110
-    section 10.2.2)."""
+    target has a fragment too. This is the fragment of Location or, if Location has none, that of `url` (RFC
+    9110 section 10.2.2)."""
     try:
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -37,8 +37,9 @@ class Fetched(NamedTuple):
     """The result of a visit's requests.
 
     `result`, `verdict`: the last response or failure, and its verdict. `began`: the monotonic time at which
-    the last request was sent. `attempts`, `wire`, `passed`: the attempts-log entries, the body bytes and the
-    pages of the visit's earlier requests, which were repeated with the help of a hook or on a higher rung.
+    the last request was sent. `attempts`, `wire`, `passed`: the attempts-log entries, the number of body
+    bytes, and the pages of the visit's earlier requests. These requests were repeated with the help of a hook
+    or on a higher rung.
     """
 
     result: Page | Failure

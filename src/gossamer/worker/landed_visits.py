@@ -15,9 +15,9 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Settle, Visit
 
 MAX_DELAY_SHARE = 0.02
-"""How late a free slot may be reported, as a share of the time between two request starts at its host.
-Because of this, slots of fast hosts are freed immediately, and one call frees the slots of several slow
-hosts."""
+"""The maximum delay with which a free slot is reported to the frontier, as a share of the time between two
+request starts at the host. Because of this, slots of fast hosts are freed immediately, and one call frees the
+slots of several slow hosts."""
 TIMER_S = 0.002
 """The shortest delay in seconds for which a timer is used, because timers are late by up to a millisecond."""
 NO_REQUEST_ENDS = (ClaimEnd.REQUEUED, ClaimEnd.REFUSED)

@@ -31,9 +31,9 @@ its fingerprint is still in a slot, it is not added again."""
 
 
 Hit = tuple[int, str, int]
-"""A cache entry for a link: its fingerprint, the reason why it is refused (`duplicate` if it was taken
-before), and the depth at which it was taken. A link that is found at a smaller depth than before is added
-again. The depth is -1 if depths are not tracked."""
+"""A cache entry for a link. It contains the link's fingerprint, the reason why the link is refused
+(`duplicate` if it was taken before), and the depth at which it was taken. A link that is found at a smaller
+depth than before is added again. The depth is -1 if depths are not tracked."""
 
 
 class Filter(Protocol):
@@ -89,9 +89,9 @@ class ReadResult(msgspec.Struct):
     stop: str = ""
     """The reason why a page function or a step stops the crawl, or '' if none does."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
-    """The references of each item, if another process read the page: the files and items that the item refers
-    to, and the number of references beyond the limit. The first entry belongs to the first item in `rows`,
-    and so on. In `rows`, the items come before all other rows."""
+    """The references of each item, if another process read the page. An entry contains the files and items to
+    which the item refers, and the number of references beyond the limit. The first entry belongs to the first
+    item in `rows`, and so on. In `rows`, the items come before all other rows."""
 
 
 class HrefCache:
@@ -267,8 +267,8 @@ class LinkIntake:
     ) -> str | None:
         """Takes a single request that is not a plain link: a seed, a redirect target, or a request from a
         site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. If there is an edition, the
-        fingerprint without the edition is also added to the seen set in the same step, so that a link to the
-        URL does not cause another visit.
+        fingerprint without the edition is added to the seen set, too. Therefore a link to the URL does not
+        cause another visit.
 
         Returns None if the request is taken, otherwise the reason why it is refused. A refusal is counted in
         `taken`.

@@ -380,8 +380,8 @@ class LoginRunner:
             raise who.wrong(f"the form values of {page.url} would go to http://{host} unencrypted")
 
     def _passing(self, page: Page) -> Failure | None:
-        """Returns a failure if a later try of a step may succeed, that is, after a server error, too many
-        requests, or a block page. Returns None for any other page."""
+        """Returns a failure if a later try of a step may succeed. This is the case after a server error, too
+        many requests, or a block page. Returns None for any other page."""
         block = seen_by(True, page.status, page.headers, page.body, page.url)
         kind = block.kind if block is not None and not block.bare else ""
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):

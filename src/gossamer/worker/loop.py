@@ -342,8 +342,8 @@ class Worker:
         return not self._asking.dry
 
     def _needs_commit(self) -> bool:
-        """Returns whether the crawl can continue only after a commit, because no visit runs, no host waits,
-        and new URLs can come only from the links of the visits that wait for the commit."""
+        """Returns whether the crawl can continue only after a commit. This is the case if no visit runs and
+        no host waits, so that new URLs can come only from visits that wait for the commit."""
         if self.busy or self._ready or self._asking.waiting:
             return False
         return any(visit.settle.end for visit in self.committer.waiting)

@@ -19,8 +19,8 @@ def mark_row(row: Row, page: Page, document: Document, nearly: bool) -> None:
     """Adds a sketch to the row of a page if the page has status 2xx and content. Other pages never belong to
     a group of duplicates. **Changes the page's tree.**
 
-    A document that has neither text nor elements, for example because it is not HTML, is compared byte by
-    byte. `nearly`: whether nearly equal pages count as duplicates too.
+    If a document has neither text nor elements (for example, non-HTML), it is compared byte by byte.
+    `nearly`: whether nearly equal pages count as duplicates too.
     """
     record = row.data
     assert isinstance(record, PageRecord)
@@ -47,7 +47,7 @@ _NOTHING = xxhash.xxh3_128_hexdigest(b"")
 
 class DuplicateMarker:
     """Marks the rows of one crawl that have a sketch. If a row was marked but its visit was not settled, a
-    later visit looks the row up under the same name, so it gets the same group."""
+    later visit looks up its row under the same name. The row therefore gets the same group."""
 
     def __init__(self, index: DuplicateIndex) -> None:
         self._index = index

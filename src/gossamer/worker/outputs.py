@@ -349,7 +349,7 @@ class Outputs:
 
         If an output has no committed length, it is new or was moved. A new output is prepared, and its first
         length is committed before any row is written. Returns the new outputs. `fill_from`: for each output
-        that may be filled with kept rows, the offset of the first row that it would lack if it is new.
+        that may be filled with kept rows, the offset of the first row that the output lacks if it is new.
         """
         sinks: dict[str, FileSink | TableSink] = {
             s.target(): s for output in self._files for s in output.sinks()

@@ -31,9 +31,9 @@ class RouteFollower:
     def choose(
         self, page: Page, document: Document, hrefs: Sequence[str], routes: list[str], own: str
     ) -> tuple[str, list[str]]:
-        """Returns two values: how the routes of a page are resolved (`Base.routes`; '' if they are not
-        followed), and one href for each different route. `routes`: the page's hrefs that are routes. `hrefs`:
-        its other hrefs. `own`: the mode that its site sets, or ''."""
+        """Returns two values. The first states how the routes of a page are resolved (`Base.routes`), and is
+        '' if they are not followed. The second contains one href for each different route. `routes`: the
+        page's hrefs that are routes. `hrefs`: its other hrefs. `own`: the mode that its site sets, or ''."""
         mode = own or self._mode
         if mode == "drop":
             return "", []

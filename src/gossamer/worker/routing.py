@@ -48,8 +48,8 @@ def lanes_of(
     """Returns the LaneRouter of a crawl. `lane` and `ladder` are the crawl's defaults, for sites that do not
     set their own.
 
-    Returns None if a site that needs a browser sets its own lane, because in that case the workers of its
-    lane must have a browser.
+    Returns None if a site that needs a browser sets its own lane. In that case, the workers of this lane must
+    have a browser.
     """
     for one in sites:
         if one.site.says_lane and BROWSER in (one.site.ladder if one.site.says_ladder else ladder):
