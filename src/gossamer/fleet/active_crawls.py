@@ -40,7 +40,7 @@ RETRY_INTERVAL_S = 10.0
 
 
 class WorkerProcess(NamedTuple):
-    """The worker that this process belongs to."""
+    """The worker to which this process belongs."""
 
     name: str
     settings: Settings

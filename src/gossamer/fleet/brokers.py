@@ -32,7 +32,7 @@ class KombuBroker(NamedTuple):
     urls: tuple[str, ...]
     """The URLs. If there are several URLs, they are the Sentinels of one service."""
     options: dict[str, Any]
-    """Transport options of kombu."""
+    """The transport options for kombu."""
 
 
 def kombu_url(url: str) -> KombuBroker:

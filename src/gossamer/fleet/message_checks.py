@@ -28,7 +28,7 @@ _json: Any = importlib.import_module("kombu.utils.json")
 log = logging.getLogger("gossamer.worker")
 
 VERSION = 1
-"""The version of the message format."""
+"""The version of the format of slot messages."""
 TASK = "gossamer.slice"
 MAX_BODY_BYTES = 64 << 10
 """The maximum size in bytes of a body that is read. A slot message has 200 bytes."""
@@ -41,7 +41,7 @@ _NEVER = ("eta", "expires")
 
 
 class Malformed(NamedTuple):
-    """A refused message."""
+    """The record of a message that was refused as malformed."""
 
     at: float
     """The time at which the message was refused, in seconds since the epoch."""
@@ -50,7 +50,7 @@ class Malformed(NamedTuple):
     body: str
     """The first characters of the body, with secrets masked."""
     size: int
-    """Size of the body in bytes."""
+    """The size of the message's body in bytes."""
 
 
 class RefusedMessages:
@@ -154,13 +154,13 @@ class _SentinelChannel(over_redis.SentinelChannel):  # type: ignore[misc] # komb
 
 
 class Transport(_Checked, over_redis.Transport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis transport, which also checks each message."""
+    """kombu's Redis transport, extended by a check of each message."""
 
     Channel = _Channel
 
 
 class SentinelTransport(_Checked, over_redis.SentinelTransport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis Sentinel transport, which also checks each message."""
+    """kombu's Redis Sentinel transport, extended by a check of each message."""
 
     Channel = _SentinelChannel
 

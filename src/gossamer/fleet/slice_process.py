@@ -30,7 +30,7 @@ log = logging.getLogger("gossamer.worker")
 
 
 class SliceProcess:
-    """Runs the slices of one process of a worker."""
+    """Runs the slices of one of a worker's processes."""
 
     def __init__(self, me: WorkerProcess) -> None:
         self.me = me

@@ -79,7 +79,7 @@ class WorkerKeeper:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the event loop is already closed
                 self._loop.call_soon_threadsafe(self._woken.set)
-        if self._thread.ident is not None:  # else the thread was never started
+        if self._thread.ident is not None:  # otherwise, the thread was never started
             self._thread.join(seconds)
 
     async def _rest(self, seconds: float) -> None:

@@ -63,7 +63,7 @@ class ColdEntry(NamedTuple):
 
 
 class Cold(Protocol):
-    """The interface of the cold store of one crawl."""
+    """The interface of a crawl's cold store."""
 
     away: float | None
     """The time (`time.monotonic()`) at which the current outage of the cold store began. None while it
@@ -433,7 +433,7 @@ class Spiller:
         return any(out for _, _, out in waiting.values())
 
     async def drain(self) -> None:
-        """Empties the outboxes."""
+        """Moves the contents of all outboxes to the cold store."""
         while buckets := [bucket for bucket, (n, _, _) in (await self._waiting()).items() if n]:
             await self._spill(buckets)
 

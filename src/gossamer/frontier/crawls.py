@@ -211,7 +211,7 @@ def check_name(name: str) -> None:
 
 
 class Crawls:
-    """The records of all crawls in a store."""
+    """Reads and changes the records of all crawls in a store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

@@ -255,7 +255,7 @@ DEPTH_HASHES = 16_384
 
 
 class Frontier:
-    """The frontier of one crawl in a store."""
+    """The frontier of one crawl in a store. Each method is one operation of the frontier."""
 
     def __init__(self, store: Store, crawl: str, policy: Policy | None = None) -> None:
         self.store = store
@@ -274,7 +274,7 @@ class Frontier:
         self.waits = waits
 
     def change_policy(self, **changes: Any) -> None:
-        """Changes fields of the policy for later calls."""
+        """Changes fields of the crawl's policy, which later calls use."""
         self.policy = msgspec.structs.replace(self.policy, **changes)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:

@@ -50,7 +50,7 @@ class HostLine(NamedTuple):
     delay: float | None
     next: float
     pace: str = ""
-    """The stored pace (`politeness.pace`)."""
+    """The host's pace as it is stored (`politeness.pace`)."""
     fixed_delay: float | None = None
     """The delay that an operator set (`host rate`)."""
     crawl_delay: float = 0.0

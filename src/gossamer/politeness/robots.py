@@ -36,7 +36,7 @@ class RobotsRule(NamedTuple):
     with the larger rank wins."""
     allow: bool
     line: int
-    """The line number, from 1."""
+    """The number of the rule's line, from 1."""
     prefix: str
     inner: tuple[str, ...]
     """The parts of the pattern that must follow the prefix in this order, with any text between them."""

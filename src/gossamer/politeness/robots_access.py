@@ -42,7 +42,7 @@ class Access(msgspec.Struct, frozen=True):
     sitemaps: tuple[str, ...] = ()
     wait: float = 0.0
     parsed: Robots | None = None
-    """The same rules, parsed."""
+    """The rules in `rules`, parsed."""
 
 
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:

@@ -36,7 +36,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 FORMAT = 1
-"""The version of the format of the records."""
+"""The format version of a worker's score record."""
 NETWORK = ("dns", "connect", "timeout")
 LAST_VISITS = 20
 HOSTS = 3

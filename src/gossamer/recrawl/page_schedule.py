@@ -39,7 +39,7 @@ class Measured(NamedTuple):
     stale: float = 0.0
     """Days for which copies were stale, as estimated from the visits that found a change."""
     days: float = 0.0
-    """Days between visits of known pages."""
+    """The days between the visits of known pages, summed over these visits."""
     predicted: float = 0.0
     """Days for which copies were expected to be stale, according to the change rates as estimated before each
     visit."""
@@ -70,7 +70,7 @@ class Measured(NamedTuple):
 
 
 class PageSchedule:
-    """The schedule of one crawl."""
+    """Schedules the visits of one crawl's known pages."""
 
     def __init__(self, rules: RevisitRules) -> None:
         self.rules = rules

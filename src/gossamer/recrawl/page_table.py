@@ -59,7 +59,7 @@ _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(KnownLine
 
 
 class PageState(NamedTuple):
-    """The state of a known page."""
+    """The state of a known page in the page table."""
 
     id: int
     """A hash of the request's method, URL, body and key."""
@@ -277,7 +277,7 @@ class PageTable:
                     continue
                 before = self.page(page_id(seen))
                 if seen.links:
-                    if before is None:  # else this visit was reported before, or the page was known
+                    if before is None:  # otherwise, this visit was reported before, or the page was known
                         self.inlinks.add(seen.links)
                     seen.links = []
                     line = _encode(seen)

@@ -62,7 +62,7 @@ class Crawler(Protocol):
 
 
 class LocalCrawler:
-    """Runs crawls in this process."""
+    """A `Crawler` that runs crawls in this process."""
 
     def __init__(self, store: Store, stop: asyncio.Event, most: int) -> None:
         self._store, self._stop, self.most = store, stop, most
@@ -88,7 +88,8 @@ class LocalCrawler:
 
 
 class Fleet:
-    """Launches crawls on a fleet and watches them. `launch` may be called again for a crawl that exists."""
+    """A `Crawler` that launches crawls on a fleet and watches them. `launch` may be called again for a crawl
+    that exists."""
 
     most = 1_000_000
 

@@ -91,7 +91,7 @@ class FleetCrawl(NamedTuple):
 
 
 class FleetCrawls:
-    """The submitted crawls of a store."""
+    """Reads and changes the submitted crawls of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._damaged = store, set[str]()

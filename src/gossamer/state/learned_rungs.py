@@ -38,7 +38,7 @@ class LearnedRungs:
         while (wanted := change(was)) != was:
             done, was = await self._run(host, was, wanted)
             if done:
-                break  # else another worker has changed the record meanwhile
+                break  # otherwise, another worker has changed the record
         return wanted
 
     async def _run(self, host: str, *words: str) -> tuple[bool, str]:

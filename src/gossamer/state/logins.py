@@ -67,7 +67,7 @@ class Session(NamedTuple):
 
 
 class Logins:
-    """The log-ins of all sites of a store."""
+    """Manages the log-ins at all sites of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

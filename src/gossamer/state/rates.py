@@ -22,7 +22,7 @@ CHECK_INTERVAL_S = 1.0
 
 
 class Rates:
-    """The caps of a store."""
+    """Reads and changes the rate caps of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -34,11 +34,11 @@ class ScheduledTask(msgspec.Struct, frozen=True):
     folder: str = "."
     """The folder that may contain gossamer.toml."""
     fail_on: str | list[str] | None = None
-    """The quality gates. Older versions stored a single string."""
+    """The quality gates (`--fail-on`). Older versions stored a single string."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """One schedule. Times are in seconds."""
+    """The definition of one schedule. Times are in seconds."""
 
     version: int = VERSION
     name: str
@@ -119,7 +119,7 @@ def check_name(name: str) -> None:
 
 
 class Schedules:
-    """The schedules of a store."""
+    """Reads and changes the schedules of a store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

@@ -69,7 +69,7 @@ class WorkerRecord(msgspec.Struct, kw_only=True):
 
 
 class WorkerRecords:
-    """The workers of a store."""
+    """Reads and changes the records, names and orders of the workers of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     async def open(self) -> None:
-        """Connects and logs in. Raises Lost, LostInTime or ResponseError."""
+        """Connects to the server and logs in. Raises Lost, LostInTime or ResponseError."""
         how, loop = self._dialling, asyncio.get_running_loop()
         self._reader = hiredis.Reader(replyError=server_error, notEnoughData=_INCOMPLETE)
         self._closed = loop.create_future()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class RedisError(Exception):
-    """Any error of a server or of a connection."""
+    """The base class of the errors of a server and of a connection."""
 
 
 class Lost(RedisError):

@@ -171,7 +171,7 @@ class LoginAttempt(NamedTuple):
 
     @property
     def secrets(self) -> list[str]:
-        """The account's secret values."""
+        """The secret values of the account, for example the password."""
         return self.login.secrets(self.account)
 
     def wrong(self, what: str) -> ConfigError:

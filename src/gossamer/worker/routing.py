@@ -17,7 +17,7 @@ from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.remote_sites import owner_names, site_group
 
 BROWSER = "browser"
-"""The lane of workers with a browser."""
+"""The name of the lane of workers that have a browser."""
 
 
 class Handover(Protocol):

@@ -18,7 +18,7 @@ from gossamer.model.visit import Attempt, Visit
 from gossamer.url import registered_domain
 
 OTHER = "other"
-"""The label for all names beyond a limit."""
+"""The label that all names beyond a limit share."""
 MAX_COLLECTORS, MAX_KINDS, MAX_PROVIDERS = 12, 50, 20
 MIN_REQUESTS = 10
 """After this many requests to a domain, this process proposes that the domain gets its own metrics."""

@@ -94,7 +94,7 @@ class ScoreKeeper:
             self._probe_at = time.monotonic() + self._probe
 
     def saw(self, visit: Visit) -> None:
-        """Updates the score with a visit that ended."""
+        """Updates the score with the result of a visit."""
         said, reason = visit.settle.health, visit.settle.reason
         if not said:
             return
