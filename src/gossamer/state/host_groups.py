@@ -28,9 +28,9 @@ class HostGroups:
         self._count = 0
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]:
-        """Requests a turn of the group `name`. Returns two values: the token of the turn, and 0 if the turn
-        was granted. Otherwise the second value is the number of seconds after which to try again. `delay` is
-        the minimum number of seconds between this turn and the group's next turn."""
+        """Requests a turn of the group `name`. Returns two values: the token of the turn, and the number of
+        seconds after which to try again. The second value is 0 if the turn was granted. `delay` is the
+        minimum number of seconds between this turn and the group's next turn."""
         self._count += 1
         token = f"{self._mine}{self._count}"
         wait = await self._do(self._enter, name, token, self._at_once, round(delay * 1000), self._hold)

@@ -2,9 +2,9 @@ r"""Lists the keys of the store: the type of each key, its contents, the code th
 lifetime. A test fails if the store contains a key that is not listed here.
 
 A bucket is a shard of the frontier. All keys of a bucket contain its hash tag, such as `{b:0a3}`, so they are
-in one cluster slot. All hosts of a registered domain are in one bucket. The state of a host is shared by all
-crawls. In a key that belongs to one crawl, the crawl's name follows the tag. Scripts receive only the tag
-(and the crawl) and compute the other keys. The store must therefore allow scripts to access undeclared keys of the
+in one cluster slot. All hosts of a registered domain are in one bucket. All crawls share the state of a host.
+In a key that belongs to one crawl, the crawl's name follows the tag. Scripts receive only the tag (and the
+crawl), and compute the other keys. The store must therefore allow scripts to access undeclared keys of the
 same slot.
 
 | key | type | contents | written by | lifetime |
@@ -17,10 +17,10 @@ same slot.
 | `gossamer:orders` | hash | maps a worker's name to the command for it: `drain` or `stop` | workers | until the worker is gone |
 | `gossamer:refused` | hash | maps `WORKER TAB CRAWL`, or `WORKER TAB SITE TAB CRAWL`, to the reason why the worker does no work for the crawl or the site | workers | until the worker works for it, or the crawl ends |
 | `gossamer:malformed` | list | the malformed messages that workers removed from the broker's queues, newest first, at most 100 (JSON: `at`, `worker`, `queue`, `reason`, `body`, `size`) | malformed_messages | 30 days after the last one |
-| `gossamer:malformed:count` | string | total number of malformed messages | malformed_messages | 30 days after the last one |
+| `gossamer:malformed:count` | string | the total number of malformed messages | malformed_messages | 30 days after the last one |
 | `gossamer:name:WORKER` | string | the token of the process that uses this worker name | the worker | 15 s |
 | `gossamer:slot:LANE:I` | string | the token of the process that holds the slot, or `queued ...` | slots | 6 s |
-| `gossamer:lead:WHAT` | string | the token of the one process that does this task. WHAT is `slots`, `end CRAWL` or `revisit CRAWL` | slots | 6 s |
+| `gossamer:lead:WHAT` | string | the token of the one process that does the task WHAT, which is `slots`, `end CRAWL` or `revisit CRAWL` | slots | 6 s |
 | `gossamer:anchors:NAME` | set | the redirected seeds that widen the scope, as `FROM TAB TO`. FROM is '' for a host that `gossamer add --as-seeds` brought into scope | crawls | until removed |
 | `gossamer:setup:NAME` | string | the setup of a crawl that no fleet runs, without outputs and secrets (`app.job_payload`). `gossamer add` reads it | stored_setup | until removed |
 | `gossamer:quality:SITE` | list | the last good runs of a site, at most 10, newest first (JSON, `model.quality.GoodRun`) | quality | 400 days after the last one |
@@ -36,7 +36,7 @@ same slot.
 | `{proxies}c:POOL` | string | the worker that makes the health checks of a pool | proxy_stats | 5 s |
 | `gossamer:session:CRAWL:NAME` | string | the proxy of a sticky session: the proxy's ID, and the session ID that the gateway gets | session_proxy | the session |
 | `gossamer:logins` | hash | each site with accounts -> its hosts (JSON) | logins | until forgotten |
-| `gossamer:login:SITE` | hash | a site's accounts, for all crawls. Each account has these fields, followed by its name: `v:` the version of its log-in; `j:` its cookies and identity (encrypted if there is a key); `c:` the revision of `j:`; `d:` the fingerprint of its credentials; `t:` ms of the log-in; `l:` `TOKEN MS`, the worker that logs in and ms until which it may; `u:` ms of the last use; `o:` the number of that use (counted in `turn`); `n:` ms of the earliest next use; `f:` the number of failures in a row; `w:` ms until which no log-in is tried after these failures; `r:` `MS FINGERPRINT REASON`, rejected credentials and until when; `x:` the number of log-ins without effect | login_account login_result login_cookies login_lost | 90 days after the last change |
+| `gossamer:login:SITE` | hash | a site's accounts, for all crawls. Each account has these fields, whose names are followed by the account's name: `v:` the version of its log-in; `j:` its cookies and identity (encrypted if there is a key); `c:` the revision of `j:`; `d:` the fingerprint of its credentials; `t:` ms of the log-in; `l:` `TOKEN MS`, the worker that logs in and ms until which it may; `u:` ms of the last use; `o:` the number of that use (counted in `turn`); `n:` ms of the earliest next use; `f:` the number of failures in a row; `w:` ms until which no log-in is tried after these failures; `r:` `MS FINGERPRINT REASON`, rejected credentials and until when; `x:` the number of log-ins without effect | login_account login_result login_cookies login_lost | 90 days after the last change |
 | `{ip:ADDRESS}`, `{domain:NAME}` | hash | the request budget that the hosts of a group share (`--polite-by`). `n`: ms of the next start; `r`: ms of the last start that a waiting worker was given; `w`: the worker that started last; `tTOKEN`: ms until which the turn with this TOKEN is held | host_group_enter host_group_leave | a minute or two |
 | `{b:N}c` | set | the crawls that have URLs in this bucket | add | until removed |
 | `{b:N}e` | string | `RUN MS`: the run ID of the server process that granted the last claims, and the ms of its first claim (0: the server never changed) | claim | forever |
@@ -50,12 +50,12 @@ same slot.
 | `{b:N}CRAWL:u:HEAP` | zset | the hosts of a ready heap by the level of their next URL, and by time within a level (`host_order.lua`) | all verbs | while hosts wait, if the bucket has had URLs of several levels |
 | `{b:N}CRAWL:rt` | zset | host -> ms when its next retry is due. Exists only if there were URLs of several levels | settle claim | until then |
 | `{b:N}CRAWL:h:HOST` | hash | the crawl's data about a host. Numbers of URLs: `q`: queued; `u`: accepted; `o`: parked; `k`: in the cold store. `L`: the levels that hold URLs. `y`: the heap assigned to the host if that is not `http` (with `?` at the end if requests may require regions). `Y`: the heap that contains the host if that may differ. `v`: the number of vouchers. `s`: 1 if a seed was redirected to the host. If hosts have limits (`host_limits.lua`): `B`: bytes so far; `F`: ms of the first claim in the crawl's working time | add claim settle | the crawl |
-| `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
+| `{b:N}CRAWL:q:HOST:LEVEL` | list | the queue entries (`request.entry`) of one priority level | add claim settle | while not empty |
 | `{b:N}CRAWL:k:HOST` | hash | the URLs of a host in the cold store. LEVEL -> their number; `cLEVEL` -> the number of the last entry that was brought back | add settle cold_refill | while there are some |
-| `{b:N}CRAWL:o` | list | entries on their way to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle cold_written | while not empty |
+| `{b:N}CRAWL:o` | list | the outbox, that is, entries on their way to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle cold_written | while not empty |
 | `{b:N}CRAWL:rf` | set | hosts with URLs in the cold store whose queue is almost empty | add claim cold_refill | while there are some |
 | `{b:000}CRAWL:turn:NAME` | string | the worker that does a task for the whole crawl: `spill` | cold | 5 s |
-| `{b:000}CRAWL:pl` | zset | producers that may add URLs: name -> ms of their lease's expiry | producers | while they work |
+| `{b:000}CRAWL:pl` | zset | the producers that may add URLs: name of the producer -> ms of its lease's expiry | producers | while they work |
 | `{b:000}CRAWL:ag` | hash | the commands `gossamer add --again` that have not ended: hash of the command -> `TOKEN SECONDS`, its token and when it was first run (`app.unfinished_additions`) | unfinished_additions | until the command ends |
 | `{b:000}CRAWL:fr` | string | the freshness of a crawl that visits its pages again (JSON, `recrawl.freshness`) | revisit_loop | the crawl |
 | `{b:000}CRAWL:sg` | list | URLs that a user reported as changed (`gossamer changed`), at most 10,000 | changed revisit_loop | until read |
@@ -64,14 +64,14 @@ same slot.
 | `{b:N}CRAWL:vf` | hash | values of the page table: `version` (each commit changes it), `batch`, `price`, `wall`, and sums of measurements | table_commit | the crawl |
 | `{b:N}CRAWL:vi` | list | outcomes of visits that the page table does not contain yet, as compressed JSON lines (`KnownLine`) | visit_outcomes table_commit | until taken |
 | `{b:N}CRAWL:vl` | hash | the inlinks, with `--importance inlinks`: number -> packed fingerprints of URLs, and the number of pages that link to each (`recrawl.stored_table`) | table_commit | the crawl |
-| `{b:000}CRAWL:po` | hash | producer -> its position (JSON) | producers | the crawl |
-| `{b:N}CRAWL:t:HOST` | zset | retries: `LEVEL TAB entry` -> due ms | settle claim | while not empty |
-| `{b:N}CRAWL:p:HOST` | list | entries parked because the host is over its page budget | add | the crawl |
-| `{b:N}CRAWL:e:HOST` | list | `LEVEL TAB entry`: entries parked because the host is over its byte or time limit | claim return_parked | while there are some |
-| `{b:N}CRAWL:v:HOST` | set | registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
-| `{b:N}CRAWL:hs` | set | names of the heaps other than `http`, without `!` | add settle | the crawl |
-| `{b:N}CRAWL:l` | zset | leases: token -> expiry ms | claim settle renew_leases requeue_expired | while claims are open |
-| `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle requeue_expired | while claims are open |
+| `{b:000}CRAWL:po` | hash | the positions of producers: name of the producer -> its position (JSON) | producers | the crawl |
+| `{b:N}CRAWL:t:HOST` | zset | the retries of a host: `LEVEL TAB entry` -> ms when the retry is due | settle claim | while not empty |
+| `{b:N}CRAWL:p:HOST` | list | the entries that are parked because the host is over its page budget | add | the crawl |
+| `{b:N}CRAWL:e:HOST` | list | the entries that are parked because the host is over its byte or time limit: `LEVEL TAB entry` | claim return_parked | while there are some |
+| `{b:N}CRAWL:v:HOST` | set | the registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
+| `{b:N}CRAWL:hs` | set | the names of the heaps other than `http`, without `!` | add settle | the crawl |
+| `{b:N}CRAWL:l` | zset | the leases of claims: token -> ms of its expiry | claim settle renew_leases requeue_expired | while claims are open |
+| `{b:N}CRAWL:lp` | hash | the open claims: token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry`. n0 and n1 are the host's next start before and after the claim | claim settle requeue_expired | while claims are open |
 | `{b:N}CRAWL:d:X` | hash | with a low depth limit: part of a URL's fingerprint -> minimum depth at which the URL was found, plus 100 once it was visited | add settle | the crawl |
 | `{b:N}CRAWL:a:HOST` | list | links to a host outside the scope, which are kept in case a seed is redirected to this host, at most 1,000: `LEVEL TAB LANE TAB HI TAB LO TAB entry` | add settle admit_held_links | the crawl |
 | `{b:N}CRAWL:g` | hash | Seen set: `n`: the number of generations; `sI`: the sets (bloom: pages) in generation I; `cI`: the URLs in generation I; `lost`: the expected number of new URLs that were mistaken for known ones so far, in 10^-12 URLs. Cold store: `hot`: the maximum number of URLs of a host and level outside the cold store (0: no maximum); `out`: the number of URLs in it; `seq`: the last number given to an entry. `lv`: the level of the first URL, with `*` after it once there were several levels. `rv`: the number of the last batch of known URLs that was queued again | add settle revisit | the crawl |
@@ -79,7 +79,7 @@ same slot.
 | `{b:N}CRAWL:b:NODE` | string | a page of the seen set's filter (`filter_pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: ID -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
 | `{b:N}CRAWL:n` | hash | the counts of the crawl: `open`, `added`, `found`, `pages` and others, `skip:REASON`, `err:REASON`, `own:NAME` (`page.count`), `q|SITE|...` (`gossamer.model.quality`), `seeds` (seeds without a response so far), `strangers` and `singles` (pages used by hosts with no voucher or one voucher), `token` and `letter` (the last numbers given to a claim and to a dead letter) | scripts only | the crawl |
-| `{b:N}CRAWL:f` | hash | file -> committed length in bytes; fill\|file -> offset in the kept rows up to which a new output is filled | settle | the crawl |
+| `{b:N}CRAWL:f` | hash | the committed lengths: file -> its length in bytes; fill\|file -> the offset in the kept rows up to which a new output is filled | settle | the crawl |
 | `{b:000}CRAWL:hd` | list | item rows that lack usual values, held back until the gates have judged the run (`frontier.quality.HeldRows`) | quality | the run |
 | `{b:N}CRAWL:y` | hash | the near-duplicate index. `e`, `b` and `s`: the number of keys in the maps `e` (equal pages), `b` (bands) and `s` (sketches); `ep`, `bp` and `sp`: the number of parts of each map | near_duplicates | the crawl |
 | `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | near_duplicates | the crawl |

@@ -187,8 +187,8 @@ class ReaderProcess:
         await self._send(order)
 
     async def ask(self, task: bytes, most: int) -> list[bytes]:
-        """Sends a task and returns the frames of its answer. Raises TooComplex if they have more than `most`
-        bytes."""
+        """Sends a task and returns the frames of its answer. Raises TooComplex if the frames have more than
+        `most` bytes."""
         await self._send(task)
         frames, size = list[bytes](), 0
         while True:
