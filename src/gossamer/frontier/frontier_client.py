@@ -255,7 +255,7 @@ DEPTH_HASHES = 16_384
 
 
 class Frontier:
-    """The frontier of one crawl in a store. Each method is one operation of the frontier."""
+    """The frontier of one crawl in a store. Its methods are the operations of the frontier."""
 
     def __init__(self, store: Store, crawl: str, policy: Policy | None = None) -> None:
         self.store = store

@@ -1,6 +1,6 @@
 """The scheduler's loop. It elects the leader, reads changed schedules, decides which due times are run, and
-starts runs. Several schedulers may run, and one of them leads. All decisions use the store's clock, so a
-wrong clock of a machine has no effect.
+starts runs. Several schedulers may run, and one of them leads. All decisions use the store's clock, so it
+does not matter if a machine's clock is wrong.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class OutputBackfill:
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
-        """Returns a boolean for the path of each output that the user named: whether the crawl keeps the rows
-        of this output (see `fills` of `sinks.open_outputs.FilteredFiles`)."""
+        """Returns, for each output that the user named, whether the crawl keeps the rows of this output (see
+        `fills` of `sinks.open_outputs.FilteredFiles`). The keys are the paths of the outputs."""
         found = {table.target(): getattr(table, "fills", None) for table in tables}
         for output in files:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}

@@ -94,8 +94,8 @@ class PageReader:
         return await _taken(reader, claim, page, frames)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """Returns the selector for content that the page's site requires and the page lacks, or ''. For a
-        page that is too costly, returns '' as well, because `read` reports that error."""
+        """Returns the selector for content that the page's site requires and the page lacks, or ''. Also
+        returns '' if the page is too costly, because `read` reports that error."""
         try:
             frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
         except (TooComplex, ProcessDied):
