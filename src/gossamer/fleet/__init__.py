@@ -21,8 +21,8 @@ __all__ = ["app"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the Celery application when it is first used. `celery -A gossamer.fleet worker` finds it here,
-    and every other import of this package works without Celery."""
+    """Imports the Celery application when it is first used. `celery -A gossamer.fleet worker` finds the
+    application here. All other imports of this package work without Celery."""
     if name == "app":
         from gossamer.fleet.app import app
 

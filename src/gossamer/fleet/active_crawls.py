@@ -1,5 +1,5 @@
-"""The crawls that one process of a worker works on. They share one event loop, and each gets capacity by its
-precedence and its weight."""
+"""Manages the crawls that one process of a worker works on. The crawls share one event loop, and each gets
+capacity according to its precedence and its weight."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ log = logging.getLogger("gossamer.worker")
 READ_INTERVAL_S = 1.0
 """Seconds between two reads of the list of crawls."""
 DRAIN_TIMEOUT_S = 12.0
-"""Seconds within which this process must settle its claims of an ended crawl."""
+"""When a crawl has ended, this process must settle its claims within this many seconds."""
 RETRY_INTERVAL_S = 10.0
-"""Seconds after which this process again tries to work on a crawl that it could not work on."""
+"""If this process could not work on a crawl, it tries again after this many seconds."""
 
 
 class WorkerProcess(NamedTuple):
-    """The worker that this process belongs to."""
+    """The worker to which this process belongs."""
 
     name: str
     settings: Settings
     stopping: Callable[[], bool]
-    """Returns whether the worker was ordered to stop or drain. The call is cheap."""
+    """A function that returns whether the worker was ordered to stop or drain. The call is cheap."""
     lanes: tuple[str, ...] = ("http",)
 
 
@@ -60,7 +60,7 @@ class ActiveCrawl:
 
 
 class ActiveCrawls:
-    """The crawls that this process works on. Between slices, it keeps only caches and connections."""
+    """Manages the crawls that this process works on. Between slices, only caches and connections are kept."""
 
     def __init__(self, me: WorkerProcess, store: Store, halt: asyncio.Event) -> None:
         self.me, self._own = me, secrets.token_hex(6)
@@ -104,10 +104,10 @@ class ActiveCrawls:
                 await self._ending.look(task, self._setup)
 
     async def _join(self, task: FleetCrawl) -> None:
-        """Starts work on a crawl that this process does not work on yet, if it can."""
+        """Starts work on a crawl that this process does not work on yet, if the process can do so."""
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
-            self._fair.share(task.name, task.weight, task.precedence)  # both may change during a slice
+            self._fair.share(task.name, task.weight, task.precedence)  # both values may change during a slice
             if at.revision == task.revision:
                 await self._deciders.keep(at.bench.setup)
             await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
@@ -168,7 +168,7 @@ class ActiveCrawls:
         return job_payload.unpack_setup(raw, self.me.settings, self._store.url, segment, self._seal)
 
     async def _ended(self, task: FleetCrawl, at: ActiveCrawl) -> None:
-        """Handles the result of this process's work on a crawl, which ended during a slice."""
+        """Handles the result of this process's work on a crawl, after the work ended during a slice."""
         assert at.work is not None
         work, at.work = at.work, None
         try:
@@ -189,7 +189,7 @@ class ActiveCrawls:
             self._shy[task.name] = time.monotonic() + RETRY_INTERVAL_S
             return
         if at.revision != task.revision:
-            return  # the crawl was submitted again, and its limits may differ
+            return  # the crawl was submitted again, so its limits may differ
         if outcome in OUTCOMES:
             await self._tasks.turn(task.name, "running", "ending", OUTCOMES[outcome], ends_as="limited")
         elif outcome == "finished" and at.bench.setup.job.settings.revisit is not None:
@@ -197,10 +197,10 @@ class ActiveCrawls:
         elif outcome == "finished" and await all_given(self._store, task.name):
             await self._tasks.turn(task.name, "running", "ending", ends_as="finished")
         elif outcome == "finished":
-            self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # its seeds are still being added
+            self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # goes on: seeds are still being added
 
     async def _refuse(self, name: str, why: str) -> None:
-        """Makes this process skip a crawl for a while, and records the reason."""
+        """Makes this process skip a crawl for RETRY_INTERVAL_S seconds, and records the reason."""
         await self._lacking.say(name, {"": why})
         self._shy[name] = time.monotonic() + RETRY_INTERVAL_S
 
@@ -233,11 +233,10 @@ class ActiveCrawls:
         await at.bench.close()
 
     async def rest(self, broken: bool) -> None:
-        """Ends a slice. Visits in flight finish, and claims that were not started are returned.
+        """Ends a slice. Visits in flight finish, and claims whose visits have not begun are requeued.
 
-        A crawl is dropped if its work failed. All crawls are dropped if the store did not answer (`broken`),
-        because the store may have come back without its last second of writes, and then the local state is
-        wrong.
+        A crawl is dropped if its work failed. If the store did not answer (`broken`), all crawls are dropped.
+        The store may have lost its last second of writes, which would make the local state wrong.
         """
         self._lacking.slice()
         for name, at in list(self._at.items()):
@@ -255,7 +254,8 @@ class ActiveCrawls:
             await at.sign.give()
 
     async def close(self, *, forget: bool = False) -> None:
-        """Leaves all crawls. If `forget` is true, drops them instead, so that their leases expire."""
+        """Leaves all crawls (`_leave`). If `forget` is true, drops them instead (`_drop`), so that their
+        leases expire."""
         for name in list(self._at):
             with contextlib.suppress(GossamerError):
                 await (self._drop(name) if forget else self._leave(name))

@@ -1,9 +1,9 @@
-"""The Celery application of the fleet. `gossamer worker` starts it, and so does plain Celery with
-`celery -A gossamer.fleet worker -Q http -n w1@%h`.
+"""The Celery application of the fleet. It is started by `gossamer worker`, or by plain Celery with `celery -A
+gossamer.fleet worker -Q http -n w1@%h`.
 
 A message names a slot. The process that takes the slot crawls for one slice (60 s). Messages are acknowledged
 early, because leases and the keeper recover the work of every process that dies. For the same reason, results
-are not stored and there is no soft time limit. A hard time limit kills a process whose slice hangs.
+are not stored, and there is no soft time limit. A hard time limit kills a process whose slice hangs.
 """
 
 from __future__ import annotations
@@ -47,19 +47,21 @@ log = logging.getLogger("gossamer.worker")
 HANG_TIMEOUT_S = 60.0
 """If a slice exceeds its time by more than this many seconds, its process is killed."""
 RECYCLE_SHARE = 0.9
-"""Share of `recycle_memory` above which a process is replaced after its slice. The process claims less above
-a share of 0.8 and nothing above 0.95 (`process_load`), so it might never reach the full size."""
+"""A process is replaced after its slice if its memory exceeds this share of `recycle_memory`. The share is
+below 1, because above a share of 0.8 the process claims less, and above 0.95 it claims nothing
+(`process_load`). Its memory might therefore never reach `recycle_memory`."""
 CHILD_SIGNAL_DELAY_S = 1.0
 """For this many seconds after an order to stop, a child ignores SIGTERM. After that, a SIGTERM ends it."""
 
 STOP_TIMEOUT_S = 8.0
-"""Seconds after an order to stop within which all parts of the worker must end."""
+"""After an order to stop, all parts of the worker must end within this many seconds."""
 BROKER_LOST_S = 4.0
 """If no slice runs for this many seconds during a stop, Celery is considered to have lost its broker."""
 
 _stopping = mmap.mmap(-1, 1 + 256)
-"""Memory shared by the main process and its children. The first byte contains the order to the worker (DRAIN
-or STOP, or 0). Each other byte belongs to one child and is 1 while the child runs a slice."""
+"""Memory that the main process and its children share. The first byte contains the order to the worker:
+DRAIN, STOP, or 0 if there is none. Each other byte belongs to one child and is 1 while the child runs a
+slice."""
 DRAIN, STOP = 1, 2
 """The values of the first byte of `_stopping`."""
 
@@ -78,7 +80,7 @@ def settings() -> Settings:
 
 
 class bearing:  # noqa: N801 - reads as a function
-    """Claims the name of this worker. No other living worker may have the same name."""
+    """Claims the name of this worker, which no other living worker may have."""
 
     token: str | None = None
     """The token that renews the claim on the name, if the name was claimed before Celery started."""
@@ -95,7 +97,7 @@ class bearing:  # noqa: N801 - reads as a function
 
 
 class _Now:
-    """The state of this process, filled while Celery starts the process."""
+    """The state of this process. It is filled while Celery starts the process."""
 
     settings: Settings | None = None
     keeper: WorkerKeeper | None = None
@@ -190,7 +192,7 @@ def _place() -> int:
 
 @contextlib.contextmanager
 def _at_work() -> Iterator[None]:
-    """A context that marks this child as running a slice, so that the main process knows it."""
+    """A context manager that marks this child as running a slice, so that the main process can see this."""
     _stopping[_place()] = 1
     try:
         yield
@@ -205,12 +207,12 @@ def send(lane: str, slot: int, ticket: str) -> None:
 
 @signals.setup_logging.connect
 def _log(**_: Any) -> None:
-    """Sends Celery's records through gossamer's formatter. While this handler is connected, Celery does not
+    """Makes Celery's log records use gossamer's formatter. While this handler is connected, Celery does not
     set up its own logs."""
     own = settings()
     if logs.started() is None:
         logs.start_logs(own.log_format or "text", own.log_level)
-    if own.log_level != "debug":  # a slice is not worth a log record
+    if own.log_level != "debug":  # slices are not logged
         for name in ("celery.worker.strategy", "celery.app.trace"):
             logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -218,7 +220,7 @@ def _log(**_: Any) -> None:
 @signals.celeryd_after_setup.connect
 def _set_up(sender: str, instance: Any, **_: Any) -> None:
     """Prepares the main process before it forks. Claims the worker's name in the store, and creates the
-    keeper, which renews the claim and fills the fleet's slots. Exits if either fails."""
+    keeper, which renews the claim and fills the fleet's slots. Exits if one of these steps fails."""
     if instance.app is not app:
         return
     try:
@@ -263,14 +265,14 @@ def _shutting_down(**_: Any) -> None:
 
 
 def _left(least: float) -> float:
-    """Returns the seconds that remain of STOP_TIMEOUT_S. Returns `least` if fewer remain or if no stop has
+    """Returns the seconds of STOP_TIMEOUT_S that remain, but at least `least`. Returns `least` if no stop has
     begun."""
     return max(least, _Now.told + STOP_TIMEOUT_S - time.monotonic()) if _Now.told else least
 
 
 def _without_broker() -> None:
-    """Ends the process during a stop if Celery does not end it. Celery waits forever for a broker that
-    accepts data but does not answer, although no more messages are needed."""
+    """Ends the process during a stop if Celery does not end it. If a broker accepts data but does not answer,
+    Celery waits for it without a limit, although no more messages are needed."""
     quiet = 0.0
     while quiet < min(BROKER_LOST_S, _left(1.5)):
         time.sleep(0.1)
@@ -298,14 +300,14 @@ def _shut_down(sender: Any = None, **_: Any) -> None:
         said, _Now.code = _unasked(error)
         print(f"gossamer: worker {_Now.name} ended though nobody asked it to: {said}", file=sys.stderr)
     if sender is not None and (not asked or not isinstance(sender.exitcode, int)):
-        sender.exitcode = _Now.code  # this is the exit code if plain Celery was started
+        sender.exitcode = _Now.code  # the exit code if plain Celery was started
 
 
 def _unasked(error: BaseException | None) -> tuple[str, int]:
-    """Returns the reason and the exit code of a worker that ended without an order to end."""
+    """Returns the reason and the exit code for a worker that ended without an order."""
     if error is None:
         return "see its log; start it again", 1
-    if isinstance(error, SystemExit):  # the message was already printed
+    if isinstance(error, SystemExit):  # the message has already been printed
         return "see the line before", error.code if isinstance(error.code, int) else 1
     said = f"{type(error).__name__}: {mask(' '.join(str(error).split()))[:200]}"
     if isinstance(error, GossamerError):
@@ -332,8 +334,8 @@ def _told() -> bool:
 
 def _terminated(*_: object) -> None:
     """Handles SIGTERM in a child. Supervisors such as systemd send SIGTERM to all processes of a worker at
-    once. A child ignores it, because it gets its orders from the main process. A SIGTERM more than a second
-    after the order to stop means that the main process must end at once, so the child ends too."""
+    once. A child ignores it, because it gets its orders from the main process. If a SIGTERM arrives more than
+    a second after the order to stop, the main process must end at once, so the child ends too."""
     if _Now.told and time.monotonic() - _Now.told > CHILD_SIGNAL_DELAY_S:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)

@@ -1,10 +1,11 @@
-"""Removes what dead workers leave in a broker: outdated slot messages, mailboxes, unacknowledged messages and
-empty queues.
+"""Removes the leftovers of dead workers in a broker: outdated slot messages, mailboxes, unacknowledged
+messages and empty queues.
 
-A broker may be shared, so only objects that are certainly gossamer's and certainly useless are removed. A
-message is useless if its slot waits for a message with another ticket. A mailbox is useless if the store has
-a record of its worker, and the last heartbeat is older than the given age. RabbitMQ removes mailboxes and
-requeues unacknowledged messages of dead workers itself. Redis does not.
+Other programs may use the same broker. Therefore an object is removed only if it certainly belongs to
+gossamer and is certainly useless. A message is useless if its slot waits for a message with another ticket. A
+mailbox is useless if the store has a record of its worker, and that worker's last heartbeat is older than the
+given age. RabbitMQ removes mailboxes and requeues unacknowledged messages of dead workers itself. Redis does
+not.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from gossamer.state.workers import DEAD_AFTER_S, WORKERS, WorkerRecord
 
 TASK = "gossamer.slice"
 MAX_INSPECTED_MESSAGES = 1000
-"""Maximum number of messages of a lane that are inspected in one run."""
+"""How many messages of a lane are inspected in one run at most."""
 _BINDING, _MAILBOX, _APART = "_kombu.binding.", ".celery.pidbox", b"\x06\x16"
 
 
@@ -36,7 +37,8 @@ class HeldMessage(NamedTuple):
     """A message that was inspected. `away` removes it, and `back` returns it to its queue."""
 
     slot: tuple[str, int, str] | None
-    """Lane, slot number and ticket, or None if the message is not a slot message of this version."""
+    """The lane, the slot number and the ticket, or None if the message is not a slot message of this
+    version."""
     size: int
     away: Callable[[], object]
     back: Callable[[], object]
@@ -44,8 +46,8 @@ class HeldMessage(NamedTuple):
 
 async def clean_queues(scene: CleanupScene, age: float) -> Removed:
     """Removes or counts the leftovers in the fleet's broker. `age` is in seconds. If the broker does not
-    answer, removes nothing. In that case, if only this part of the cleanup was requested, raises StoreError
-    or ConfigError."""
+    answer, removes nothing. If the user requested only this part of the cleanup, raises StoreError or
+    ConfigError instead."""
     try:
         kombu = brokers.import_kombu()
     except ImportError:  # this machine does not belong to a fleet
@@ -91,8 +93,8 @@ PART = CleanupKind("what dead workers left in the broker", DAY, clean_queues)
 
 
 def broker_options(settings: Settings) -> tuple[str, dict[str, Any]] | None:
-    """Returns the fleet's brokers as kombu's URL and transport options, or None if there is no fleet. Raises
-    ConfigError."""
+    """Returns the fleet's brokers, as a URL and transport options for kombu. Returns None if there is no
+    fleet. Raises ConfigError."""
     given = settings.broker or ((settings.store,) if settings.store else ())
     if not given:
         return None
@@ -101,7 +103,7 @@ def broker_options(settings: Settings) -> tuple[str, dict[str, Any]] | None:
 
 
 async def _messages(scene: CleanupScene, connection: Any, lanes: set[str]) -> Removed:
-    """Removes or counts messages with outdated tickets: first the unacknowledged ones, then those in the
+    """Removes or counts messages with outdated tickets. First inspects the unacknowledged messages, then the
     queue of each lane."""
     found = Removed()
     for look in (
@@ -121,7 +123,8 @@ def _all(look: Callable[[], Iterator[HeldMessage]]) -> list[HeldMessage]:
 
 
 def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
-    """Yields the messages of a lane. They are taken out of the queue until `away` or `back` is called."""
+    """Yields the messages of a lane. Each message is taken out of the queue until its `away` or `back` is
+    called."""
     channel = connection.channel()
     try:
         channel.queue_declare(lane, passive=True)
@@ -138,7 +141,7 @@ def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
 
 
 def _unacked(connection: Any) -> Iterator[HeldMessage]:
-    """Yields unacknowledged messages, if the broker is Redis. RabbitMQ requeues them itself."""
+    """Yields unacknowledged messages if the broker is Redis. RabbitMQ requeues such messages itself."""
     if (client := _redis(connection)) is None:
         return
     for tag, raw in client.hscan_iter("unacked"):

@@ -19,7 +19,8 @@ OTHER = (
     "(redis+sentinel://) or RabbitMQ (amqp://)"
 )
 TLS = "gossamer_tls"
-"""Key of a transport option. Its value is `{host:port: options}` for the brokers with `amqps://` URLs."""
+"""The key of a transport option. The option's value maps `host:port` to the TLS options, for each broker with
+an `amqps://` URL."""
 _AMQP = ("heartbeat", "login_method")
 """URL parameters that kombu accepts for RabbitMQ."""
 _SENTINEL = ("master_name", "sentinel_kwargs")
@@ -29,9 +30,9 @@ class KombuBroker(NamedTuple):
     """One or several brokers in the form that kombu expects."""
 
     urls: tuple[str, ...]
-    """The URLs. If there are several, they are the Sentinels of one service."""
+    """The URLs. If there are several URLs, they are the Sentinels of one service."""
     options: dict[str, Any]
-    """Transport options of kombu."""
+    """The transport options for kombu."""
 
 
 def kombu_url(url: str) -> KombuBroker:
@@ -91,8 +92,8 @@ def _redis(found: address.Address) -> KombuBroker:
 
 
 def _tls(found: address.Address) -> dict[str, str]:
-    """Returns the TLS parameters of a URL for kombu. Without `ssl_cert_reqs`, kombu would accept any
-    certificate."""
+    """Returns the TLS parameters of a URL for kombu. They always include `ssl_cert_reqs`, because kombu would
+    otherwise accept any certificate."""
     given = {
         name: value
         for name, value in found.options().items()
@@ -162,15 +163,15 @@ def import_kombu() -> Any:
 
 
 def check_brokers(brokers: Sequence[str], lanes: Sequence[str]) -> None:
-    """Raises StoreError, whose message lists all brokers, if none can be used for these lanes."""
+    """Raises StoreError if no broker can be used for these lanes. The message lists all brokers."""
     said = [why_unusable(one, lanes) for one in brokers]
     if all(said):
         raise StoreError(f"no broker can be used; tried {'; '.join(said)}")
 
 
 def why_unusable(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
-    """Returns one line with the URL of a broker and why it cannot be used for these lanes. Returns '' if it
-    can be used."""
+    """Returns one line with the URL of a broker and the reason why the broker cannot be used for these lanes.
+    Returns '' if it can be used."""
     kombu = import_kombu()
     (places, options), said = all_of([broker]), ""
     for place in places:
@@ -193,8 +194,8 @@ def why_unusable(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str
 
 
 def eviction_policy(broker: str, seconds: float = 5.0) -> str:
-    """Returns the policy by which a full Redis broker evicts messages. Returns '' if the broker evicts none,
-    is not Redis, or does not report its policy."""
+    """Returns the policy by which a full Redis broker evicts messages. Returns '' if the broker evicts no
+    messages, is not Redis, or does not report its policy."""
     kombu = import_kombu()
     places, options = all_of([broker])
     for place in places:
@@ -210,8 +211,8 @@ def eviction_policy(broker: str, seconds: float = 5.0) -> str:
 
 
 def _allowed(channel: Any, lanes: Sequence[str]) -> None:
-    """Raises an error if the Redis user lacks a right that kombu needs. Tries writes that change nothing, and
-    subscribes to the channels."""
+    """Raises an error if the Redis user lacks a right that kombu needs. To test this, makes writes without
+    effect, and subscribes to the channels."""
     client = channel.client
     for lane in lanes:
         client.lrem(lane, 0, "")
@@ -223,7 +224,7 @@ def _allowed(channel: Any, lanes: Sequence[str]) -> None:
         listening.psubscribe(f"{channel.keyprefix_fanout}{MAILBOX}")
         listening.subscribe(
             f"{channel.keyprefix_fanout}celeryev/worker.online"
-        )  # this needs the same rights as publishing
+        )  # needs the same rights as publishing
         for _ in range(2):
             listening.get_message(timeout=5)
 

@@ -38,8 +38,8 @@ ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
 SWEEP_INTERVAL_S = 5.0
 """Seconds between searches for claims with expired leases."""
 SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
-"""A function that returns the setup of a crawl, given the crawl and a segment, that is, the name of the
-output parts that one process writes (`job_payload.segment_name`)."""
+"""A function that returns the setup of a crawl. Its arguments are the crawl and a segment. A segment is the
+name of the output parts that one process writes (`job_payload.segment_name`)."""
 
 
 class CrawlEnding:
@@ -50,19 +50,19 @@ class CrawlEnding:
         self._swept = dict[str, float]()
 
     async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """If a crawl is stopping, cancelling or ending, takes the next step of its finalization, if the crawl
-        is ready for it."""
+        """If a crawl is stopping, cancelling or ending, takes the next step of its finalization, unless it
+        must still wait."""
         if task.state in ENDS:
             if await self._census.in_flight(task.name):
                 await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
                 if await has_active_producer(self._store, task.name):
-                    # wait: a `submit` that adds URLs sees the state within a second and stops, or its lease
-                    # expires
+                    # Waits, because a `submit` that adds URLs either sees the state within a second and
+                    # stops, or its lease expires.
                     return
                 await drop_queue(self._store, task.name)
-            _, reason = await Crawls(self._store).state(task.name)  # a gate may have set the reason
+            _, reason = await Crawls(self._store).state(task.name)  # a quality gate may have set it
             await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
         elif task.state == "ending":
             async with Slots(self._store).lead(f"end {task.name}") as mine:
@@ -88,13 +88,13 @@ class CrawlEnding:
         self._swept[task.name] = time.monotonic()
         try:
             how = policy((await setup_of(task, "")).job.settings)
-        except ConfigError:  # this machine lacks the key that decrypts the job
+        except ConfigError:  # this machine does not have the key that decrypts the job
             how = Policy()
         await Frontier(self._store, task.name, how).everywhere.requeue_expired()
 
     async def _conclude(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Concludes a crawl that has visited all of its URLs. Stores the quality of its sites for later runs.
-        Marks stored items as gone if their sites no longer contain them."""
+        """Concludes a crawl that has visited all of its URLs. Stores the quality data of its sites for later
+        runs. If a site no longer contains an item, marks the stored item as gone."""
         try:
             setup = await setup_of(task, "")
             sites = site_files.load_all(setup.job.targets, setup.job.args, ())
@@ -119,17 +119,17 @@ class CrawlEnding:
             )
 
     async def _sealed(self, task: FleetCrawl, setup_of: SetupOf) -> bool:
-        """Closes the parts of the outputs whose processes are dead. Living processes close their own parts.
+        """Closes the parts of the outputs that dead processes wrote. Living processes close their own parts.
         Returns whether all parts are closed."""
         left = await self._segments(task.name)
         crew = WorkerRecords(self._store)
         for segment in left:
             if not await crew.name(f"{task.name}/{segment}", "seal"):
-                return False  # the process is alive and will close its part
+                return False  # the process is alive and will close its own part
         for segment in left:
             try:
                 await self._seal(await setup_of(task, segment))
-            except SinkAway as error:  # rows wait for a sink, and must be sent before the crawl ends
+            except SinkAway as error:  # rows wait for a sink and must be sent first
                 log.warning("crawl %s: %s", task.name, error)
                 return False
             except GossamerError as error:
@@ -150,8 +150,7 @@ class CrawlEnding:
             parts.release()
 
     async def _segments(self, name: str) -> set[str]:
-        """Returns the segments of all processes that wrote rows. A segment is the name of the output parts
-        that one process writes."""
+        """Returns the segments of all processes that wrote rows (see `SetupOf`)."""
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.hkeys(f"{tag(bucket)}{name}:f")

@@ -1,5 +1,5 @@
-"""The heartbeat of a process for one crawl. While it is renewed, no other process closes this process's part
-of the outputs."""
+"""The heartbeat of a process for one crawl. While the process renews its heartbeat, no other process closes
+its part of the outputs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Heartbeat:
         return mine
 
     async def ours(self) -> None:
-        """Raises InUse if another process may have closed this process's part of the outputs. This happens if
-        this process was paused for longer than its heartbeat lasts."""
+        """Raises InUse if another process may have closed this process's part of the outputs. This can happen
+        if this process was paused until its heartbeat expired."""
         silent = time.monotonic() - self._given
         if silent < DEAD_AFTER_S / 2:
             return

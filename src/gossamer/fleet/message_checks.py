@@ -1,9 +1,9 @@
 """Checks each message of the broker before Celery reads it. A malformed message is acknowledged, counted and
 kept in the store.
 
-A valid message only names a slot. If a message is lost, only seconds are lost, because the keeper sends
-another. Therefore every message that does not have exactly the form of a slot message is refused here. Some
-malformed messages would otherwise make Celery end the worker.
+A valid message only names a slot. The loss of a message costs only seconds, because the keeper sends another
+one. Therefore this module can refuse every message that does not have exactly the form of a slot message.
+Some malformed messages would otherwise make Celery end the worker.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _json: Any = importlib.import_module("kombu.utils.json")
 log = logging.getLogger("gossamer.worker")
 
 VERSION = 1
-"""The version of the message format."""
+"""The version of the format of slot messages."""
 TASK = "gossamer.slice"
 MAX_BODY_BYTES = 64 << 10
 """The maximum size in bytes of a body that is read. A slot message has 200 bytes."""
 SHOWN_CHARS = 200
-"""Number of characters of a malformed body that are kept."""
+"""How many characters of a malformed body are kept."""
 REPEAT_S = 60.0
 """Seconds after which the same fault is logged again."""
 _NEVER = ("eta", "expires")
@@ -41,16 +41,16 @@ _NEVER = ("eta", "expires")
 
 
 class Malformed(NamedTuple):
-    """A refused message."""
+    """The record of a message that was refused as malformed."""
 
     at: float
-    """When the message was refused, in seconds since the epoch."""
+    """The time at which the message was refused, in seconds since the epoch."""
     queue: str
     reason: str
     body: str
     """The first characters of the body, with secrets masked."""
     size: int
-    """Size of the body in bytes."""
+    """The size of the message's body in bytes."""
 
 
 class RefusedMessages:
@@ -86,7 +86,7 @@ refused = RefusedMessages()
 
 
 class Unreadable:
-    """Stands for an item of a Redis list that is not JSON."""
+    """A placeholder for an item of a Redis list that is not JSON."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -104,7 +104,7 @@ def _compressed(*_: object) -> bytes:
 
 
 over_redis.loads = _loads
-for _kind in list(compression.encoders()):  # a small message could expand to gigabytes
+for _kind in list(compression.encoders()):  # a small compressed message could expand to gigabytes
     compression.register(_compressed, _compressed, _kind, aliases=[])
 
 
@@ -125,7 +125,7 @@ class _Checked:
 class _QoS(over_redis.QoS):  # type: ignore[misc] # kombu is untyped
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
         """Restores an unacknowledged message, as kombu does. Refuses an entry that is not a message, because
-        kombu would find it again and again."""
+        kombu would otherwise try to restore it again and again."""
         with self.channel.conn_or_acquire(client) as connection:
             raw = connection.hget(self.unacked_key, tag)
             found: Any = [] if raw is None else _loads(raw.decode("utf-8", "replace"))
@@ -154,13 +154,13 @@ class _SentinelChannel(over_redis.SentinelChannel):  # type: ignore[misc] # komb
 
 
 class Transport(_Checked, over_redis.Transport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis transport, which also checks each message."""
+    """kombu's Redis transport, extended by a check of each message."""
 
     Channel = _Channel
 
 
 class SentinelTransport(_Checked, over_redis.SentinelTransport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis Sentinel transport, which also checks each message."""
+    """kombu's Redis Sentinel transport, extended by a check of each message."""
 
     Channel = _SentinelChannel
 
@@ -210,8 +210,8 @@ def envelope_fault(message: Any) -> str:
 
 
 def slot_fault(message: Any) -> str:
-    """Returns the reason why a message is not a slot message, or '' if it is one. Reduces the headers of a
-    slot message to those that Celery needs."""
+    """Returns the reason why a message is not a slot message, or '' if it is one. Removes the headers that
+    Celery does not need from a slot message."""
     headers, body = message.headers, message.body
     if not isinstance(headers, dict) or not isinstance(headers.get("task"), str):
         return "it names no task"
@@ -271,8 +271,8 @@ def slot_fault(message: Any) -> str:
 
 
 def _limits(found: Any) -> bool:
-    """Returns whether a time limit has Celery's form, which is two numbers or nulls. The limit itself is not
-    used, because the task has its own."""
+    """Returns whether a time limit has the form that Celery sends, which is two numbers or nulls. The limit
+    in the message is not used, because the task has its own limit."""
     if found is None:
         return True
     return (

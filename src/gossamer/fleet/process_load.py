@@ -11,9 +11,9 @@ MAX_LOOP_DELAY_S = 0.5
 
 
 def allowed_claims(most: int, *, used: int, limit: int, free: float, pace: float) -> int:
-    """Returns the number of claims that a process may hold, at most `most`. `used` and `limit` are bytes of
-    the process's memory. `free` is the free share of the machine's memory. `pace` is the share of the work
-    that the CPU keeps up with (0 to 1).
+    """Returns the number of claims that a process may hold, at most `most`. `used` is the process's memory
+    and `limit` is the limit on it, both in bytes. `free` is the free share of the machine's memory. `pace` is
+    the share of the work, from 0 to 1, that the CPU can do in time.
 
     >>> allowed_claims(80, used=100, limit=600, free=0.5, pace=1.0), allowed_claims(80, used=590, limit=600, free=0.5, pace=1.0)
     (80, 0)
@@ -27,19 +27,19 @@ class ProcessLoad:
     """Measures the memory and the pace of this process from time to time, and limits its claims."""
 
     def __init__(self, most: Callable[[], int], limit: int) -> None:
-        """`most` returns the maximum number of claims. The process is replaced above `limit` bytes of
-        memory."""
+        """`most` returns the maximum number of claims. If the process uses more than `limit` bytes of memory,
+        it is replaced."""
         self.most, self.limit, self.pace = most, limit, 1.0
         self._used, self._free = 0, 1.0
 
     def late(self, seconds: float) -> None:
-        """Records how many seconds late the event loop woke up. Also checks the memory."""
+        """Records by how many seconds the event loop woke up too late. Also checks the memory."""
         self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
         self._used, self._free = resident_memory(), free_memory_share()
 
     def share(self) -> tuple[float, str]:
-        """Returns the share of the maximum that the process may hold now, and the scarce resource: `memory`,
-        `processor`, or '' if none is scarce."""
+        """Returns two values: the share of the maximum number of claims that the process may hold now, and
+        the scarce resource. This is `memory`, `processor`, or '' if none is scarce."""
         by_memory, now = (
             allowed_claims(100, used=self._used, limit=self.limit, free=self._free, pace=pace) / 100
             for pace in (1.0, self.pace)

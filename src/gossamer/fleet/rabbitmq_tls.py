@@ -1,5 +1,5 @@
-"""RabbitMQ over TLS: kombu's transport with checks of the broker's certificate and host name, as for a
-store."""
+"""Connects to RabbitMQ over TLS. Extends kombu's transport with checks of the broker's certificate and host
+name, as for a store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from gossamer.fleet.brokers import TLS
 
 
 class TlsTransport(pyamqp.SSLTransport):
-    """A transport in which each broker of a list has its own TLS options and host name."""
+    """A transport that uses the TLS options and the host name of the broker to which it connects. The brokers
+    of a list may have different TLS options."""
 
     def establish_connection(self) -> Any:
         """Connects to the broker."""

@@ -1,9 +1,9 @@
-"""Decides in one process of a fleet when the known pages of a crawl are visited again (`--revisit`).
+"""Decides when the known pages of a crawl are visited again (`--revisit`), in one process of a fleet.
 
-Every process that works on such a crawl tries to take its lead. The one that gets it runs the loop
-(`app.revisit_loop`) on the table in the store, also between slices. If it dies, its lead expires after 6 s, and
-another process takes over. Two processes that both believe to lead cannot both write the table
-(`recrawl.stored_table`).
+Every process that works on such a crawl tries to take the crawl's lead. The process that gets the lead runs
+the loop (`app.revisit_loop`) on the table in the store, also between slices. If this process dies, its lead
+expires after 6 s, and another process takes over. If two processes both believe that they have the lead, only
+one of them can write the table (`recrawl.stored_table`).
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from gossamer.store.store import Store
 log = logging.getLogger("gossamer.worker")
 
 END_TIMEOUT_S = 2.0
-"""Seconds for which the end of a decider waits for the store. If the store does not answer, the lead expires."""
+"""When a process stops deciding, it waits at most this many seconds for the store. If the store does not
+answer, the lead expires."""
 RETRY_INTERVAL_S = 10.0
-"""Seconds after which a process again tries to decide for a crawl after an error."""
+"""After an error, a process tries again to decide for a crawl after this many seconds."""
 
 
 class RevisitDeciders:
-    """The crawls for which this process decides, or tries to."""
+    """The crawls for which this process decides, or tries to take the lead."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -40,8 +41,8 @@ class RevisitDeciders:
         self._shy: dict[str, float] = {}
 
     async def keep(self, setup: Setup) -> None:
-        """Decides for a crawl with `--revisit`, if no other process does. The call is cheap, and must be
-        repeated while the crawl runs."""
+        """Makes this process decide for a crawl with `--revisit`, unless another process does. The call is
+        cheap, and must be repeated while the crawl runs."""
         if setup.job.settings.revisit is None:
             return
         if (task := self._tasks.get(setup.crawl)) is not None:
@@ -68,15 +69,16 @@ class RevisitDeciders:
             log.error("crawl %s: a bug was met by the revisit loop", crawl, exc_info=error)
 
     async def _lead(self, setup: Setup) -> None:
-        """Takes the lead of a crawl, if it is free, and decides until an error or an end."""
+        """Takes the lead of a crawl if no other process has it. Decides until an error occurs or `end` is
+        called."""
         async with Slots(self._store).lead(f"revisit {setup.crawl}") as mine:
             if mine:
                 await decide(setup, self._store)
 
 
 async def decide(setup: Setup, store: Store) -> None:
-    """Runs the loop of a crawl until it is cancelled. Raises StoreError, InUse if another process decides, and
-    errors of the crawl's settings."""
+    """Runs the loop of a crawl until it is cancelled. Raises StoreError, and errors of the crawl's settings.
+    Raises InUse if another process decides."""
     rules = rules_of_job(setup.job)
     assert rules is not None, "the crawl visits its pages again"
     ahead = await store_time(store) - time.time()

@@ -1,9 +1,8 @@
-"""Compares the versions of site files in a fleet. A worker that lacks a site's file, or has another version
-of it, leaves the site's hosts to workers that have the fleet's version. It records the reason in the store
-and in the log.
+"""Compares the versions of site files in a fleet. If a worker lacks the fleet's version of a site's file, it
+leaves the site's hosts to workers that have this version. It records the reason in the store and in the log.
 
 Site files are never sent to other machines. If a file is edited on a machine that has run the fleet's version
-so far, the edited file becomes the fleet's next version. A machine that never had the fleet's version only
+so far, the edited file becomes the fleet's next version. If a machine never had the fleet's version, it only
 reports the difference.
 """
 
@@ -41,11 +40,11 @@ class MissingSites:
 
     @property
     def crawls(self) -> set[str]:
-        """The crawls that this process refuses, or of which it lacks a site's file."""
+        """The crawls that this process refuses, and the crawls of which it lacks a site's file."""
         return set(self._of)
 
     async def say(self, crawl: str, lacks: dict[str, str]) -> None:
-        """Records which sites of a crawl this process skips. `lacks` maps each site to the reason; the key ''
+        """Records which sites of a crawl this process skips. `lacks` maps each site to the reason. The key ''
         means the whole crawl. Logs new reasons. Reasons for single sites are logged at most once per
         slice."""
         known = self._of.pop(crawl, {})
@@ -63,11 +62,11 @@ class MissingSites:
             log.warning("crawl %s: this worker does no work for some of its sites: %s", crawl, each)
 
     def slice(self) -> None:
-        """Starts a new slice, in which reasons may be logged again."""
+        """Called at the end of a slice. In the next slice, reasons may be logged again."""
         self._logged.clear()
 
     async def leaves(self, task: FleetCrawl, setup_of: Callable[[FleetCrawl, str], Awaitable[Setup]]) -> bool:
-        """Returns whether finalizing the crawl must be left to another worker, because this machine lacks
+        """Returns whether another worker must finalize the crawl. This is the case if this machine lacks
         files of the crawl and another worker has all of them."""
         if task.name not in self._of:
             try:
@@ -94,7 +93,7 @@ class SiteVersions:
             return {}
         force = task.sites
         ours, edits, lacks = self._look(task.name, force, setup)
-        if edits or lacks:  # look again, because other machines may have changed their files a moment ago
+        if edits or lacks:  # compares again, because other machines may have changed their files a moment ago
             force = await self._tasks.edit(task.name, edits)
             ours, edits, lacks = self._look(task.name, force, setup)
         reaches = await self._reaches(task.name, {name: force[name] for name in lacks}) if lacks else {}
@@ -121,8 +120,8 @@ class SiteVersions:
         )
 
     async def serve(self, task: FleetCrawl, bench: CrawlWorker, lanes: Sequence[str], region: str) -> None:
-        """Makes this worker also claim hosts that other workers left to workers with their sites' files, if
-        this machine has these files."""
+        """Some hosts are reserved for workers that have their sites' files. If this machine has these files,
+        makes this worker claim these hosts too."""
         lacks = bench.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
         served = served_heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
@@ -135,7 +134,7 @@ class SiteVersions:
         self, crawl: str, force: dict[str, str], setup: Setup
     ) -> tuple[dict[str, str], list[Edit], dict[str, str]]:
         """Compares the site files on this machine with the fleet's versions. Returns the versions that are
-        equal, the edits, and the missing sites with the reasons."""
+        equal, the edited files, and the missing sites with the reasons."""
         faults: list[str] = []
         found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)
@@ -156,8 +155,8 @@ class SiteVersions:
         return ours, edits, lacks
 
     async def _reaches(self, crawl: str, force: dict[str, str]) -> dict[str, SiteReach] | None:
-        """Maps each site to its hosts and to the lane, region and ladder that its workers need, for the given
-        version of its file. Returns None if these are unknown for any site."""
+        """Maps each site to its hosts, and to the lane, region and ladder that its workers need, according to
+        the given version of its file. Returns None if this is unknown for any site."""
         found: dict[str, SiteReach] = {}
         for (name, version), raw in zip(
             force.items(), await self._tasks.site_reaches(crawl, list(force)), strict=True
@@ -168,7 +167,7 @@ class SiteVersions:
         return found
 
     def _ran(self, crawl: str) -> dict[str, str]:
-        """Returns by site the versions that this machine last ran for a crawl, with site files from the
+        """Returns, for each site, the version that this machine last ran for a crawl with site files from the
         current folder of sites."""
         try:
             found: dict[str, str] = json.loads((self._data / crawl / "sites.json").read_text()).get(

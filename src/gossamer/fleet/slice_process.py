@@ -1,4 +1,4 @@
-"""A worker's process that crawls. It runs one slice after another, and keeps its event loop and its
+"""One of a worker's processes that crawl. It runs one slice after another, and keeps its event loop and its
 connections between slices."""
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from gossamer.state.slots import RENEW_INTERVAL_S, Slots
 from gossamer.store.store import Store
 
 MAX_OUTAGE_S = 40.0
-"""Seconds for which a slice waits for a store that does not answer. This is less than the time for which a
-slice may hang."""
+"""Seconds for which a slice waits for a store that does not answer. This is less than the time after which a
+hanging slice is killed."""
 TICK_S = 0.5
 """Seconds between checks for an order to stop the worker."""
 AWAY_STOP_S, STOP_S = 6.0, 7.8
-"""Seconds within which a slice must end after an order to stop. `AWAY_STOP_S` applies if the store does not
-answer, and `STOP_S` if it does. Claims that the slice still holds after that time are visited again later."""
+"""After an order to stop, a slice must end within this many seconds. `AWAY_STOP_S` applies if the store does
+not answer, and `STOP_S` if it does. Claims that the slice still holds after that time are visited again
+later."""
 LAST_CALLS_S = 0.3
-"""Seconds within which the last calls to a store that may not answer must return."""
+"""At the end of a slice, the last calls to the store must return within this many seconds, because the store
+may not answer."""
 log = logging.getLogger("gossamer.worker")
 
 
 class SliceProcess:
-    """Runs the slices of one process of a worker."""
+    """Runs the slices of one of a worker's processes."""
 
     def __init__(self, me: WorkerProcess) -> None:
         self.me = me
@@ -39,7 +41,7 @@ class SliceProcess:
 
     async def slice(self, lane: str, slot: int, ticket: str) -> str | None:
         """Crawls for one slice. Returns a ticket for the next slice of this slot. Returns None if there is no
-        next slice or the slot could not be taken."""
+        next slice, or if the slot could not be taken."""
         self._halt.clear()
         self._cut = False
         work, told = asyncio.create_task(self._slice(lane, slot, ticket)), asyncio.create_task(self._told())
@@ -105,8 +107,8 @@ class SliceProcess:
                 await self._forget()
 
     async def _forget(self) -> None:
-        """Closes the connection to the store and everything that uses it, because the store was replaced. The
-        next slice opens the new store."""
+        """Closes the connection to the store, and everything that uses this connection, because the store was
+        replaced. The next slice opens the new store."""
         works, store, self._works, self._store = self._works, self._store, None, None
         if works is not None:
             await works.close(forget=True)
@@ -125,7 +127,8 @@ class SliceProcess:
             works.load.late(time.monotonic() - asked - TICK_S)
 
     async def _beat(self, slots: Slots, lane: str, slot: int, token: str) -> None:
-        """Renews the slot. Ends the slice if another process took the slot or the store does not answer."""
+        """Renews the slot. Ends the slice if another process took the slot, or if the store does not
+        answer."""
         self._away = False
         while True:
             await asyncio.sleep(RENEW_INTERVAL_S)

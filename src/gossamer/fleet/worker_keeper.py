@@ -1,9 +1,9 @@
 """The keeper is a thread that runs next to Celery in each worker's main process. It sends heartbeats, obeys
 orders, and keeps the fleet's slots filled.
 
-Liveness does not depend on redelivered messages. The keeper that has the lead checks every two seconds which
-slots are free, and sends a message for each. All times come from the store's clock, and no message contains a
-time.
+The fleet does not rely on the redelivery of messages. Instead, the keeper that has the lead checks every two
+seconds which slots are free, and sends a message for each free slot. All times come from the store's clock,
+and no message contains a time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from gossamer.store.store import Store
 log = logging.getLogger("gossamer.worker")
 
 HEARTBEAT_INTERVAL_S, RECONCILE_INTERVAL_S = 2.0, 2.0
-"""Seconds between heartbeats, and between checks of the slots."""
+"""HEARTBEAT_INTERVAL_S: seconds between heartbeats. RECONCILE_INTERVAL_S: seconds between checks of the
+slots."""
 REPEAT_ERROR_S = 60.0
 """Seconds after which the same error is logged again."""
 ORDER_INTERVAL_S = 1.0
@@ -53,8 +54,8 @@ class WorkerKeeper:
         drain: Callable[[], None],
         stop: Callable[[], None],
     ) -> None:
-        """`me` is the worker's record, and `token` renews the worker's name. `weigh` returns the worker's
-        memory in bytes. `drain` and `stop` carry out the orders."""
+        """`me` is the worker's record. `token` renews the claim on the worker's name. `weigh` returns the
+        worker's memory in bytes. `drain` and `stop` carry out the orders of the same names."""
         self.me = me
         self._url, self._token, self._send = store, token, send
         self._weigh, self._drain, self._stop = weigh, drain, stop
@@ -76,9 +77,9 @@ class WorkerKeeper:
         """Ends the keeper and deletes the worker's record, if that is possible within `seconds`."""
         self._over.set()
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the event loop is closed
+            with contextlib.suppress(RuntimeError):  # the event loop is already closed
                 self._loop.call_soon_threadsafe(self._woken.set)
-        if self._thread.ident is not None:  # otherwise the thread was never started
+        if self._thread.ident is not None:  # otherwise, the thread was never started
             self._thread.join(seconds)
 
     async def _rest(self, seconds: float) -> None:
@@ -92,14 +93,14 @@ class WorkerKeeper:
             try:
                 await asyncio.create_task(
                     self._until_it_breaks()
-                )  # a task of its own, because a failing task group leaves its task half cancelled
+                )  # a separate task, because a task group that fails leaves its task half cancelled
             except* GossamerError as errors:
                 said = str(errors.exceptions[0])
                 if said != told or time.monotonic() > silent:  # a warning every second would be too often
                     log.warning("%s; trying again", said)
                     told, silent = said, time.monotonic() + REPEAT_ERROR_S
                 await self._rest(1)
-            except* Exception:  # go on, because without a keeper no slot would be filled
+            except* Exception:  # continues, because no slot would be filled without a keeper
                 log.exception("the keeper met a bug and begins anew")
                 await self._rest(1)
 
@@ -131,7 +132,7 @@ class WorkerKeeper:
         await crew.release_name(self.me.name, self._token)
 
     async def _write_malformed(self, store: Store) -> None:
-        """Writes the malformed messages that came since the last call. If the store does not answer, they
+        """Writes the malformed messages that arrived since the last call. If the store does not answer, they
         stay queued."""
         found = list(self._malformed)
         if found:

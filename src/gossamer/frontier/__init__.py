@@ -6,6 +6,6 @@ crawls and changes their state. `stats` only reads the frontier, for commands an
 A script is assembled from shared Lua parts and its own file. The shared parts are `prelude` (the clock and
 common functions), `host_state` (the slots of a host), `host_order` (the order between hosts), `queue` (the
 priority levels of a host), `seen` (the seen set; `filter_pages` and `quotient_filter` implement it for
-`--seen bloom`), `min_depth` (the shortest distance of each URL), `page_budget` (of discovered hosts) and
-`links` (adding URLs). The decisions behind the frontier are in docs/decisions/.
+`--seen bloom`), `min_depth` (the shortest distance of each URL from a seed), `page_budget` (how many pages a
+discovered host may have) and `links` (adding URLs). The decisions behind the frontier are in docs/decisions/.
 """

@@ -10,8 +10,8 @@ from typing import Any
 
 @contextlib.asynccontextmanager
 async def run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
-    """A context in which `work` runs as a task. Yields the task, and cancels it when the block ends. If
-    `work` raises an exception, the block is cancelled and the exception is raised by the context.
+    """A context manager that runs `work` as a task. Yields the task, and cancels it when the block ends. If
+    `work` raises an exception, the block is cancelled and the context manager raises the exception.
     """
     body = asyncio.current_task()
     assert body is not None

@@ -3,17 +3,17 @@ frontier's store. `cold_spill.lua` decides which URLs become cold, and the spill
 store and back.
 
 A row holds several queue entries of one bucket, host and level. Each entry has a number, and the row is
-identified by the number of its last entry. Numbers only grow. If a kill causes a row to be written twice, the
-reader gets the entries in order and skips the repeated ones. The frontier's store records which entries are
-cold and which have been brought back. Rows that it does not mention are ignored.
+identified by the number of its last entry. Numbers only grow. A kill may cause entries to be written twice.
+The reader gets the entries in order of their numbers, so it can skip the repeated ones. The frontier's store
+records which entries are cold and which have been brought back. The reader ignores other rows.
 
 The spiller empties the outbox and refills hosts whose queue runs low. Every worker of a crawl has a spiller,
 and a short lease decides which one works. The lease only avoids duplicate work. It is not needed for
-correctness: every move is checked against entry numbers (`cold_written.lua`, `cold_refill.lua`), so a paused
-spiller or a kill between two steps neither loses nor repeats a URL. Entries are written to the cold store
-only when the frontier's store has them on disk. They are deleted from the cold store only when the frontier's
-store has stored on disk that they were brought back. After a power failure, each URL is therefore in at least
-one of the two stores.
+correctness, because every move is checked against entry numbers (`cold_written.lua`, `cold_refill.lua`). Even
+a paused spiller, or a kill between two steps, neither loses nor repeats a URL. Entries are written to the
+cold store only when the frontier's store has them on disk. They are deleted from the cold store only when the
+frontier's store has the returned entries on its disk. After a power failure, each URL is therefore in at
+least one of the two stores.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _decode = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 
 
 class ColdEntry(NamedTuple):
-    """One row of the cold store: packed entries of one host and level. `last` is the number of its last
-    entry."""
+    """One row of the cold store: packed entries of one host and level. `last` is the number of the last entry
+    in the row."""
 
     host: str
     level: int
@@ -63,10 +63,11 @@ class ColdEntry(NamedTuple):
 
 
 class Cold(Protocol):
-    """The interface of the cold store of one crawl."""
+    """The interface of a crawl's cold store."""
 
     away: float | None
-    """The time (`time.monotonic()`) since which the cold store fails. None while it works."""
+    """The time (`time.monotonic()`) at which the current outage of the cold store began. None while it
+    works."""
 
     async def try_out(self) -> None:
         """Raises ColdError if the cold store accepts no rows."""
@@ -80,8 +81,8 @@ class Cold(Protocol):
         order."""
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """Deletes rows that are no longer needed. For each (host, level, number) in `upto`, deletes all rows
-        up to that number."""
+        """Deletes rows whose entries were brought back. For each (host, level, number) in `upto`, deletes all
+        rows up to that number."""
 
     async def drop(self) -> None:
         """Deletes all rows."""
@@ -104,8 +105,8 @@ def pack_rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]
 
 
 def unpack_rows(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, bytes]]:
-    """Returns the first `n` entries whose number is greater than `after`. `blobs` must be sorted by their
-    last number."""
+    """Returns the first `n` entries whose number is greater than `after`. `blobs` are packed rows, sorted by
+    the number of their last entry."""
     found: list[tuple[int, bytes]] = []
     for blob in blobs:
         for number, entry in _decode(blob):
@@ -140,7 +141,7 @@ class ColdFiles:
         )
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
-        """Reads only as many rows as `n` entries need."""
+        """Reads only as many rows as are needed for `n` entries."""
         text = (
             "SELECT entries FROM cold WHERE bucket = ? AND host = ? AND level = ? AND last > ? ORDER BY last"
         )
@@ -169,7 +170,7 @@ class ColdFiles:
                 self._base = None
 
     async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        import sqlite3  # only a queue that outgrows the memory needs it
+        import sqlite3  # imported late because only a queue that outgrows the memory needs it
 
         def go() -> T:
             with self._lock:
@@ -245,14 +246,15 @@ class ColdServer:
         return found
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """Deletes rows by their scores in the sorted set. A score is the number of the row's last entry."""
+        """Deletes rows by their scores in the sorted set. The score of a row is the number of its last
+        entry."""
         pipe = self.store.client.pipeline(transaction=False)
         for host, level, last in upto:
             pipe.zremrangebyscore(self.key(bucket, host, level), "-inf", last)
         await self._do(pipe.execute())
 
     async def drop(self) -> None:
-        """Finds all keys of the crawl with a scan and deletes them."""
+        """Scans the server for all keys of the crawl and deletes them."""
         cursor: Any = 0
         while True:
             cursor, found = await self._do(
@@ -264,10 +266,10 @@ class ColdServer:
                 return
 
     async def _do(self, call: Awaitable[Any], *, writes: bool = False) -> Any:
-        """Awaits a call. Logs the beginning and the end of an outage once each.
+        """Awaits a call to the server. Logs the beginning and the end of an outage, once each.
 
-        A full server still answers reads, so only a successful write ends an outage that was caused by a full
-        server. Raises ColdError.
+        If a full server caused the outage, only a successful write ends it, because a full server still
+        answers reads. Raises ColdError.
         """
         try:
             found = await self.store.guard(call)
@@ -289,11 +291,10 @@ class ColdServer:
 
 
 def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Cold | None, int]:
-    """Returns the cold store of a crawl, and the number of URLs per host and priority level that stay hot,
-    that is, in the memory of the frontier's store. (None, 0) means that there is no cold store and all URLs
-    stay hot.
+    """Returns the cold store of a crawl, and how many URLs per host and priority level stay hot. Hot URLs are
+    in the memory of the frontier's store. (None, 0) means that there is no cold store and all URLs stay hot.
 
-    `setting` is None, `off` or a URL. The parameter `?hot=N` of the URL sets the number of hot URLs. `folder`
+    `setting` is None, `off` or a URL. The parameter `?hot=N` of the URL sets how many URLs stay hot. `folder`
     is the folder of the crawl if the embedded store is used, otherwise None. Raises ConfigError.
     """
     if setting == "off" or (setting is None and folder is None):
@@ -311,15 +312,15 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
 
 
 def hot_limit(setting: str | None, embedded: bool) -> int:
-    """Returns the number of URLs per host and priority level that stay in the memory of the frontier's store,
-    or 0 if all of them do. `embedded`: whether the store is in a data folder."""
+    """Returns how many URLs per host and priority level stay in the memory of the frontier's store. 0 means
+    all of them. `embedded`: whether the store is in a data folder."""
     return (
         0 if setting == "off" or (setting is None and not embedded) else parse_cold(setting or "sqlite:")[1]
     )
 
 
 def parse_cold(setting: str) -> tuple[str, int]:
-    """Splits a `cold` setting into the address of the cold store and the number of hot URLs.
+    """Splits a `cold` setting into the address of the cold store and the maximum number of hot URLs.
 
     >>> parse_cold("rediss://kv:6666?ca_file=ca.pem&hot=256"), parse_cold("sqlite:")
     (('rediss://kv:6666?ca_file=ca.pem', 256), ('sqlite:', 512))
@@ -331,29 +332,31 @@ def parse_cold(setting: str) -> tuple[str, int]:
 
 
 SPILL_CHUNK, MAX_SPILLED = 5_000, 50_000
-"""The number of entries that are moved to the cold store in one step: SPILL_CHUNK per bucket, and about
-MAX_SPILLED in total."""
+"""The maximum number of entries that are moved to the cold store in one step: SPILL_CHUNK per bucket, and
+about MAX_SPILLED in total."""
 REFILLED_HOSTS = 200
-"""Number of hosts of a bucket that are refilled in one step."""
+"""The maximum number of hosts of a bucket that are refilled in one step."""
 LEASE_MS = 5_000
-"""Length of the lease in milliseconds."""
+"""Milliseconds after which the spiller's lease expires unless it is renewed."""
 BUSY_INTERVAL_S, IDLE_INTERVAL_S = 0.05, 0.1
-"""Seconds between the spiller's rounds: the first while some URLs are cold, the second otherwise."""
+"""Seconds between the spiller's rounds: BUSY_INTERVAL_S while some URLs are cold, IDLE_INTERVAL_S
+otherwise."""
 TRIM_DELAY_S = 1.0
-"""Seconds to wait before deleting rows whose entries were brought back, so that many are deleted at once."""
+"""Rows whose entries were brought back are deleted at intervals of this many seconds, so that many are
+deleted at once."""
 LOST_AFTER_S = 10.0
 """URLs that have been missing from the cold store for this many seconds are given up."""
 MAX_STORE_OUTAGE_S = 60.0
-"""How long the crawl's store may be unreachable, in seconds, before the spiller fails."""
+"""The spiller fails if the crawl's store is unreachable for more than this many seconds."""
 MAX_COLD_OUTAGE_S = 20.0
-"""How long the cold store may be unreachable, in seconds, before the spiller fails. Meanwhile URLs that are
-in the store's memory are crawled.
+"""The spiller fails if the cold store is unreachable for more than this many seconds. Until then, the crawl
+continues with the URLs that are in the store's memory.
 """
 
 
 class ColdTail(NamedTuple):
-    """The cold URLs of one host and level. `cold`: how many there are. `cursor`: the number of the last entry
-    that was brought back."""
+    """The cold URLs of one host and level. `cold`: the number of cold URLs. `cursor`: the number of the last
+    entry that was brought back."""
 
     bucket: int
     host: str
@@ -367,7 +370,7 @@ class ColdTail(NamedTuple):
 
 
 class SpillerLease:
-    """The lease that decides which spiller moves a crawl's URLs."""
+    """The lease that decides which worker's spiller moves a crawl's URLs."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self.store, self._lease, self._mine = store, keys.turn(crawl, "spill"), secrets.token_hex(8)
@@ -401,7 +404,7 @@ class Spiller:
         """Moves URLs until cancelled. Raises StoreError or ColdError if a store stays unreachable for too
         long."""
         since: float | None = None
-        await asyncio.sleep(IDLE_INTERVAL_S)  # the first requests of a crawl come before its first round
+        await asyncio.sleep(IDLE_INTERVAL_S)  # the crawl's first requests go before the first round
         while True:
             pause, buckets = IDLE_INTERVAL_S, self.store.buckets
             try:
@@ -430,7 +433,7 @@ class Spiller:
         return any(out for _, _, out in waiting.values())
 
     async def drain(self) -> None:
-        """Empties the outboxes."""
+        """Moves the contents of all outboxes to the cold store."""
         while buckets := [bucket for bucket, (n, _, _) in (await self._waiting()).items() if n]:
             await self._spill(buckets)
 
@@ -448,7 +451,7 @@ class Spiller:
             room = 4 * self.hot - int(got[2 * j + 1] or 0)
             levels = sorted((int(k) for k in fields if k[0] != "c"), reverse=True)
             if len(levels) > 1:
-                levels.insert(1, levels.pop())  # so that the lowest level always gets free places
+                levels.insert(1, levels.pop())  # keeps some places free for the lowest level
             found += [ColdTail(bucket, host, n, fields[str(n)], fields[f"c{n}"], 0, room) for n in levels]
         pipe = self.store.client.pipeline(transaction=False)
         for tail in found:
@@ -457,8 +460,8 @@ class Spiller:
         return [tail._replace(room=max(0, self.hot - n)) for tail, n in zip(found, lengths, strict=True)]
 
     async def _waiting(self) -> dict[int, tuple[int, int, int]]:
-        """Returns for each bucket the numbers of entries in the outbox, of hosts that run low and of cold
-        URLs, unless all are 0. Makes one call per server."""
+        """Returns three numbers for each bucket: the entries in the outbox, the hosts whose queue runs low,
+        and the cold URLs. Leaves out buckets for which all three are 0. Makes one call per server."""
         groups = await self.store.by_server()
         calls = [(group[0], (self.crawl, *map(keys.tag, group))) for group in groups]
         found: dict[int, tuple[int, int, int]] = {}
@@ -471,8 +474,8 @@ class Spiller:
         return dict(sorted(found.items()))
 
     async def _spill(self, buckets: list[int]) -> None:
-        """Moves the first entries of these outboxes to the cold store: reads them, waits until they are on
-        the store's disk, writes them to the cold store, and removes them from the outbox."""
+        """Moves the first entries of these outboxes to the cold store. It reads the entries, waits until they
+        are on the store's disk, writes them to the cold store, and removes them from the outbox."""
         read: dict[int, list[bytes]] = {}
         size = 0
         for bucket in buckets:
@@ -499,8 +502,8 @@ class Spiller:
             left[tail.host] -= await self._refill(tail, max(0, min(tail.room, free, tail.cold)))
 
     async def _refill(self, tail: ColdTail, n: int) -> int:
-        """Brings up to `n` entries back and returns how many were brought back. If `n` is 0, only updates
-        whether the host still needs entries."""
+        """Brings up to `n` entries back, and returns how many were brought back. If `n` is 0, only updates
+        the host's mark for refill."""
         where = tail.bucket, tail.host, tail.level
         got = await self.cold.read(*where, tail.cursor, n) if n else []
         lost = self._gone(tail) if n and not got else 0
@@ -535,7 +538,8 @@ class Spiller:
         return tail.cold if time.monotonic() - since > LOST_AFTER_S else 0
 
     async def _trim(self) -> None:
-        """Deletes rows whose entries were brought back, after the store has this on its disk."""
+        """Deletes rows whose entries were brought back, after the store has the returned entries on its
+        disk."""
         spent, self._spent = self._spent, {}
         await self._turn.hold_durably()
         for bucket, ends in spent.items():
@@ -549,8 +553,8 @@ def _entry(record: bytes) -> tuple[str, int, int, bytes]:
 
 @contextlib.asynccontextmanager
 async def run_spiller(store: Store, crawl: str, cold: Cold | None, hot: int) -> AsyncIterator[None]:
-    """A context in which URLs are moved to the cold store and back. A permanent failure cancels the block and
-    is raised."""
+    """A context manager that runs the spiller. A permanent failure of the spiller cancels the block and is
+    raised."""
     if cold is None:
         yield
         return
@@ -560,7 +564,8 @@ async def run_spiller(store: Store, crawl: str, cold: Cold | None, hot: int) -> 
 
 
 async def set_hot_limit(store: Store, crawl: str, hot: int) -> None:
-    """Sets, for all workers of a crawl, how many URLs of a host and level stay hot. 0 means all of them.
+    """Sets how many URLs of a host and level stay in the store's memory, for all workers of a crawl. 0 means
+    all.
 
     Raises ConfigError if `hot` is 0 while some URLs are cold.
     """

@@ -1,7 +1,7 @@
 """The lock of a crawl shows whether a process runs the crawl, and which output files this process writes.
 
-The record of a crawl names the pid and the host of its process. The process also holds a lock on a file in
-the crawl's folder.
+The process holds a lock on a file in the crawl's folder. In addition, the crawl's record in the store
+contains the pid and the host of the process.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ async def running_writers(store: Store, files: Collection[str]) -> list[str]:
 
 @contextlib.contextmanager
 def hold_lock(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
-    """A context that holds the lock of a crawl. `files`: the files that the crawl writes. Raises InUse, with
-    the pid, if another process holds the lock."""
+    """A context manager that holds the lock of a crawl. `files`: the files that the crawl writes. If another
+    process holds the lock, raises InUse with the pid of that process."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         make_folder(folder)

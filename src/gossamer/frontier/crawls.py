@@ -1,5 +1,5 @@
-"""Manages the crawls of a store: their records (specification, state, the process that runs them), changes of
-their state, and the removal of crawls and queues. Workers never remove a crawl or a queue."""
+"""Manages the crawls of a store. Keeps their records (specification, state, the process that runs them),
+changes their state, and removes crawls and queues. Workers never remove a crawl or a queue."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
 
 
 async def forget_robots_failure(store: Store, host: str) -> None:
-    """Forgets that a host's robots.txt could not be read, so that a new crawl requests it again at once."""
+    """Removes the record that a host's robots.txt could not be read, so that a new crawl requests it again at
+    once."""
     key = f"{keys.tag(keys.bucket_of(host, store.buckets))}h:{host}"
     versions = await store.guard(cast(Awaitable[Any], store.client.hmget(key, ["vh", "vs"])))
     closed = [
@@ -98,8 +99,8 @@ async def _give_back(store: Store, crawl: str) -> None:
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
-    """Unlinks the keys of a crawl for which `which` returns True, page by page. `which` is called with the
-    key without the crawl's prefix."""
+    """Unlinks those keys of a crawl for which the function `which` returns True, page by page. The argument
+    of `which` is the key without the crawl's prefix."""
     async for found in store.scan(f"{{b:???}}{crawl}:*"):
         pipe = store.client.pipeline(transaction=False)
         for key in found:
@@ -111,9 +112,10 @@ async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> Non
 
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
-"""States of a crawl that has work left or in progress. In `ending`, a fleet closes the outputs."""
+"""States of a crawl that has work left or in progress. In the state `ending`, a fleet closes the crawl's
+outputs."""
 SUBMITTING = "it is being submitted; if that ended early, submit it again"
-"""The reason why a submitted crawl is still paused before it has URLs."""
+"""The reason shown for a submitted crawl that is still paused because its URLs have not been added yet."""
 REMOVING = "removing"
 """The state of a crawl that is being removed. Such a crawl cannot be started."""
 
@@ -142,7 +144,8 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 BOUNDS = tuple(name for name in Spec.__struct_fields__ if name != "targets")
-"""The fields that must not change on resume. New targets for an existing crawl become additional seeds."""
+"""The fields of `Spec` that must not change when a crawl is resumed. New targets for an existing crawl become
+additional seeds."""
 
 OUTCOMES = {
     "pages": "--limit is reached",
@@ -150,11 +153,11 @@ OUTCOMES = {
     "time": "--time-limit is reached",
     "credits": "the credits of the crawl are spent",
 }
-"""The outcomes of a run that set the state `limited`, each with the reason that is shown."""
+"""The outcomes of a run after which the crawl's state is `limited`, each with the reason that is shown."""
 
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")
-"""Settings that decide which URLs are accepted. They may change between runs. `explain` uses the values of
-the last run."""
+"""Settings that decide which URLs are accepted, and that may change between runs. The command `explain` uses
+the values of the last run."""
 
 
 class Record(msgspec.Struct):
@@ -179,7 +182,7 @@ class Record(msgspec.Struct):
     limits: dict[str, Any] = {}
     """The values of the settings in LIMITS in the last run."""
     idle: float = 0.0
-    """How many seconds since its start no process has worked on the crawl."""
+    """For how many seconds since its start no process has worked on the crawl."""
     fleet: bool = False
     """Whether the crawl was submitted, so that any worker of the fleet may run it."""
     weight: int = 1
@@ -187,13 +190,13 @@ class Record(msgspec.Struct):
     refreshing: bool = False
     """Whether the crawl revisits pages that it knew before (`--refresh`)."""
     precedence: int = 0
-    """Crawls of a fleet with a lower precedence get only the capacity that this one leaves."""
+    """Crawls of a fleet with a lower precedence get only the capacity that this crawl does not use."""
     ends_as: str = ""
     """The end state that a crawl in the state `ending` will have."""
 
     def at_work(self, now: float) -> float:
-        """Returns the time, in seconds, of a clock that advances only while a process works on the crawl.
-        `now` is the store's time."""
+        """Returns the crawl's working time in seconds. This clock advances only while a process works on the
+        crawl. `now` is the store's time."""
         return (self.ended_at or now) - self.idle
 
 
@@ -208,7 +211,7 @@ def check_name(name: str) -> None:
 
 
 class Crawls:
-    """The records of all crawls in a store."""
+    """Reads and changes the records of all crawls in a store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -336,7 +339,7 @@ class Crawls:
 
     async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]:
         """Returns the state, and all redirected seeds as pairs of source and target. The call is cheap enough
-        for every second. Raises StoreChanged."""
+        to be made every second. Raises StoreChanged."""
         pipe = self.store.client.pipeline(transaction=False)
         pipe.hget(keys.record(name), "state")
         pipe.smembers(keys.anchors(name))
@@ -358,7 +361,7 @@ async def store_time(store: Store) -> float:
 
 
 def _idle(record: Record, now: float) -> float:
-    """Returns how many seconds no process has worked on a crawl that is being resumed."""
+    """Returns for how many seconds no process has worked on a crawl that is being resumed."""
     if record.ended_at is not None:
         return record.idle + now - record.ended_at
     return record.idle if record.fleet else max(record.idle, now - record.started_at - record.spent)

@@ -1,11 +1,11 @@
-"""The client through which a worker uses the frontier: add, claim, settle, renew, requeue_expired. Each
-method converts its arguments, calls one Lua script and decodes the reply.
+"""The client through which a worker uses the frontier. Its main methods are `add`, `claim`, `settle`, `renew`
+and `requeue_expired`. Each method converts its arguments, calls one Lua script and decodes the reply.
 
-Settles and adds work on many buckets at once, and take effect exactly once even if a reply is lost. A reply
-may be lost, and a failover may promote a replica that lacks the last writes. Therefore a call is repeated
-until its reply has arrived and, if there are replicas, one of them has what the call wrote. A repeated settle
-recognizes that the first call succeeded, because the output already has the new length, or because the tokens
-are already settled.
+The methods that settle claims or add links work on many buckets at once. They take effect exactly once, even
+if a reply is lost. A reply may be lost, and a failover may promote a replica that lacks the last writes.
+Therefore a call is repeated until its reply has arrived and, if there are replicas, one of them has what the
+call wrote. A repeated settle recognizes that the first call succeeded, because the output already has the new
+length, or because the tokens are already settled.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ from gossamer.store.store import Store
 from gossamer.store.store_check import write_durably
 
 CHUNK_URLS = 500
-"""Number of URLs in one call of a script, which keeps the call under a few milliseconds."""
+"""Maximum number of URLs in one call of a script. This keeps a call under a few milliseconds."""
 UNFOLLOWED = 60
-"""How often a call is repeated because no replica confirmed it, if the caller does not wait for outages."""
+"""How often a call is repeated because no replica confirmed it, if the caller does not wait for the end of
+outages."""
 FILLED = "fill|"
-"""The prefix of certain fields in the hash of committed lengths. Such a field is about a new output, which is
-being filled with the kept rows: the rows that the crawl keeps in its data folder
+"""The prefix of certain fields in the hash of committed lengths. Such a field exists while a new output is
+being filled with the kept rows. These are the rows that the crawl keeps in its data folder
 (`sinks.rows_in_data_folder`). Its value is an offset in the file of kept rows. The rows before this offset
 have already been copied to the new output."""
 Outcome = tuple[int, int, int] | Stale | Moved
@@ -65,7 +66,7 @@ class Settler:
         await call_until_confirmed(self._store, "revisit", calls)
 
     async def settle(self, commits: Sequence[Commit]) -> list[Outcome]:
-        """Settles each commit completely or not at all, and returns the outcome of each.
+        """Settles each commit completely or not at all. Returns the outcome of each commit.
 
         Commits on one server are settled in one call. If one of them fails, none is settled, and the others
         get Stale without tokens.
@@ -116,8 +117,7 @@ class Settler:
 
     async def _add(self, chunks: Sequence[tuple[int, list[Any]]], adds: Adds) -> tuple[int, int, int]:
         """Adds the chunks in parallel. If there are several buckets, chunks with links to discovered hosts
-        are added one after another, because the budgets of these hosts are shares of the crawl's budget
-        (`shares`)."""
+        are added one after another, because these hosts share the crawl's page budget (`shares`)."""
         total = [0, 0, 0]
         discovered = self._store.buckets > 1 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         for part in ([chunk] for chunk in chunks) if discovered else [chunks]:
@@ -133,9 +133,9 @@ class Settler:
         return total[0], total[1], total[2]
 
     def _ends(self, commit: Commit) -> list[Any]:
-        """Returns the script arguments that settle claims: file lengths, counts, totals, bytes per host,
-        tokens, URLs."""
-        # quality counts are sent even if they are 0, so that fields that no item has are known
+        """Returns the script arguments that settle claims. They contain file lengths, counts, totals, bytes
+        per host, tokens and URLs."""
+        # quality counts are sent even if they are 0, so that the store also knows fields which no item has
         # (`model.quality`)
         changes = [x for pair in commit.counts.items() if pair[1] or pair[0][:2] == "q|" for x in pair]
         hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
@@ -180,12 +180,12 @@ class Settler:
 async def call_until_confirmed(
     store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], buckets: Sequence[Sequence[int]] = ()
 ) -> list[tuple[Any, bool]]:
-    """Calls a script until each reply is confirmed. Returns (reply, whether the script was called more than
-    once) for each call.
+    """Calls a script until each reply is confirmed. Returns a pair for each call: the reply, and whether the
+    script was called more than once.
 
-    Raises errors that waiting cannot fix, and Away if the caller does not wait for outages. `buckets` lists
-    the buckets of each call. If a failover has moved the buckets of one call to several servers, its reply is
-    `stale` without tokens.
+    Raises errors that waiting cannot fix. Raises Away if the caller does not wait for the end of outages.
+    `buckets` lists the buckets of each call. If a failover has moved the buckets of one call to several
+    servers, its reply is `stale` without tokens.
     """
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
@@ -216,7 +216,7 @@ async def call_until_confirmed(
 
 async def buckets_by_server(store: Store, buckets: Sequence[int]) -> list[list[int]]:
     """Groups buckets by the server that holds them. Waits until all buckets are served. Raises Away if the
-    caller does not wait for outages."""
+    caller does not wait for the end of outages."""
     while True:
         try:
             return await store.by_server(buckets)
@@ -251,34 +251,35 @@ __all__ = ["Frontier", "Policy"]
 
 _USUAL_ORDER = ClaimOrder()
 DEPTH_HASHES = 16_384
-"""Number of hashes that store depths, over all buckets."""
+"""Number of hashes that store depths, summed over all buckets."""
 
 
 class Frontier:
-    """The frontier of one crawl in a store."""
+    """The frontier of one crawl in a store. Its methods are the operations of the frontier."""
 
     def __init__(self, store: Store, crawl: str, policy: Policy | None = None) -> None:
         self.store = store
         self.crawl = crawl
         self.policy = policy or Policy()
         self.waits = (0, 0)
-        """How long an easy host and a hard host must have waited before this worker claims it, in ms
+        """For how many ms easy hosts, and hard hosts, must have waited before this worker claims them
         (`worker_score`)."""
         self.everywhere = AllBucketsFrontier(self)
         self.shares = HostBudgetSums(store, self.everywhere)
         self._settling, self._robots = Settler(self), RobotsResults(store)
 
     def set_waits(self, waits: tuple[int, int]) -> None:
-        """Sets how long an easy host and a hard host must have waited before this worker claims it, in ms."""
+        """Sets for how many ms easy hosts, and hard hosts, must have waited before this worker claims
+        them."""
         self.waits = waits
 
     def change_policy(self, **changes: Any) -> None:
-        """Changes fields of the policy for later calls."""
+        """Changes fields of the crawl's policy, which later calls use."""
         self.policy = msgspec.structs.replace(self.policy, **changes)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
-        """Splits a fingerprint for the seen set, which consists of many sets. Returns the part that selects a
-        set, and the member of that set."""
+        """Splits a fingerprint for the seen set, which consists of many sets. Returns the part that selects
+        one of these sets, and the part that is stored in it."""
         if self.policy.seen == "exact":
             return fingerprint >> 32, fingerprint - (1 << 64) if fingerprint >> 63 else fingerprint
         low = fingerprint & 0xFFFFFFFF
@@ -294,16 +295,17 @@ class Frontier:
         await self.store.check_same()
 
     async def together(self, buckets: Sequence[int]) -> list[list[int]]:
-        """Groups buckets by server. The commits of a group are settled together or not at all."""
+        """Groups buckets by server. The commits of a group are settled together, or none of them is
+        settled."""
         return await buckets_by_server(self.store, buckets)
 
     @property
     def _depths(self) -> int:
-        """Number of hashes per bucket that store depths; 0 if depths are not stored."""
+        """The number of hashes per bucket that store depths. It is 0 if depths are not stored."""
         return max(1, DEPTH_HASHES // self.store.buckets) if self.policy.depths else 0
 
     async def adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]:
-        """Returns the first arguments of `add`, `settle` and `admit`, which describe how URLs are added."""
+        """Returns the first arguments of the scripts that add URLs (`add`, `settle`, `admit_held_links`)."""
         p = self.policy
         discovered = p.host_pages >= 0 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         elsewhere = await self.shares.elsewhere(bucket) if discovered else (0, 0, 0)
@@ -321,27 +323,28 @@ class Frontier:
         return sum(one[0] for one in await self.everywhere.counts("seeds")) > 0
 
     async def nearest(self, bucket: int, fingerprint: int) -> int | None:
-        """Returns the smallest depth at which a URL was found so far, or None if no depth is stored. Needs
-        `Policy.depths`."""
+        """Returns the smallest depth at which a URL was found so far, or None if no depth is stored. Depths
+        are stored only if `Policy.depths` is set."""
         high, low = self.remainder(fingerprint)
         key = f"{tag(bucket)}{self.crawl}:d:{high * self._depths >> 32}"
         found = await self.store.guard(cast(Any, self.store.client.hget(key, str(low))))
         return None if found is None else int(found) % 100
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:
-        """Adds links, durably if the store has replicas. Returns how many are new, already known, and
-        parked."""
+        """Adds links. The change is durable if the store has replicas. Returns how many are new, already
+        known, and parked."""
         return await self._settling.add(adds)
 
     async def revisit(self, adds: Adds, batch: int) -> None:
-        """Queues known URLs for another visit, past the seen set, durably if the store has replicas. Sending
-        a batch again changes nothing. `batch`: its number, higher than that of each earlier batch. A batch
-        has at most CHUNK_URLS URLs, each with the flag `v`."""
+        """Queues known URLs for another visit, without a check of the seen set. The change is durable if the
+        store has replicas. Sending a batch again changes nothing. `batch` is the number of the batch, and
+        must be higher than that of each earlier batch. A batch has at most CHUNK_URLS URLs, each with the
+        flag `v`."""
         await self._settling.revisit(adds, batch)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
-        """Returns whether the seen set of the bucket contains this fingerprint. `bucket` must be the one of
-        the URL's host."""
+        """Returns whether the seen set of the bucket contains this fingerprint. `bucket` must be the bucket
+        of the URL's host."""
         return bool(
             await self.store.run(
                 "is_seen", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint)
@@ -363,7 +366,7 @@ class Frontier:
         size_limit: int | None = None,
         rate: float | None = None,
     ) -> Any:
-        """Returns the arguments of a claim. Limits that are given replace the policy's."""
+        """Returns the arguments of a claim. If limits are passed, they replace the policy's limits."""
         p = self.policy
         return (
             self.crawl,
@@ -399,8 +402,9 @@ class Frontier:
         """Settles claims of one bucket with their counts, links and file lengths (path, committed length, new
         length), completely or not at all.
 
-        Before that, adds links to other buckets and links beyond the first chunk. Returns how many links are
-        new, already known, and parked. If it raises Stale or Moved, nothing was settled.
+        Before the claims are settled, adds the links to other buckets and the links beyond the first chunk.
+        Returns how many links are new, already known, and parked. If it raises Stale or Moved, nothing was
+        settled.
         """
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
@@ -408,8 +412,8 @@ class Frontier:
         return outcome
 
     async def settle_all(self, commits: Sequence[Commit]) -> list[tuple[int, int, int] | Stale | Moved]:
-        """Settles several buckets at once, each completely or not at all. Returns, in order, what `settle`
-        returns or raises."""
+        """Settles several buckets at once, each completely or not at all. Returns, in order, the value that
+        `settle` returns for each bucket, or the error that it raises."""
         return await self._settling.settle(commits)
 
     async def free_slots(self, bucket: int, settles: Sequence[Settle]) -> int:
@@ -433,12 +437,13 @@ class Frontier:
     async def requeue_expired(
         self, bucket: int, limit: int = 1000, nobody_lives: bool = False, blamed: Iterable[int] = ()
     ) -> tuple[int, int, int, int]:
-        """Requeues expired claims. Returns four numbers: claims requeued, open URLs plus active producers,
-        URLs ever added, and open infrastructure requests.
+        """Requeues expired claims. Returns four numbers: the claims that were requeued, the open URLs plus
+        the active producers, all URLs ever added, and the open infrastructure requests.
 
         An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: whether no
-        process of the crawl is alive, so that every claim is requeued, expired or not. A crash is then
-        counted only for the tokens in `blamed`, whose pages were being parsed when their worker died.
+        process of the crawl is alive. If so, every claim is requeued, even if its lease has not expired. In
+        that case, a crash is counted only for the tokens in `blamed`, whose pages were being parsed when
+        their worker died.
         """
         got = await self.store.run("requeue_expired", bucket, *self.requeuing(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
@@ -450,7 +455,7 @@ class Frontier:
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool:
         """Makes a host wait for workers of another lane from now on. Returns False if the host already waited
-        for them."""
+        for these workers."""
         return bool(await self.store.run("move_host", bucket, self.crawl, host, lane))
 
     async def robots(
@@ -482,8 +487,8 @@ class Frontier:
         return found if isinstance(found, bytes) else None
 
     async def lengths(self, files: Sequence[str]) -> list[int | None]:
-        """Returns the committed length of each file in bytes: the largest one that any bucket has, or None if
-        nothing was committed."""
+        """Returns the committed length of each file in bytes. If the buckets have different lengths, this is
+        the largest one. It is None if no length was committed."""
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
             pipe.hmget(f"{tag(bucket)}{self.crawl}:f", list(files))
@@ -531,24 +536,26 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def base(self, file: str, length: int) -> None:
-        """Commits the initial length of a file in bytes, before this crawl writes a row to it. The length is
+        """Commits the length in bytes that a file has before this crawl writes a row to it. The length is
         durable on return.
 
         This commit must survive a power failure. If it were lost, rows that this crawl writes later would be
-        taken for rows of another program. They would be kept in the file, and written a second time.
+        mistaken for rows of another program. These rows would then stay in the file, and be written a second
+        time.
         """
         await write_durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
     async def fill(self, file: str, offset: int, length: int | None = None) -> None:
-        """Commits that the kept rows up to `offset` have been copied to a new output, and the length of the
-        output after that. `offset` is a position in the file of kept rows. Both are in bytes."""
+        """Records that the kept rows up to `offset` have been copied to a new output, and commits the length
+        that the output now has. `offset` is a position in the file of kept rows. The offset and the length
+        are in bytes."""
         grown = [] if length is None else [file, str(length)]
         await write_durably(
             self.store, "HSET", f"{tag(0)}{self.crawl}:f", f"{FILLED}{file}", str(offset), *grown
         )
 
     async def filling(self) -> dict[str, int]:
-        """Returns the outputs to which the kept rows are still being copied. Maps each of them to the offset
+        """Returns the outputs to which the kept rows are still being copied. Maps each output to the offset
         in the file of kept rows up to which the rows have been copied."""
         found = await self.store.guard(self.store.client.hgetall(f"{tag(0)}{self.crawl}:f"))
         names = {name.decode("utf-8", "surrogateescape"): int(offset) for name, offset in found.items()}

@@ -1,9 +1,10 @@
-"""A file that lists the claims of one process, so that they are requeued at once if the process dies.
+"""Manages a file that lists the claims of one process, so that these claims are requeued at once if the
+process dies.
 
-The process keeps the file locked. The kernel releases the lock when the process ends for whatever reason, but
-not while the process is only stopped (SIGSTOP). Another process that gets the lock therefore knows that the
-owner is dead. If there is no such file (the process ran on another machine, before a reboot, or not on
-Linux), its claims are requeued when their leases expire after 30 s.
+The process keeps the file locked. The kernel releases the lock when the process ends, whatever the reason. It
+keeps the lock while the process is only stopped (SIGSTOP). Another process that gets the lock therefore knows
+that the owner is dead. There is no such file if the process ran on another machine, before a reboot, or not
+on Linux. Its claims are then requeued when their leases expire after 30 s.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MAX_NEW_ENTRIES = 4096
 
 
 class HeldClaims:
-    """The file of the claims that one process holds. `folder` is the data folder of its crawl, `segment`
+    """The file of the claims that one process holds. `folder` is the data folder of the crawl. `segment`
     identifies the process (`job_payload.segment_name`)."""
 
     def __init__(self, folder: Path, segment: str) -> None:
@@ -44,7 +45,8 @@ class HeldClaims:
             aside.rename(self._path)
 
     def note(self, claims: Iterable[Claim], held: Iterable[Name]) -> None:
-        """Adds new claims. `held`: all claims that the process holds now, including the new ones."""
+        """Adds new claims to the file. `held`: all claims that the process holds now, including the new
+        ones."""
         if self._fd < 0:
             return
         entries = b"".join(_ENTRY.pack(claim.bucket, claim.token) for claim in claims)
@@ -62,8 +64,8 @@ class HeldClaims:
             self._entries = 0
 
     def close(self) -> None:
-        """Closes the file and releases the lock. If the file still lists claims, it stays, and another
-        process requeues them."""
+        """Closes the file and releases the lock. If the file still lists claims, it is not deleted, and
+        another process requeues these claims."""
         if self._fd >= 0 and self._path is not None:
             if not os.fstat(self._fd).st_size:
                 self._path.unlink(missing_ok=True)
@@ -73,7 +75,7 @@ class HeldClaims:
     @contextmanager
     def of_dead(self) -> Iterator[dict[int, list[int]]]:
         """Yields the claims of this machine's dead processes, as tokens by bucket. The files of these
-        processes are deleted when the `with` block ends, unless it raises."""
+        processes are deleted at the end of the `with` block, unless the block raises an error."""
         found: dict[int, list[int]] = {}
         taken: list[tuple[Path, int]] = []
         try:
@@ -107,7 +109,7 @@ def _locked(path: Path) -> int:
 
 
 def _boot() -> str:
-    """Returns the boot id of this machine, '' if it is unknown."""
+    """Returns the boot ID of this machine, or '' if it is unknown."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
     except OSError:

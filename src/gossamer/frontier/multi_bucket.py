@@ -1,18 +1,19 @@
-"""The frontier over all buckets of a store. A script sees only its own bucket, so this module combines them.
+"""The frontier over all buckets of a store. A script sees only its own bucket, so this module combines the
+buckets.
 
 Reading all buckets takes one call per server. Scripts that change buckets are sent in one pipeline per
-server. No bucket waits for another: a bucket whose call fails because of an outage is skipped and called
-again in the next round.
+server. An outage of one bucket does not delay the others: the failed bucket is skipped and called again in
+the next round.
 
 If a crawl has a page, byte or rate limit, its workers claim in turns. A turn is a short lock in the first
-bucket. The worker that holds the turn sums the counts of all buckets. From the limit of each bucket it
-subtracts the pages, bytes and open claims of the other buckets, so the page limit is exact with any number of
-workers. The rate cap is kept in the first bucket. Crawls without such limits take no turns.
+bucket. The worker that holds the turn sums the counts of all buckets. From the limit of each bucket, it
+subtracts the pages, bytes and open claims of the other buckets. This makes the page limit exact with any
+number of workers. The rate cap is kept in the first bucket. Crawls without such limits take no turns.
 
-The page budgets of discovered hosts are shares of the whole crawl's pages. Therefore each add passes sums
-over the other buckets to the script: the pages fetched, and the pages that discovered hosts already used. The
-sums are read again at intervals, and this client's own adds are counted immediately. Crawls without
-discovered hosts, and stores with one bucket, need no sums.
+The page budgets of discovered hosts are shares of the whole crawl's pages. Therefore each call of `add`
+passes sums over the other buckets to the script. These are the number of pages fetched, and the number of
+pages that discovered hosts have already used. The sums are read again at intervals, and this client's own
+adds are counted immediately. Crawls without discovered hosts, and stores with one bucket, need no sums.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 
 
 class LimitTurns:
-    """Claims for one worker of a crawl that has limits, in turns with the crawl's other workers. It waits
-    only while another worker has the turn. An outage raises Away at once."""
+    """Claims URLs for one worker of a crawl that has limits, in turns with the crawl's other workers. A claim
+    waits only while another worker has the turn. An outage raises Away at once."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store = frontier, frontier.store
@@ -102,7 +103,8 @@ class LimitTurns:
         self._counts = f"{tag(0)}{frontier.crawl}:n"
 
     async def claim(self, asks: Sequence[tuple[int, int]], orders: Mapping[int, ClaimOrder]) -> list[Claimed]:
-        """Claims from several buckets, one after another, within the limits. `asks` has (bucket, k) pairs.
+        """Claims from several buckets, one after another, within the limits. `asks` contains pairs of a
+        bucket and the number of claims to make there.
 
         After half of TURN_TIMEOUT_MS, returns without claiming from the remaining buckets.
         """
@@ -143,7 +145,7 @@ class LimitTurns:
             raise reply
         one = self._frontier.claimed(bucket, reply.reply if isinstance(reply, UnconfirmedReply) else reply)
         one.sure = not isinstance(reply, UnconfirmedReply)
-        one.limit = ""  # not final: open claims of other buckets may still fail and free some of the limit
+        one.limit = ""  # not final, because open claims of other buckets may still fail
         return one
 
     @asynccontextmanager
@@ -163,8 +165,8 @@ class LimitTurns:
 
     async def _allowed(self, k: int, rate: float) -> tuple[int, float, int]:
         """Returns the number of claims that the rate cap allows (at most `k`), the cap's theoretical arrival
-        time in ms, and the store's time in ms. The theoretical arrival time (as in the generic cell rate
-        algorithm) is the time until which the cap is used up.
+        time in ms, and the store's time in ms. The theoretical arrival time is a value of the generic cell
+        rate algorithm: the time until which the cap is used up.
         """
         if rate <= 0:
             return k, 0.0, 0
@@ -178,8 +180,8 @@ return {t[1] * 1000 + math.floor(t[2] / 1000), redis.call('HGET', KEYS[1], 'tat'
 
 
 READ_INTERVAL_S = 0.05
-"""Seconds after which the sums are read again. Until then, pages that other workers add are not counted, and
-may exceed the shares."""
+"""Seconds after which the sums are read again. Until then, the sums do not contain pages that other workers
+add, so the shares may be exceeded."""
 _COUNTS = ("pages", "strangers", "singles")
 
 
@@ -206,7 +208,7 @@ class HostBudgetSums:
         return pages, strangers, singles
 
     def took(self, bucket: int, strangers: int, singles: int) -> None:
-        """Counts the pages that a call of `add` by this client added to `bucket`."""
+        """Adds to the sums the pages that a call of `add` by this client added to `bucket`."""
         if self._known:
             for j, n in ((1, strangers), (2, singles)):
                 self._known[bucket][j] += n
@@ -214,8 +216,9 @@ class HostBudgetSums:
 
 
 LOOK_INTERVAL_S, MAX_LEASE_DELAY_MS, MAX_SEARCHED_BUCKETS = 10.0, 5_000, 8
-"""Settings of the search for leases of crawls that no process runs any more: the seconds between two
-searches, how many ms ago such a lease must have expired, and the number of buckets per search."""
+"""Settings of the search for leases of crawls that no process runs any more. LOOK_INTERVAL_S: seconds between
+two searches. MAX_LEASE_DELAY_MS: how many ms ago such a lease must have expired. MAX_SEARCHED_BUCKETS: number
+of buckets per search."""
 
 
 class AllBucketsFrontier:
@@ -227,8 +230,8 @@ class AllBucketsFrontier:
         self._looked, self._from, self._outages = 0.0, 0, 0
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, DueBucket]:
-        """Returns when the next host may start and how urgent it is, by bucket. Buckets in which no host
-        waits are left out. `buckets` is None for all."""
+        """Returns, for each bucket, when its next host may start and the rank of that host. Buckets in which
+        no host waits are left out. If `buckets` is None, all buckets are read."""
         return await self._heads(self._frontier.policy.heaps(self._frontier.waits), buckets)
 
     async def claim(
@@ -237,9 +240,10 @@ class AllBucketsFrontier:
         orders: Mapping[int, ClaimOrder] = MappingProxyType({}),
         landed: Mapping[int, Sequence[Settle]] = MappingProxyType({}),
     ) -> list[Claimed]:
-        """Claims about `k` URLs from each (bucket, k), in that order. Buckets that could not be reached are
-        left out. `orders`: the order of a bucket's hosts, if it is not the usual one. `landed`: requests that
-        have ended, by bucket. The slots of their hosts are freed first."""
+        """Claims URLs from several buckets, in the order of `asks`. `asks` contains pairs of a bucket and the
+        approximate number of claims. Buckets that could not be reached are left out. `orders`: the order of
+        the hosts (`TURN FLOOR` of `claim.lua`), for buckets that do not use the default order. `landed`:
+        requests that have ended, by bucket. The slots of their hosts are freed first."""
         if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
             if landed:
                 await self.free_slots(landed)
@@ -286,7 +290,7 @@ class AllBucketsFrontier:
         them.
         """
         self._looked, outages = time.monotonic(), self._frontier.patience.outages
-        if outages != self._outages:  # after an outage, let living workers renew their leases first
+        if outages != self._outages:  # after an outage, living workers must renew their leases first
             self._outages = outages
             return
         buckets = [
@@ -304,14 +308,14 @@ class AllBucketsFrontier:
             self._came(reply)
 
     async def left(self) -> tuple[int, int]:
-        """Returns the number of open URLs plus the number of producers that may add more, and the number of
-        URLs ever added."""
+        """Returns two numbers: the open URLs plus the producers that may add more, and all URLs ever
+        added."""
         counts = await self.counts("open", "added", "producers")
         return sum(one[0] + one[2] for one in counts), sum(one[1] for one in counts)
 
     async def counts(self, *names: str) -> list[list[int]]:
-        """Returns the counts of the crawl that have these names, for each bucket. The last name may be
-        `leases` or `producers`. Raises Away."""
+        """Returns the counts with these names, for each bucket of the crawl. The last name may be `leases` or
+        `producers`. Raises Away."""
         out: list[list[int]] = [[] for _ in range(self._store.buckets)]
         for buckets, reply in await self._at_servers("counts", None, len(names), *names):
             if isinstance(reply, GossamerError):
@@ -321,8 +325,8 @@ class AllBucketsFrontier:
         return out
 
     async def renew(self, held: Mapping[int, Sequence[int]], *, dead: bool = False) -> list[tuple[int, int]]:
-        """Renews the leases of tokens, by bucket. If `dead` is set, lets them expire now instead, because
-        their holder died. Returns the bucket and token of each lost lease."""
+        """Renews the leases of tokens, by bucket. If `dead` is set, lets these leases expire now instead,
+        because their holder died. Returns the bucket and the token of each lost lease."""
         lost = []
         lease = 0 if dead else self._frontier.policy.lease
         calls = [(bucket, (self._crawl, lease, *tokens)) for bucket, tokens in held.items()]
@@ -351,8 +355,8 @@ class AllBucketsFrontier:
     async def _at_servers(
         self, verb: str, buckets: Sequence[int] | None, *args: Any
     ) -> list[tuple[list[int], Any]]:
-        """Calls a script once per server for all of the server's buckets. Returns (buckets, reply) for each
-        server."""
+        """Calls a script once per server for all of the server's buckets. Returns a pair for each server: its
+        buckets and the reply."""
         try:
             groups = await self._store.by_server(buckets)
         except Away as error:
@@ -361,8 +365,8 @@ class AllBucketsFrontier:
         return list(zip(groups, await self._store.run_all(verb, calls), strict=True))
 
     def _came(self, reply: Any) -> bool:
-        """Returns whether `reply` is a real reply, and not an error. Raises errors other than outages. Also
-        raises outages if the client does not wait for them."""
+        """Returns True if `reply` is a reply, and False if it is an outage. Raises all other errors. Also
+        raises outages if the client does not wait for their end."""
         if isinstance(reply, GossamerError):
             self._store.note(reply)
             return False

@@ -1,5 +1,5 @@
-"""Commands of an operator while crawls run: pause or pace hosts, requeue or drop dead letters, change
-priorities."""
+"""Implements the commands of an operator while crawls run. The commands pause or pace hosts, requeue or drop
+dead letters, and change priorities."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ PAGE_KEYS = 1000
 
 
 class OperatorCommands:
-    """Changes the contents of a store, one script call per step. It is safe to use while workers are
-    running."""
+    """Runs an operator's commands on a store. Each step is one script call, so the commands are safe while
+    workers are running."""
 
     def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
         self.store, self.spiller = store, spiller
 
     async def pause(self, host: str, seconds: float = FOREVER_S) -> None:
-        """Pauses a host: from now on, its URLs are not claimed."""
+        """Pauses a host. From now on, its URLs are not claimed."""
         now = await CrawlStatistics(self.store).now()
         await self._hold(host, "p", str(round((now + seconds) * 1000)))
 
     async def resume(self, host: str) -> None:
-        """Ends a pause."""
+        """Ends the pause of a host."""
         await self._hold(host, "p", "")
 
     async def rate(self, host: str, delay: float | None) -> None:
@@ -44,7 +44,7 @@ class OperatorCommands:
 
     async def at_once(self, host: str, n: int | None) -> bool:
         """Sets a fixed maximum number of concurrent requests to the host. None restores the default. Returns
-        False if this changes nothing."""
+        False if the maximum already had this value."""
         return await self._hold(host, "m", "" if n is None else str(n))
 
     async def letters(
@@ -85,7 +85,7 @@ class OperatorCommands:
         match: Searcher | None = None,
         dry_run: bool = False,
     ) -> int:
-        """Moves queued URLs of a crawl to the priority `to`: those of `host`, or those that `match` finds.
+        """Moves queued URLs of a crawl to the priority `to`: the URLs of `host`, or those that match `match`.
         Returns their number."""
         moved = 0
         if host is not None:
@@ -153,7 +153,7 @@ class OperatorCommands:
         return moved
 
     async def _turn_over(self, tail: ColdTail, to: int, match: Searcher | None, dry_run: bool) -> int:
-        """Takes the URLs of a cold tail out and adds them again: those that match to level `to`, the others
+        """Takes the URLs of a cold tail out and adds them again. URLs that match go to level `to`, the others
         to the end of their own level. Returns how many match."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)
@@ -187,7 +187,7 @@ class OperatorCommands:
                     0,
                     *pairs,
                 )
-                if int(done) < 0:  # some URLs returned to the queue meanwhile: continue with the others
+                if int(done) < 0:  # some URLs returned to the queue meanwhile: go on with the others
                     found = await self.spiller.cold_tails(tail.bucket, [tail.host])
                     now = next((one for one in found if one.level == tail.level), None)
                     if now is None:

@@ -1,4 +1,5 @@
-"""The settings by which a crawl claims and adds URLs: lanes, delays, limits, circuit breakers."""
+"""The policy with which a crawl claims and adds URLs. It contains lanes, delays, limits, and settings of
+circuit breakers."""
 
 from __future__ import annotations
 
@@ -17,15 +18,17 @@ class Policy(msgspec.Struct, frozen=True):
     """The policy of one crawl. All times are in milliseconds."""
 
     lanes: tuple[str, ...] | None = None
-    """The ready heaps to claim from, each `LANE` or `LANE@REGION`. None means all heaps."""
+    """The names of the ready heaps to claim from. A name is `LANE` or `LANE@REGION`. None means all heaps."""
     faults: int = 10
-    """Number of consecutive faults that opens a host's circuit breaker (`politeness.breaker`)."""
+    """After this many consecutive faults, a host's circuit breaker opens (`politeness.breaker`)."""
     open_first: int = 30_000
     open_longest: int = 900_000
-    """How long the circuit breaker stays open the first time (`open_first`) and at most (`open_longest`)."""
+    """For how many ms the circuit breaker stays open: `open_first` the first time, and at most
+    `open_longest`."""
     lease: int = 30_000
     delay: int = -1
-    """Fixed delay between starts at one host. -1: the delay that was learned from the host's responses."""
+    """Fixed delay between the starts of two requests to one host. -1 means that the delay is learned from the
+    host's responses."""
     first_delay: int = 1000
     """The delay of a host whose pace is not known yet."""
     per_host: int = 1
@@ -35,8 +38,8 @@ class Policy(msgspec.Struct, frozen=True):
     rate: float = 0.0
     host_bytes: int = -1
     host_time: int = -1
-    """Maximum bytes per host (`host_bytes`), and maximum time since its first claim (`host_time`). -1 means
-    no limit."""
+    """Limits for each host. `host_bytes`: maximum number of bytes. `host_time`: maximum time since the first
+    claim. -1 means no limit."""
     idle: int = 0
     """The total time since the crawl began during which no process worked on it. It does not count toward the
     time limit of a host."""
@@ -44,17 +47,17 @@ class Policy(msgspec.Struct, frozen=True):
     seen: str = "default"
     sets: int = 4096
     """Number of sets in the first generation of the seen set, over all buckets. The mode `bloom` ignores this
-    number, because there the sets (pages of a Bloom filter) split as they fill."""
+    number, because its sets, which are pages of a filter, split as they fill."""
     depths: bool = False
-    """Whether to store the depth of each URL, so that its depth is corrected if a shorter path is found
-    later. A low depth limit needs this."""
+    """Whether to store the depth of each URL, so that the depth is corrected if a shorter path to the URL is
+    found later. This is necessary if the crawl has a low depth limit."""
     host_pages: int = 10_000
-    """Maximum pages of a discovered host. If the value is negative, its absolute value applies to every such
-    host from the start, with or without vouchers."""
+    """Maximum pages of a discovered host. A host gets that many only if it has enough vouchers. If the value
+    is negative, every discovered host gets the absolute value from the start."""
 
     @property
     def has_total_limits(self) -> bool:
-        """Whether claims are limited by totals of the whole crawl."""
+        """Whether totals of the whole crawl limit the claims."""
         return self.limit >= 0 or self.size_limit >= 0 or self.rate > 0
 
     @property
@@ -67,16 +70,17 @@ class Policy(msgspec.Struct, frozen=True):
         )
 
     def heaps(self, waits: tuple[int, int]) -> str:
-        """Returns the heaps to claim from, formatted for `ready_heaps.lua`. `waits`: how long easy and hard
-        hosts must have waited, in ms."""
+        """Returns the heaps to claim from, formatted for `ready_heaps.lua`. `waits`: for how many ms easy
+        hosts, and hard hosts, must have waited."""
         return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:
-        """Returns how a claim ends and what its visit shows about the host, formatted for `settle.lua`."""
+        """Returns the action for a claim in the format of `settle.lua`. It consists of a letter that states
+        how the claim ends, and the health code of the claim's host."""
         return (settle.end or "") + self.says(settle)
 
     def says(self, settle: Settle) -> str:
-        """Returns what a visit shows about its host, formatted for `breaker.lua`."""
+        """Returns the health code that a visit gives its host, in the format of `breaker.lua`."""
         said = settle.health
         return said + f"{self.faults},{self.open_first},{self.open_longest}" if said in FAULTS else said
 

@@ -1,5 +1,5 @@
-"""The stored progress of producers (processes that add URLs to a crawl), and whether any producer is
-running."""
+"""Reads the stored progress of producers, which are processes that add URLs to a crawl. Also determines
+whether any producer is running."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ async def unread_producers(store: Store, crawl: str) -> list[str]:
 
 
 async def has_active_producer(store: Store, crawl: str) -> bool:
-    """Returns whether a producer is currently adding URLs to the crawl, that is, whether one holds an
-    unexpired lease."""
+    """Returns whether a producer is currently adding URLs to the crawl. Such a producer holds an unexpired
+    lease."""
     pipe = store.client.pipeline(transaction=False)
     pipe.time()
     pipe.zrange(leases_key(crawl), -1, -1, withscores=True)
@@ -46,5 +46,5 @@ async def has_active_producer(store: Store, crawl: str) -> bool:
 
 
 async def unfinished_producers(store: Store, crawl: str) -> list[str]:
-    """Returns the names of the unfinished producers, or no names while any producer is running."""
+    """Returns the names of the unfinished producers. The list is empty while any producer is running."""
     return [] if await has_active_producer(store, crawl) else await unread_producers(store, crawl)

@@ -1,7 +1,7 @@
-"""Quality data in the store: the last good runs of each site, and counts of the last pages of each crawl.
+"""Stores quality data: the last good runs of each site, and counts of the last pages of each crawl.
 
-All crawls of a site share its good runs, against which drift is measured. All processes of a crawl share the
-counts of its last pages, against which the quality gates are tested.
+All crawls of a site share its good runs, and drift is measured against them. All processes of a crawl share
+the counts of its last pages, and the quality gates test these counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WARNED_TTL_S = 3600
 
 
 class GoodRuns:
-    """The last good runs of each site, in the store."""
+    """Stores the last good runs of each site."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -56,18 +56,17 @@ class GoodRuns:
 
 
 class HeldRows:
-    """The rows of a run that are held back because they lack values that are usual in good runs. They are
-    packed.
+    """Stores the rows of a run that are held back because they lack values which are usual in good runs. The
+    rows are packed.
 
-    They stay in the store until it is decided whether they are released or rejected. A row may be stored more
-    than once.
+    They stay in the store until a decision releases or rejects them. A row may be stored more than once.
     """
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._key = store, f"{keys.tag(0)}{crawl}:hd"
 
     async def push(self, rows: Sequence[bytes]) -> None:
-        """Stores encoded rows, as durably as the crawl's queue."""
+        """Stores encoded rows. They are as durable as the crawl's queue."""
         await self._do(self._store.client.rpush(self._key, *rows))
 
     async def load(self) -> list[bytes]:
@@ -83,16 +82,16 @@ class HeldRows:
 
 
 class RecentPages:
-    """A stream with the counts of a crawl's last pages. Each process appends the counts of its own pages, and
-    reads those of all processes."""
+    """A stream that contains the counts of a crawl's last pages. Each process appends the counts of its own
+    pages, and reads the counts of all processes."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl, self._key = store, crawl, keys.lately(crawl)
         self._at = b"0-0"
 
     async def begin(self, anew: bool = False) -> None:
-        """Starts reading at the current end of the stream. If `anew` is set, also forgets which warnings were
-        given."""
+        """Starts reading at the current end of the stream. If `anew` is set, also deletes the record of the
+        warnings that were given."""
         if anew:
             await self._store.guard(self._store.client.delete(keys.told(self._crawl)))
         last = await self._store.guard(self._store.client.xrevrange(self._key, count=1))
@@ -113,8 +112,8 @@ class RecentPages:
         ]
 
     async def first(self, what: str) -> bool:
-        """Returns whether this is the first report of `what`. All reports are forgotten WARNED_TTL_S seconds
-        after the last call."""
+        """Returns whether this is the first report of `what`. The record of all reports expires WARNED_TTL_S
+        seconds after the last call."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.sadd(keys.told(self._crawl), what)
         pipe.expire(keys.told(self._crawl), WARNED_TTL_S)

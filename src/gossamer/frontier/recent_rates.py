@@ -1,5 +1,5 @@
-"""The current speed of a crawl and the time of its last page, read from the counts that `settle.lua` keeps
-for each period of 10 s."""
+"""Computes the current speed of a crawl and the time of its last page, from the counts that `settle.lua`
+keeps for each period of 10 s."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from gossamer.store.store import Store
 
 PERIOD_S = 10
 MINUTE, TEN_MINUTES = 6, 60
-"""The lengths of the two windows, in full periods. The current, incomplete period is added to each."""
+"""The lengths of the two windows for which rates are computed, in full periods. The current, incomplete
+period is added to each window."""
 
 
 class RecentRates(NamedTuple):
     """Pages and requests per second in the last minute and in the last ten minutes. `last`: the time of the
-    last page in seconds since the epoch, None before the first page."""
+    last page in seconds since the epoch. None if there is no page yet."""
 
     pages: tuple[float, float] = (0.0, 0.0)
     requests: tuple[float, float] = (0.0, 0.0)
@@ -36,7 +37,8 @@ async def recent_rates(
     store: Store, crawls: Sequence[str], now: float, began: Sequence[float]
 ) -> list[RecentRates]:
     """Returns the recent rates of each crawl. `now`: the store's time. `began`: the start time of each crawl.
-    Both are in seconds since the epoch. A crawl younger than a window is measured from its beginning."""
+    Both are in seconds since the epoch. If a crawl is younger than a window, its rate is measured from the
+    crawl's beginning."""
     pipe = store.client.pipeline(transaction=False)
     for name in crawls:
         for bucket in range(store.buckets):
@@ -82,8 +84,8 @@ def _recent(buckets: Sequence[dict[bytes, bytes]], now: float, began: float) -> 
 
 
 def rates_of(periods: Mapping[int, tuple[int, int]], last: int, now: float, began: float) -> RecentRates:
-    """Calculates the rates. `periods`: the pages and requests of each period, by its number. `last`: the time
-    of the last page in ms, 0 if there is none."""
+    """Calculates the rates. `periods`: maps the number of a period to its pages and requests. `last`: the
+    time of the last page in ms, or 0 if there is none."""
     current = int(now) // PERIOD_S
     rates = []
     for window in (MINUTE, TEN_MINUTES):

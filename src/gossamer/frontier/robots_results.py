@@ -11,7 +11,7 @@ from gossamer.errors import GossamerError
 from gossamer.store.store import Store
 
 GATHER_S = 0.003
-"""Seconds for which a result waits for others if another one was sent shortly before."""
+"""For how many seconds a result waits for other results, if one was sent shortly before."""
 
 
 class _Result(NamedTuple):

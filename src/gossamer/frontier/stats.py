@@ -1,5 +1,5 @@
-"""Reads the contents of the frontier for commands and the web interface, without changing them. Uses SCAN in
-pages, never KEYS."""
+"""Reads the contents of the frontier for commands and the web interface, without changing them. Uses SCAN,
+and never KEYS."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from gossamer.store.store import Store
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE_KEYS = 500
 HOST_FIELDS = ("i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b", "c", "w")
-"""The fields of a host's hash from which a `HostLine` is made."""
+"""The fields of a host's hash that a `HostLine` is made of."""
 QUICK_SCAN_S = 0.005
 """Maximum duration of a quick scan in seconds. Only the results of slower scans are cached."""
 
 
 class Retries(NamedTuple):
-    """URLs that wait for a retry: their number, and the seconds until the first and the last of them are
-    due."""
+    """The URLs that wait for a retry: their number, and the seconds until the first and the last of these
+    URLs are due."""
 
     urls: int = 0
     next: float = 0.0
@@ -42,14 +42,15 @@ class HostLine(NamedTuple):
 
     host: str
     state: str
-    """The state of the host: paused; open (its circuit breaker is open); closed (its robots.txt could not be
-    read); robots (its robots.txt is being fetched); busy; waiting (for its next start); ready; or idle."""
+    """The state of the host. It is `paused`, `open` (its circuit breaker is open), `closed` (its robots.txt
+    could not be read), `robots` (its robots.txt is being fetched), `busy`, `waiting` (for its next start),
+    `ready` or `idle`."""
     waiting: int
     in_flight: int
     delay: float | None
     next: float
     pace: str = ""
-    """The stored pace (`politeness.pace`)."""
+    """The host's pace as it is stored (`politeness.pace`)."""
     fixed_delay: float | None = None
     """The delay that an operator set (`host rate`)."""
     crawl_delay: float = 0.0
@@ -67,13 +68,13 @@ class Queued(msgspec.Struct):
     retrying: int
     parked: int
     accepted: int
-    """Pages accepted. Counted only for discovered hosts."""
+    """The number of accepted pages. They are counted only for discovered hosts."""
     vouchers: int
     bytes: int
-    """Bytes received so far. Counted only if hosts have a byte limit."""
+    """The bytes received so far. They are counted only if hosts have a byte limit."""
     seconds: float | None
-    """Working time of the crawl since the host's first claim, in seconds. Counted only if hosts have a time
-    limit."""
+    """The working time of the crawl since the host's first claim, in seconds. It is known only if hosts have
+    a time limit."""
 
 
 class HostView(msgspec.Struct):
@@ -93,11 +94,12 @@ class HostView(msgspec.Struct):
     crawl_delay: float
     paused: float
     robots: dict[str, dict[str, float]]
-    """The state of robots.txt by scheme: `version` (negative if the host is closed, `robots_access.CLOSED`),
-    `expires`, `attempts`."""
+    """For each scheme, the state of robots.txt. It contains `version` (negative if the host is closed, see
+    `robots_access.CLOSED`), `expires` and `attempts`."""
     crawls: list[Queued]
     trouble: str
-    """The state of the circuit breaker in the format of `breaker.lua`; '' if the host did not fail recently.
+    """The state of the circuit breaker in the format of `breaker.lua`. It is '' if the host did not fail
+    recently.
     """
     now: float
     """The store's time in seconds since the epoch."""
@@ -117,9 +119,9 @@ class Letter(msgspec.Struct):
     depth: int
     referrer: str | None
     request_id: str | None = None
-    """The id of the request."""
+    """The ID of the request."""
     added_at: float | None = None
-    """When the request was added, in seconds since the epoch."""
+    """The time at which the request was added, in seconds since the epoch."""
 
 
 class CrawlStatistics:
@@ -167,7 +169,8 @@ class CrawlStatistics:
         return _first(best, limit, order, largest)
 
     async def host(self, host: str) -> HostView:
-        """Returns one host: the state that all crawls share, and what each crawl has queued for it."""
+        """Returns one host: the state that all crawls share, and the URLs that each crawl has queued for the
+        host."""
         bucket = keys.bucket_of(host, self.store.buckets)
         tag, now = keys.tag(bucket), await self.now()
         raw = await self.store.guard(self.store.client.hgetall(f"{tag}h:{host}"))
@@ -200,7 +203,7 @@ class CrawlStatistics:
         canonical: Callable[[str], str | None],
         cold: Cold | None = None,
     ) -> UrlState:
-        """Returns where in a crawl a URL currently is (`url_lookup.UrlLookup`)."""
+        """Returns the current state of a URL in a crawl, and its place (`url_lookup.UrlLookup`)."""
         record = await self.crawls.need(name)
         return await UrlLookup(self.store, name, record.spec, canonical, cold).locate(url, fingerprint)
 

@@ -1,5 +1,5 @@
-"""A crawl's summary, summed over the counts of its buckets, and the clock that counts its working time. Each
-bucket is read at one moment, so the sums are consistent."""
+"""Computes a crawl's summary from the counts of its buckets. Also contains the clock that counts the crawl's
+working time. The counts of a bucket are all read at the same moment, so the sums are consistent."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from gossamer.store.store import Store
 
 @contextlib.asynccontextmanager
 async def count_working_time(store: Store, record: Record) -> AsyncIterator[None]:
-    """Counts the time spent in the `with` block as working time of the crawl. Stores it every second, so that
-    a kill loses at most one second."""
+    """Counts the time spent in the `with` block as working time of the crawl. The working time is stored
+    every second, so a kill loses at most one second of it."""
     began = time.monotonic() - record.spent
 
     async def note() -> None:
@@ -49,8 +49,8 @@ PAGE_KEYS = 1000
 
 
 async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
-    """Returns the crawl's current summary. `hosts`: the number of hosts, if the caller has it; otherwise they
-    are counted. Raises UsageError if the crawl does not exist."""
+    """Returns the crawl's current summary. `hosts`: the number of hosts. If it is None, the hosts are
+    counted. Raises UsageError if the crawl does not exist."""
     record = await Crawls(store).need(name)
     elapsed = record.spent
     n = await crawl_counts(store, name)
@@ -93,9 +93,10 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
 
 
 def _fates(n: Counter[str]) -> dict[str, Any]:
-    """Returns the number of new, changed, unchanged and gone items, and of the rows that a sink refused.
+    """Returns the numbers of new, changed, unchanged and gone items, and of rows that a sink refused.
 
-    A sink that keeps the history of items sets the counts `fate:` at the end of a run. These take precedence.
+    If a sink keeps the history of items, it sets counts whose names begin with `fate:` at the end of a run.
+    These counts take precedence.
     """
     refused, written = Counter[str](), Counter[str]()
     for name, count in n.items():
@@ -138,8 +139,8 @@ async def hosts_met(store: Store, name: str) -> int:
 
 
 async def expected_lost(store: Store, name: str) -> float:
-    """Returns the expected number of URLs that the crawl has lost so far, because its seen set took new URLs
-    for known ones."""
+    """Returns the expected number of URLs that the crawl has lost so far because its seen set mistook new
+    URLs for known ones."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")

@@ -1,4 +1,4 @@
-"""Finds where in a crawl a URL currently is. Looks up the URL's fingerprint in the seen set, then searches
+"""Finds the current state of a URL in a crawl. Looks up the URL's fingerprint in the seen set, then searches
 the queues of its host."""
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ PAGE_ENTRIES = 1000
 
 
 class UrlState(msgspec.Struct):
-    """Where a URL is. `state` is unknown, pending, cold, leased, retrying, parked, dead or done. The other
-    fields are set if they apply to that state."""
+    """The state and the place of a URL. `state` is `unknown`, `pending`, `cold`, `leased`, `retrying`,
+    `parked`, `dead` or `done`. The other fields are set only if they have a meaning in that state."""
 
     state: str
     host: str
     level: int | None = None
     """The priority level. For a parked URL, it is set only if the host reached its byte or time limit."""
     position: int | None = None
-    """The URL's position in its level, where 0 is the next one to be claimed. It is approximate for a cold
-    URL, and None if the cold store was not read."""
+    """The URL's position in its level. Position 0 is claimed next. For a cold URL, the position is
+    approximate, or None if the cold store was not read."""
     token: int | None = None
     due: float | None = None
     """Seconds from now until the lease expires or the retry is due."""
@@ -38,7 +38,7 @@ class UrlState(msgspec.Struct):
     reason: str | None = None
     detail: str | None = None
     at: float | None = None
-    """When the URL became a dead letter, in seconds since the epoch."""
+    """The time at which the URL became a dead letter, in seconds since the epoch."""
     request: Request | None = None
 
 
@@ -58,7 +58,7 @@ class UrlLookup:
         self._frontier = Frontier(store, name, Policy(seen=spec.seen))
 
     async def locate(self, url: str, fingerprint: int) -> UrlState:
-        """Returns where a URL is. `url` is the form in which the URL is fetched. `fingerprint` is the
+        """Returns the state of a URL. `url` is the form in which the URL is fetched. `fingerprint` is the
         fingerprint of its canonical form, computed with the store's seed."""
         host = split(url)[1]
         bucket = keys.bucket_of(host, self.store.buckets)
@@ -73,8 +73,8 @@ class UrlLookup:
             request = unpack(where, entry, level)
             return request if request.url == url or self.canonical(request.url) == wanted else None
 
-        # The searches follow the order in which URLs move, and run twice, so that they find a URL that moves
-        # meanwhile.
+        # The searches follow the order in which URLs move, and run twice. Otherwise they could miss a URL
+        # that moves meanwhile.
         for look in (self._queued, self._cold, self._leased, self._retrying, self._dead) * 2:
             place = await look(crawl, host, ours)
             if place is not None:
@@ -113,7 +113,7 @@ class UrlLookup:
         return None
 
     async def _cold(self, crawl: str, host: str, ours: Any) -> UrlState | None:
-        """Searches the cold store and the outbox that leads to it.
+        """Searches the cold store, and the outbox of URLs that are on their way to it.
 
         If the cold store is not available, any URL that was not found elsewhere is reported as cold, without
         a position.

@@ -19,7 +19,7 @@ __all__ = ["blocks", "ladder", "pace", "robots"]
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the modules that users name, each when it is first used."""
+    """Imports a public module when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

@@ -1,22 +1,23 @@
-"""The circuit breaker of a host. All crawls and workers of a store share it. This module defines what opens
-it, what closes it, and when a host is given up.
+"""The circuit breaker of a host. All crawls and workers of a store share it. This module defines when the
+breaker opens, when it closes, and when a host is given up.
 
 | state | requests | a fault | a good response, a block | later |
 | --- | --- | --- | --- | --- |
 | closed | as usual | is counted; the 10th in a row opens it for 30 s | resets the count | |
-| open | none | no effect, it was requested before | closes it | half-open after its time |
+| open | none | no effect, because the request began earlier | closes it | half-open after its time |
 | half-open | one at a time (probes) | opens it for twice as long, at most 15 min | closes it | |
 | given up | none; its URLs end with the fault's reason | no effect | closes it | half-open after 15 min |
 
 The times are randomly extended by up to a fifth. If the first wait of `--retries` is shorter than 30 s, it
 replaces the 30 s. A host is given up if three probes in a row failed, and the host has been failing for
 longer than all waits of `--retries` together. Therefore every crawl ends. Only errors of the host are faults
-(FAULTS). A 404, a 429 and a refusal by robots.txt are not. A closed breaker counts each URL once. A second
-fault of a URL shows nothing new about the host, and the last URLs of a good host are often its bad ones.
+(FAULTS). A 404, a 429 and a refusal by robots.txt are not. While the breaker is closed, each URL counts only
+once, because a second fault of the same URL shows nothing new about the host. In addition, the URLs that a
+good host has left at the end of a crawl are often its faulty ones.
 
 The frontier stores the state and makes the transitions (`frontier/lua/breaker.lua`). `Breaker` implements the
-same table in Python, and tests compare the two. The frontier also stores how hard a host is, that is, a
-moving average of the share of its visits that fail or are blocked.
+same table in Python, and tests compare the two. The frontier also stores how hard a host is. This is a moving
+average of the share of its visits that fail or are blocked.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ import msgspec
 from gossamer.model.verdict import HostHealth
 
 FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx", "collector")
-"""Errors that are counted as faults of the host, not of the URL."""
+"""Errors that count as faults of the host, and not of the URL."""
 BLOCKING_STATUSES = (401, 403, 407, 429, 451)
-"""Statuses that are counted as blocks of the visitor."""
+"""HTTP statuses that are counted as blocks."""
 MAX_FAILED_PROBES = 3
 """The number of failed probes after which a host is given up."""
 HARD_THOUSANDTHS, EASY_THOUSANDTHS = 500, 100
-"""Shares of failed visits, in thousandths. A host becomes hard when its share reaches HARD_THOUSANDTHS, and
-easy again when it falls below EASY_THOUSANDTHS."""
+"""Limits of the share of failed visits, in thousandths. A host becomes hard when its share reaches
+HARD_THOUSANDTHS, and easy again when its share falls below EASY_THOUSANDTHS."""
 
 
 class HostTrouble(msgspec.Struct, frozen=True):
-    """The failures of a host, in the form that a claim contains."""
+    """The failures of a host, as a claim contains them."""
 
     failing: float = 0.0
     """Seconds since the first fault of the current series."""
     share: float = 0.0
-    """The share of the host's visits that fail."""
+    """The share of the host's visits that failed, as a moving average."""
     hard: bool = False
     given_up: str = ""
     """The reason why the host is no longer requested, or ''."""
@@ -64,9 +65,9 @@ NONE = HostTrouble()
 
 
 def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> HostHealth:
-    """Returns what a visit shows about its host. `reason`: the visit's error, or None. `status`: the status
-    of its response, if there was one. `final`: whether the failure is permanent and concerns only the URL or
-    the name. `again`: whether the URL has failed before.
+    """Returns the health of a host according to one visit. `reason`: the visit's error, or None. `status`:
+    the status of its response, if there was one. `final`: whether the failure is permanent and concerns only
+    the URL or the host name. `again`: whether the URL has failed before.
 
     >>> [health("http-4xx", 404).name, health("http-4xx", 403).name, health("connect", None).name]
     ['GOOD', 'BLOCKED', 'FAULT']
@@ -81,7 +82,7 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
 
 
 def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
-    """Returns whether the host may be given up after one more fault.
+    """Returns whether the host has failed for so long that it may be given up at the next fault.
 
     >>> is_given_up(HostTrouble(failing=100), (60.0, 300.0)), is_given_up(HostTrouble(failing=400), (60.0, 300.0))
     (False, True)
@@ -90,8 +91,8 @@ def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
 
 
 class Breaker(msgspec.Struct):
-    """A host's circuit breaker. Times are in milliseconds. `most`: the number of faults that opens it.
-    `first`, `longest`: the shortest and the longest time for which it stays open."""
+    """A host's circuit breaker. Times are in milliseconds. `most`: the number of faults after which the
+    breaker opens. `first`, `longest`: the shortest and the longest time for which it stays open."""
 
     most: int = 10
     first: int = 30_000
@@ -113,7 +114,7 @@ class Breaker(msgspec.Struct):
         return "given up" if self.why else "open"
 
     def felt(self, now: int, said: str, why: str = "", jitter: float = 1.0) -> None:
-        """Records the end of a visit."""
+        """Updates the breaker with the result of a visit."""
         if not said:
             return
         self.share = (

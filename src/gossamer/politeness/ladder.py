@@ -1,13 +1,14 @@
-"""The ladder, which decides which rung fetches a page. It is learned per host and per class of paths, and
-shared by the fleet. The functions are pure.
+"""Decides which rung fetches a page. The decision is learned from the results of visits, separately for each
+host and for each class of its paths (the host's ladder). The fleet shares what it has learned. The functions
+are pure.
 
 A visit begins at the cheapest rung that is known to work (`start_rung`). After a block the visit climbs
-(`climb`), but after an error it does not. `after` learns from the result. A rung that works is kept, but
-lower rungs are probed from time to time. Rungs that are much cheaper than the current one are probed
-together. The rung directly below, if it is expensive, is probed more rarely. After a rate limit, or a block
-that may be one, the host first rests (`rest_seconds`). If one URL needs a higher rung, that is weak evidence.
-Two such visits in a row are stronger evidence, and so is one in a class of paths that never got a page at the
-lower rung.
+(`climb`), but after an error it does not. `after` updates the ladder with the result. A rung that works is
+kept, but lower rungs are probed from time to time. Rungs that are much cheaper than the current one are
+probed together. If the rung directly below is expensive, it is probed more rarely. After a rate limit, or a
+block that may be one, the host first rests (`rest_seconds`). A single visit that needs a higher rung is weak
+evidence. Two such visits in a row are stronger evidence. So is one such visit in a class of paths that never
+got a page at the lower rung.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ RUNGS = ("plain", "impersonated", "browser", "unlocker")
 COSTS = (1.0, 1.3, 20.0, 40.0)
 """The cost of a request on each rung, relative to a plain request."""
 CHEAP_FACTOR = 8
-"""A rung is cheap compared with a higher one if it costs at most 1/CHEAP_FACTOR of it. Cheap rungs are probed
-together, and are tried before the higher rung when a probe fails."""
+"""A rung is cheap compared with a higher rung if its cost is at most 1/CHEAP_FACTOR of that rung's cost.
+Cheap rungs are probed together. If a probe fails, the other cheap rungs are tried before the higher rung."""
 PROBE_SHARE, MIN_PROBE_SHARE = 0.05, 0.01
-"""The share of a rung's cost that may be spent on probes of lower rungs. PROBE_SHARE applies at first,
-MIN_PROBE_SHARE after many failed probes."""
+"""How much may be spent on probes of lower rungs, as a share of the current rung's cost. PROBE_SHARE applies
+at first, MIN_PROBE_SHARE after many failed probes."""
 EXPENSIVE_PROBE_EVERY = 4
-"""If there are also cheap rungs, only every 4th probe tries the expensive rung directly below."""
+"""If the rung directly below is expensive and there are cheap rungs too, only every 4th probe tries the
+expensive one."""
 PROVEN_PAGES = 20
 """After this many pages in a row at a rung, the count of failed probes of lower rungs (`Learned.misses`) is
 reset to 0."""
@@ -32,10 +34,11 @@ MAX_COUNTED_PAGES = 3
 """Maximum number of pages that are counted at the lowest rung. Counting more pages would add no information,
 but each count would have to be stored."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""For each kind of block: how many blocks in a row lead to a rest instead of a climb. A refusal (`denied`)
-shortly after a page may also mean a rate limit."""
+"""How many blocks in a row cause the host to rest before a visit climbs, for each kind of block. A refusal
+(`denied`) has an entry because, shortly after a successful page, it may mean a rate limit."""
 FIRST_REST_S, REST_FACTOR = 5.0, 3
-"""The length of the first rest in seconds, and the factor by which each further rest is longer."""
+"""FIRST_REST_S: the length of the first rest in seconds. REST_FACTOR: the factor by which each further rest
+is longer."""
 MAX_VAIN_CLIMBS = 3
 """`Learned.lost` counts the visits that had no success at any rung. Once it reaches MAX_VAIN_CLIMBS, a
 blocked visit climbs only if the count is 4, 8, 16 or a multiple of `MAX_CLIMB_INTERVAL`."""
@@ -50,22 +53,23 @@ class Learned(msgspec.Struct, frozen=True, array_like=True):
     visits."""
 
     rung: int = 0
-    """The index in RUNGS at which a visit begins."""
+    """The index in RUNGS of the rung at which a visit begins."""
     good: int = 0
     """Number of visits in a row that fetched a page at this rung."""
     needed: int = 0
     """Number of visits in a row that had to climb from this rung."""
     misses: int = 0
-    """Failed probes of lower rungs since this count was last reset (see PROVEN_PAGES)."""
+    """Number of failed probes of lower rungs since this count was last reset (see PROVEN_PAGES)."""
     slowed: int = 0
-    """Number of times in a row that a rest of the host has not helped."""
+    """How many times in a row the host rested without effect."""
     lost: int = 0
     """Number of visits without success at any rung since the last visit that succeeded by climbing."""
 
 
 class Ladder(msgspec.Struct, frozen=True):
-    """Everything that was learned about the rungs for a host. `host`: from all its visits. `classes`: from
-    the visits to each class of paths. `why`: the block that caused the last climb."""
+    """Everything that was learned about the rungs for a host. `host`: the results of all its visits.
+    `classes`: the results of the visits to each class of paths. `why`: the block that caused the last
+    climb."""
 
     host: Learned = Learned()
     classes: dict[str, Learned] = {}
@@ -91,13 +95,14 @@ class Ladder(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self).decode()
 
     def rungs(self) -> set[str]:
-        """Returns the rungs at which visits of the host begin."""
+        """Returns the rungs at which visits of the host begin, over all classes of paths."""
         return (
             {self.fixed} if self.fixed else {RUNGS[one.rung] for one in (self.host, *self.classes.values())}
         )
 
     def known(self, path: str) -> Learned:
-        """Returns the results of a path's class, or those of the host if the class is unknown."""
+        """Returns what was learned for the class of a path, or for the whole host if nothing was learned for
+        the class."""
         return self.classes.get(path_class(path), self.host)
 
 
@@ -137,8 +142,8 @@ def pages_between_probes(known: Learned, rungs: tuple[str, ...]) -> int:
 
 
 def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the rungs that the next probe tries, the lowest first. These are either the cheap rungs or the
-    one directly below."""
+    """Returns the rungs that the next probe tries, the lowest first. These are either the cheap rungs, or
+    only the rung directly below."""
     place = _place(known.rung, rungs)
     below = rungs[:place]
     cheap = tuple(one for one in below if _cheap(one, rungs[place]))
@@ -150,7 +155,7 @@ def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
 
 def rest_seconds(known: Learned, rung: str, block: str, tried: int) -> float:
     """Returns the seconds that the host rests before this URL is requested again at the same rung. 0 means no
-    rest. `tried`: how many times the URL was requeued.
+    rest. `tried`: how many times the URL was retried before.
 
     >>> rest_seconds(Learned(), "plain", "rate-limit", 0), rest_seconds(Learned(), "plain", "denied", 0)
     (5.0, 0.0)
@@ -190,9 +195,9 @@ def after(
     ladder: Ladder, path: str, began: str, got: str | None, why: str = "", *, rested: bool = False
 ) -> Ladder:
     """Returns the ladder updated with the result of a visit that began at rung `began`. `got`: the rung that
-    returned a page. If no rung did, the next higher rung if the visit had no time left to try it, otherwise
-    None. `why`: the reason of the last block. `rested`: whether the host rests because of the block. Must not
-    be called after errors, because they show nothing about rungs."""
+    returned a page. If no rung returned one, `got` is the next higher rung if the visit had no time left to
+    try it, and None otherwise. `why`: the reason of the last block. `rested`: whether the host rests because
+    of the block. Must not be called after errors, because errors show nothing about rungs."""
     name = path_class(path)
     learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes
@@ -234,7 +239,7 @@ def _vain(lost: int) -> bool:
 
 
 def _place(rung: int, rungs: tuple[str, ...]) -> int:
-    """Returns the index in `rungs` of the cheapest rung that is not lower than `rung`. If all are lower,
+    """Returns the index in `rungs` of the lowest rung that is not lower than `rung`. If all rungs are lower,
     returns the index of the highest."""
     return next((n for n, name in enumerate(rungs) if RUNGS.index(name) >= rung), len(rungs) - 1)
 

@@ -1,9 +1,9 @@
 """Computes how soon a host may be requested again, as pure functions of its responses so far.
 
-The delay is the time between the starts of two requests. It is the fixed delay of the crawl, if there is one.
-Otherwise it is twice the moving average of the host's response times, but between 0.25 and 30 seconds. A 429
-or 503 doubles the delay, up to an hour. Twenty good responses undo one doubling. A Crawl-delay and 1 /
-Request-rate are minimums that the frontier stores.
+The delay is the time between the starts of two requests. If the crawl has a fixed delay, that delay applies.
+Otherwise the delay is twice the moving average of the host's response times, but at least 0.25 and at most 30
+seconds. A 429 or 503 doubles the delay, up to an hour. Twenty good responses undo one doubling. The
+Crawl-delay and 1 / Request-rate of robots.txt are minimum delays, which the frontier stores.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import msgspec
 MIN_DELAY_S, MAX_DELAY_S, MAX_RETRY_AFTER_S = 0.25, 30.0, 3600.0
 STEP_BACK = 20
 ROUNDING_S = 0.002
-"""By how much two delays may differ because the store rounds them."""
+"""Seconds by which two equal delays may differ, because the store rounds them."""
 
 
 class HostPace(msgspec.Struct, frozen=True):
-    """The stored data about a host's pace. `mean`: the average response time in seconds, 0 if the host has
-    never answered."""
+    """The stored data about a host's pace. `mean`: the average response time in seconds. It is 0 if the host
+    has never answered."""
 
     mean: float = 0.0
     doublings: int = 0
@@ -33,7 +33,7 @@ class HostPace(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> HostPace:
-    """Decodes a stored pace. An empty or unknown text is decoded to a new pace.
+    """Decodes a stored pace. For an empty or unknown text, returns the pace of a new host.
 
     >>> parse("0.200,1,3").doublings
     1
@@ -46,8 +46,8 @@ def parse(text: str) -> HostPace:
 
 
 def after(pace: HostPace, elapsed: float, slow_down: bool) -> HostPace:
-    """Returns the pace after a response that took `elapsed` seconds. `slow_down`: the status was 429 or
-    503."""
+    """Returns the pace after a response that took `elapsed` seconds. `slow_down`: whether the status was 429
+    or 503."""
     if slow_down:
         return HostPace(pace.mean, min(pace.doublings + 1, 24), 0)
     mean = elapsed if pace.mean == 0.0 else 0.8 * pace.mean + 0.2 * elapsed
@@ -63,7 +63,7 @@ class Delay(msgspec.Struct, frozen=True):
     high: float
 
     def draw(self) -> float:
-        """Returns one delay."""
+        """Returns the fixed delay, or a random delay from the range."""
         return self.low if self.low == self.high else random.uniform(self.low, self.high)
 
 
@@ -95,7 +95,7 @@ def why_delay(delay: float, pace: str, fixed: float | None, floor: float) -> str
 
 
 def is_exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
-    """Returns whether the host demands a delay of more than an hour. Its URL then becomes a dead letter and
+    """Returns whether the host demands a delay of more than an hour. If so, the URL becomes a dead letter and
     is not retried."""
     low = fixed.low if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)
     return asked > MAX_RETRY_AFTER_S or (

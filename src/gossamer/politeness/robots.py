@@ -3,8 +3,9 @@ sections 2.2.2 and 2.2.3.
 
 Like other parsers, it also accepts forms beyond the RFC: common misspellings (`Disalow`, `useragent`,
 `Disallowed`), a space instead of a missing colon, a path without its leading `/`, `Crawl-delay` and
-`Request-rate`. RFC 9309 decides where parsers differ: records that are not rules never end a group (2.2.4),
-both sides of a comparison are percent-encoded equally (2.2.2), and `index.html` is a file like any other.
+`Request-rate`. If parsers differ, this one follows RFC 9309. Records that are not rules never end a group
+(2.2.4). Both sides of a comparison are percent-encoded in the same way (2.2.2). `index.html` has no special
+meaning.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from gossamer.model.late_pattern import late_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
-"""Octets that mean the same literally and as %XX. It does not contain `/ ? & = #`, which separate parts, and
-`* $`, which are special: these are left as they are."""
+"""The octets that have the same meaning literally and as %XX. They do not include `/ ? & = #`, which separate
+parts, and `* $`, which have a special meaning. Those characters are never encoded or decoded."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = late_pattern("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = late_pattern(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
-"""Matches nearly all URLs: URLs in which nothing must be cut or encoded."""
+"""Matches URLs that have a path, no fragment, and no character to encode or decode. Nearly all URLs match."""
 _AUTHORITY: Final = late_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
 
 
@@ -31,22 +32,22 @@ class RobotsRule(NamedTuple):
     """A compiled Allow or Disallow line."""
 
     rank: int
-    """Twice the octets of the encoded pattern, including `*` and `$`, plus one for Allow. The larger rank
-    wins."""
+    """Twice the number of octets of the encoded pattern, including `*` and `$`, plus one for Allow. The rule
+    with the larger rank wins."""
     allow: bool
     line: int
-    """The line number, from 1."""
+    """The number of the rule's line, from 1."""
     prefix: str
     inner: tuple[str, ...]
-    """The parts that must follow the prefix in this order, with anything between them."""
+    """The parts of the pattern that must follow the prefix in this order, with any text between them."""
     last: str | None
-    """The part after the last `*`. None for a pattern without `*`."""
+    """The part of the pattern after the last `*`. None if the pattern has no `*`."""
     anchored: bool
     """Whether the pattern ends with `$`."""
 
 
 def compile_rule(allow: bool, line: int, pattern: str) -> RobotsRule:
-    """Compiles a pattern. A pattern that starts with neither `/` nor `*` is a path without its `/`."""
+    """Compiles a pattern. If a pattern starts with neither `/` nor `*`, a `/` is added at its start."""
     if pattern[0] not in "/*":
         pattern = "/" + pattern
     anchored = pattern.endswith("$")
@@ -57,7 +58,8 @@ def compile_rule(allow: bool, line: int, pattern: str) -> RobotsRule:
 
 
 class RobotsGroup:
-    """A group of the file: the lines for several agents. It is compiled when it is first used."""
+    """A group of the file, that is, the rules for one or more agents. The rules are compiled when they are
+    first used."""
 
     __slots__ = ("agents", "closed", "delays", "lines")
 
@@ -65,12 +67,12 @@ class RobotsGroup:
         self.agents = 0
         """The number of User-agent lines so far."""
         self.closed = False
-        """Whether a rule was read. The next User-agent line then begins another group."""
+        """Whether a rule was read. If so, the next User-agent line begins another group."""
         self.lines: list[tuple[bool, int, str]] = []
-        """The rules as (whether it is Allow, line number from 1, pattern as written)."""
+        """The rules, as tuples: True for Allow, the line number from 1, and the pattern as written."""
         self.delays: list[tuple[int, float]] = []
-        """The delays as (seconds, number of agents before the line). The number is needed because a
-        Crawl-delay may be between two User-agent lines."""
+        """The delays, as pairs: the seconds, and the number of agents before the line of the delay. The
+        number is needed because a Crawl-delay may be between two User-agent lines."""
 
 
 class AgentRules:
@@ -97,13 +99,13 @@ class AgentRules:
         self._wild = tuple(sorted(wild, key=lambda rule: rule.rank, reverse=True))
 
     def find(self, path: str) -> RobotsRule | None:
-        """Returns the rule that decides about a path (from `path_of`). This is the longest match, or the
-        Allow rule if two are equally long."""
+        """Returns the rule that decides about a path (from `path_of`). This is the longest rule that matches.
+        If an Allow and a Disallow rule are equally long, it is the Allow rule."""
         found = self._longest(path)
         if "?" not in path:
             return found
-        # In a query, `/` and %2F are the same octet (second example of section 2.2.2); in a path they are
-        # not.
+        # In a query, `/` and %2F are the same octet (second example of section 2.2.2). In a path, they
+        # differ.
         head, mark, tail = path.partition("?")
         for old, new in (("/", "%2F"), ("%2F", "/")):
             if old in tail:
@@ -144,7 +146,8 @@ def _follows(path: str, rule: RobotsRule) -> bool:
 
 
 def path_of(url: str) -> str:
-    """Returns the path and query of an absolute URL, or of a path, encoded by `normalize_path`."""
+    """Returns the path and query of an absolute URL or of a path. The result is encoded by
+    `normalize_path`."""
     if (usual := _USUAL.match(url)) is not None:
         return usual[1]
     if (start := _AUTHORITY.match(url)) is not None:
@@ -179,7 +182,8 @@ def _encoded(text: str) -> str:
 
 
 MAX_BYTES: Final = 500 * 1024
-"""The number of bytes of a robots.txt that are read. RFC 9309 section 2.5 requires at least this many."""
+"""How many bytes of a robots.txt are read. RFC 9309 section 2.5 requires a parser to read at least this
+many."""
 MAX_DELAY_S: Final = 1e9
 """The maximum Crawl-delay in seconds. A larger delay is reduced to this one."""
 
@@ -207,11 +211,12 @@ _PRODUCT: Final = late_pattern(r"([^\s/();,:]{1,200})/v?\d")
 
 
 class Robots:
-    """A parsed robots.txt. Accepts any bytes and never raises.
+    """A parsed robots.txt. Accepts any bytes and never raises an error.
 
-    Only the first 500 KiB are read. An agent is a product token (`gossamer`), compared without case, or a
-    whole User-Agent value, whose products are tried in order (`Mozilla` last). Groups for the same agent are
-    merged. An agent without its own group follows the group `*`.
+    Only the first 500 KiB are read. An agent is either a product token (`gossamer`), which is compared
+    case-insensitively, or a whole User-Agent value. The products of a User-Agent value are tried in order,
+    with `Mozilla` last. Groups for the same agent are merged. An agent without its own group follows the
+    group `*`.
 
     >>> robots = Robots(b"User-agent: *\\nDisallow: /private\\nAllow: /private/open\\nCrawl-delay: 2")
     >>> robots.allows("gossamer", "https://example.com/private/x"), robots.delay("gossamer")
@@ -227,13 +232,13 @@ class Robots:
         self._named: dict[str, list[tuple[RobotsGroup, int]]] = {}
         self._groups: dict[str, AgentRules | None] = {}
         self.sitemaps: list[str] = []
-        """The URLs of the Sitemap lines, in order, each once and as written. The caller must resolve relative
-        URLs."""
+        """The URLs of the Sitemap lines, in order, as written, and without duplicates. The caller must
+        resolve relative URLs."""
         self._read()
 
     def allows(self, agent: str, url: str) -> bool:
-        """Returns whether the agent may fetch the URL (absolute, or a path with its query). /robots.txt is
-        always allowed."""
+        """Returns whether the agent may fetch the URL. The URL is absolute, or only a path with its query.
+        /robots.txt is always allowed."""
         rule = self._decide(agent, url)
         return rule is None or rule.allow
 
@@ -259,8 +264,8 @@ class Robots:
         return next((token for token in _tokens(agent) if token in self._named), "*")
 
     def delay(self, agent: str) -> float | None:
-        """Returns the seconds between two requests: the larger of Crawl-delay and 1/Request-rate in the
-        agent's group, or None."""
+        """Returns the seconds between two requests that the agent's group requires, or None. This is the
+        larger of Crawl-delay and 1/Request-rate."""
         group = self._group(agent)
         return None if group is None else group.delay
 
@@ -286,7 +291,7 @@ class Robots:
         return "\n".join(kept).rstrip("\n").encode("utf-8", "surrogateescape")
 
     def _read(self) -> None:
-        """Reads the lines once. A User-agent line after a rule begins a new group."""
+        """Reads all lines of the file into groups. A User-agent line after a rule begins a new group."""
         block = RobotsGroup()
         sitemaps: dict[str, None] = {}
         for number, kind, value in _records(self._text.split("\n")):
@@ -301,7 +306,7 @@ class Robots:
                 sitemaps[_printable(value)] = None
             elif kind in (_ALLOW, _DISALLOW):
                 block.closed = True
-                if value and value != "$":  # a bare `$` matches no path
+                if value and value != "$":  # a pattern that is only `$` matches no path
                     block.lines.append((kind == _ALLOW, number, value))
             elif (seconds := _delay(value) if kind == _DELAY else _interval(value)) is not None:
                 block.delays.append((block.agents, seconds))
@@ -329,10 +334,10 @@ class Robots:
 
 
 def _text(body: bytes) -> str:
-    """Decodes the first MAX_BYTES as UTF-8 (invalid octets survive a round trip) or UTF-16. Line ends become
-    LF."""
+    """Decodes the first MAX_BYTES as UTF-8 or UTF-16, and converts line ends to LF. Invalid octets in UTF-8
+    survive a round trip."""
     if len(body) > MAX_BYTES:
-        # An incomplete last line is dropped, because it could be a rule that the host did not write.
+        # An incomplete last line is dropped, because it could be read as a different rule.
         end = max(body.rfind(b"\n", 0, MAX_BYTES), body.rfind(b"\r", 0, MAX_BYTES))
         body = body[: end if end >= 0 else MAX_BYTES]
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -349,7 +354,7 @@ def _printable(text: str) -> str:
 
 
 def _records(lines: list[str]) -> Iterator[tuple[int, int, str]]:
-    """Yields the lines of known kinds as (number from 1, kind, value)."""
+    """Yields the lines of known kinds as (line number from 1, kind, value)."""
     for number, line in enumerate(lines, 1):
         if not line:
             continue
@@ -374,8 +379,8 @@ def _token(value: str) -> str:
 
 
 def _tokens(agent: str) -> list[str]:
-    """Returns the names by which an agent's group is searched, the best first. `agent` is a product token or
-    a complete User-Agent value."""
+    """Returns the names under which an agent's group is searched, the best name first. `agent` is a product
+    token or a complete User-Agent value."""
     text = agent.strip().lower()
     if "/" not in text:
         return [text.replace("*", "") or "*"] if text else []
@@ -384,8 +389,8 @@ def _tokens(agent: str) -> list[str]:
 
 
 def _delay(value: str) -> float | None:
-    """Parses the seconds of a Crawl-delay: `2`, `0.5`, `10s`. Returns None for other values, including
-    negative ones, inf and nan."""
+    """Parses the seconds of a Crawl-delay such as `2`, `0.5` or `10s`. Returns None for other values,
+    including negative ones, inf and nan."""
     found = _SECONDS.fullmatch(value)
     return min(float(found[1].replace(",", ".")), MAX_DELAY_S) if found else None
 

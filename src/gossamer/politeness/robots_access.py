@@ -1,4 +1,5 @@
-"""The result of fetching a robots.txt (RFC 9309 section 2.3): rules, everything allowed, or a closed host."""
+"""Determines the result of fetching a robots.txt (RFC 9309 section 2.3). The result is rules, everything
+allowed, or a closed host."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ PARK_DELAY_S = 300.0
 """If the Crawl-delay is longer than this many seconds, the host is parked."""
 MAX_BYTES = 500 * 1024
 OPEN = 1
-"""The version that means "everything is allowed" and needs no rules."""
+"""The version that means that everything is allowed. It has no rules."""
 UNREACHABLE, NO_NAME, PRIVATE, TOO_SLOW = -1, -2, -3, -4
 CLOSED = {
     UNREACHABLE: Drop(
@@ -29,7 +30,7 @@ CLOSED = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """The result of fetching a robots.txt. `version`: the version of the rules, negative if the host is
+    """The result of fetching a robots.txt. `version`: the version of the rules. It is negative if the host is
     closed (CLOSED). `holds`: seconds for which the result is valid. 0 means that there is no result yet, and
     that robots.txt is requested again after `wait` seconds."""
 
@@ -41,13 +42,13 @@ class Access(msgspec.Struct, frozen=True):
     sitemaps: tuple[str, ...] = ()
     wait: float = 0.0
     parsed: Robots | None = None
-    """The same rules, parsed."""
+    """The rules in `rules`, parsed."""
 
 
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:
     """Returns the result for the response to a robots.txt request, after its redirects. `wait`: seconds
-    before the next try, None if no retry is left. `stale`: the version of old rules that may still be used,
-    or 0."""
+    before the next try, or None if no retry is left. `stale`: the version of old rules that may still be
+    used, or 0."""
     if isinstance(result, Page):
         if 200 <= result.status < 300:
             return read(result.body, agent)
@@ -67,7 +68,7 @@ def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -
 
 
 def read(body: bytes, agent: str) -> Access:
-    """Returns the access rules in the body of a robots.txt for gossamer's agent."""
+    """Reads the rules for gossamer's agent from the body of a robots.txt, and returns them."""
     body = body[:MAX_BYTES]
     trimmed = Robots.for_agents(body, [agent])
     robots = Robots(trimmed)

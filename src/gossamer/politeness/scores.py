@@ -3,10 +3,10 @@ stops taking claims.
 
 A worker keeps moving averages of its visits, separately for easy and hard hosts: the success rate, the
 latency, and the number of visits per second. Its score is the square of the success rate divided by the
-square root of the latency (latencies up to 50 ms count as 50 ms). Therefore a worker that fails half of its
-visits scores as low as one that is sixteen times as slow. If a worker has visited few hard hosts, its results
-for easy hosts are used, reduced by the factor by which visits of hard hosts succeed less often for all
-workers (`hardness`).
+square root of the latency (latencies up to 50 ms count as 50 ms). Therefore a worker whose visits fail half
+of the time gets the same score as a worker that is sixteen times as slow. If a worker has visited few hard
+hosts, its results for easy hosts are used too. They are reduced by a factor (`hardness`): how much less often
+the visits of all workers succeed for hard hosts than for easy ones.
 
 | a worker | claims hard hosts |
 | --- | --- |
@@ -14,8 +14,8 @@ workers (`hardness`).
 | any other | when they have waited for 15 s |
 
 If a worker's score for easy hosts is less than half of the best one, it leaves easy hosts to the others for
-0.3 s. Only live workers that take claims and have capacity are compared. The exception is a worker whose
-visits almost all fail, because it should find out soon that it is cut off.
+0.3 s. Only live workers that take claims and have capacity are compared. A worker whose visits almost all
+fail is an exception. It does not wait, because it should find out soon that it is cut off.
 
 | the last 20 visits, to 3 or more hosts, all failed by the network (dns, connect, timeout) or were blocked | the worker |
 | --- | --- |
@@ -36,7 +36,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 FORMAT = 1
-"""The version of the format of the records."""
+"""The format version of a worker's score record."""
 NETWORK = ("dns", "connect", "timeout")
 LAST_VISITS = 20
 HOSTS = 3
@@ -46,11 +46,12 @@ FRESH_S = 12.0
 """Seconds for which a worker's record is current."""
 MARGIN = 0.9
 PRIOR = 5
-"""In the score for hard hosts, the results for easy hosts count like at most this many visits."""
+"""In the score for hard hosts, the results for easy hosts have at most the weight of this many visits."""
 FLOOR = 0.05
 POOR, HOPELESS = 0.5, 0.2
 HARD_WAIT_MS, EASY_WAIT_MS = 15_000, 300
-"""Milliseconds for which a worker leaves hard hosts, and easy hosts, to better workers."""
+"""Milliseconds for which a worker leaves hard hosts (HARD_WAIT_MS) and easy hosts (EASY_WAIT_MS) to better
+workers."""
 WEIGHT = 0.02
 MAX_HOSTS = 2_000
 
@@ -77,12 +78,12 @@ class MovingMeans(msgspec.Struct):
 
 
 class WorkerScore(msgspec.Struct):
-    """The record of a worker that the other workers can read. `at`: when it was written, in seconds of the
-    store's clock."""
+    """The record of a worker, which the other workers can read. `at`: the time at which the record was
+    written, by the store's clock, in seconds."""
 
     name: str
     serves: str = ""
-    """The heaps from which the worker claims. Workers of other lanes and regions do not compete with it."""
+    """The heaps from which the worker claims. Only workers with the same heaps are compared."""
     at: float = 0.0
     room: bool = True
     """Whether the worker could take more claims."""
@@ -91,11 +92,12 @@ class WorkerScore(msgspec.Struct):
     easy: MovingMeans = msgspec.field(default_factory=MovingMeans)
     hard: MovingMeans = msgspec.field(default_factory=MovingMeans)
     good_at: float = 0.0
-    """When a visit of the worker last succeeded."""
+    """The time at which a visit of the worker last succeeded."""
     concurrency: int = 0
     """How many visits the worker's process may run at once, or 0 in records of earlier versions."""
     limit: str = ""
-    """What limits these visits (`worker.concurrency_level`), or '' in records of earlier versions."""
+    """The limit that applies to `concurrency` (`worker.concurrency_level`), or '' in records of earlier
+    versions."""
     format: int = FORMAT
 
 
@@ -131,7 +133,8 @@ def easy_score(record: WorkerScore) -> float:
 
 
 def wait_times(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
-    """Returns how long easy hosts and hard hosts must have waited before this worker claims them, in ms."""
+    """Returns two numbers: for how many ms easy hosts, and hard hosts, must have waited before this worker
+    claims them."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT_MS if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
     return easy, 0 if among_best(mine, others, now) else HARD_WAIT_MS
@@ -146,8 +149,8 @@ def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> 
 
 
 def hardness(records: Iterable[WorkerScore]) -> float:
-    """Returns the success rate of visits of hard hosts, relative to that of visits of easy hosts, over all
-    workers. Returns 1 if there are no such visits.
+    """Returns the success rate for hard hosts divided by the success rate for easy hosts. This is a mean over
+    all workers, weighted by their visits of hard hosts. Returns 1 if there are no such visits.
 
     >>> hardness([WorkerScore("w", easy=MovingMeans(10, 0.8), hard=MovingMeans(100, 0.4)), WorkerScore("v", easy=MovingMeans(10, 1.0))])
     0.5
@@ -196,7 +199,8 @@ class LastVisits:
         self._answered: dict[str, None] = {}
 
     def saw(self, host: str, failed: str) -> None:
-        """Records the end of a visit. `failed`: dns, connect, timeout or blocked, '' if the host answered."""
+        """Records the end of a visit. `failed`: `dns`, `connect`, `timeout` or `blocked`, or '' if the host
+        answered."""
         if not failed:
             self._last.clear()
             if host not in self._answered:
@@ -224,5 +228,5 @@ class LastVisits:
         )
 
     def clear(self) -> None:
-        """Starts over."""
+        """Removes all visits and hosts."""
         self._last.clear()

@@ -1,2 +1,2 @@
-"""For recrawls and schedules: cron expressions, decisions about due times, and the log of known pages, which
-a recrawl reads."""
+"""Supports recrawls and schedules. Contains cron expressions, decisions about due times, the log of known
+pages, and the table and schedule of pages that are visited again."""

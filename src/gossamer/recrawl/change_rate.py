@@ -3,7 +3,7 @@ a list of visits.
 
 A page's changes are modelled as a Poisson process. A visit only shows whether the page changed at least once
 since the last visit. The estimate is the posterior mean under a gamma prior, which is fitted to the pages of
-the same host or crawl. Times are in days, rates in changes a day.
+the same host or crawl. Times are in days. Rates are in changes per day.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 FORGETTING = 2 ** (-1 / 30)
-"""The factor by which a visit reduces the weight of all earlier visits: the half-life is 30 visits."""
+"""The factor by which a visit reduces the weight of all earlier visits. It gives a half-life of 30 visits."""
 MIN_STRENGTH, MAX_STRENGTH = 0.5, 8.0
-"""The bounds of a prior's strength. A weak prior learns fast from single pages, a strong one suits pages that
-are alike."""
+"""The bounds of a prior's strength. With a weak prior, an estimate depends mostly on the page's own visits. A
+strong prior suits pages that are alike."""
 MIN_RATE, MAX_RATE = 1e-5, 1e4
-"""The bounds of an estimate, in changes a day."""
+"""The bounds of an estimated rate, in changes per day."""
 ESTIMATE_STEPS = 4
 HOST_WEIGHT = 4.0
-"""The weight of the crawl's mean in a host's mean, as a number of changes."""
+"""The weight that the crawl's mean has in a host's mean, as a number of changes."""
 
 
 class ChangeHistory(NamedTuple):
-    """The change history of a page: the expected number of its changes, and the number of days over which its
-    visits observed it. Older visits count less."""
+    """The change history of a page. `changes`: the expected number of its changes. `days`: the number of days
+    over which visits observed the page. Older visits have less weight."""
 
     changes: float = 0.0
     days: float = 0.0
@@ -47,7 +47,7 @@ class ChangeHistory(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """A gamma distribution of change rates: its mean in changes a day, and its strength in changes."""
+    """A gamma distribution of change rates. `mean` is in changes per day. `strength` is in changes."""
 
     mean: float = 0.05
     strength: float = 1.0
@@ -63,8 +63,9 @@ class Prior(NamedTuple):
 
     def stale_days(self, history: ChangeHistory, gap: float) -> float:
         """Returns for how many days a copy was probably stale, if a visit after `gap` days found a change.
-        `history`: before this visit. This is the mean over all change rates that the page may have, because
-        one rate alone gives too few days: a page that changed probably changes more often than estimated.
+        `history`: the page's change history before this visit. The result is a mean over all change rates
+        that the page may have. A single rate would give too few days, because a page that changed probably
+        changes more often than estimated.
 
         >>> Prior(0.001, 1.0).stale_days(ChangeHistory(), 1.0) < 0.51
         True
@@ -96,7 +97,7 @@ def fit_prior(histories: Iterable[ChangeHistory], before: Prior | None = None) -
 
 def _strength(seen: Sequence[ChangeHistory], mean: float) -> float:
     """Returns the strength of the prior: mean^2 / (variance of the rates - variance of the observations).
-    Each page weighs as much as the days it was observed."""
+    The weight of a page is the number of days over which it was observed."""
     days = math.fsum(one.days for one in seen)
     spread = math.fsum(one.days * (one.changes / one.days - mean) ** 2 for one in seen) / days
     noise = mean * len(seen) / days

@@ -1,9 +1,10 @@
-"""Cron expressions: five fields and a time zone, which define points in time.
+"""Evaluates cron expressions. A cron expression consists of five fields and a time zone, and defines points
+in time.
 
-If the hour field of a line is `*`, the line is evaluated on elapsed time. It then applies to every hour,
+If the hour field of a line is `*`, the line is evaluated on elapsed time. Such a line applies to every hour,
 including both hours that have the same clock time in autumn. All other lines are evaluated on local clock
-time. A time that is skipped in spring is due at the first moment after the gap. A time that occurs twice in
-autumn is due the first time. Several times that map to the same moment are due once.
+time. If the clock skips a time in spring, that time is due at the first moment after the gap. If a time
+occurs twice in autumn, it is due the first time. If several times map to the same moment, they are due once.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ _START = datetime(2000, 1, 1)
 
 
 class Cron:
-    """A cron line in a time zone. Raises ValueError, which names the faulty field and the values that it
-    allows.
+    """A cron line in a time zone. Raises ValueError if a field is faulty. The message names the field and the
+    values that it allows.
 
     >>> cron = Cron("30 2 * * *", "Europe/Berlin")
     >>> datetime.fromtimestamp(cron.after(datetime(2026, 3, 28, 12, tzinfo=UTC).timestamp()), UTC).isoformat()
@@ -64,8 +65,8 @@ class Cron:
             raise ValueError(f"cron line {line!r}: there is no such day in any of its months")
 
     def after(self, moment: float) -> float | None:
-        """Returns the first due time after `moment`, both in seconds since the epoch. Returns None if there
-        is none within 50 years."""
+        """Returns the first due time after `moment`. Both times are in seconds since the epoch. Returns None
+        if there is none within 50 years."""
         return next(self.all_after(moment), None)
 
     def all_after(self, moment: float) -> Iterator[float]:
@@ -113,8 +114,8 @@ def _checked(line: str) -> str:
 
 
 def _wrong(number: int, field: str) -> str | None:
-    """Returns the second part of the message about a faulty field, which names the allowed values. Returns
-    None if the field is valid."""
+    """Returns the second part of the message about a faulty field. This part names the allowed values.
+    Returns None if the field is valid."""
     allowed = f"is not valid; allowed: {_ALLOWED[number]}; {_COMMON}"
     if len(field) > _MAX_CHARS or not field.isascii():
         return allowed
@@ -147,7 +148,8 @@ def _wrong(number: int, field: str) -> str | None:
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:
-    """Returns a time zone by its IANA name. Raises ValueError, which names the most similar time zone."""
+    """Returns a time zone by its IANA name. Raises ValueError if there is no such time zone. The message
+    names the most similar one."""
     if name not in _zones():
         known = {one.lower(): one for one in _zones()}
         ends = {one.rpartition("/")[2]: one for one in known}

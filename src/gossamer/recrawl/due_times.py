@@ -1,4 +1,5 @@
-"""Decides for each due time of a cron line whether it is run, run late or missed, and when the run starts."""
+"""Decides for each due time of a cron line whether a run starts on time, starts late or does not start. Also
+computes when the run starts."""
 
 from __future__ import annotations
 
@@ -11,17 +12,17 @@ from gossamer.recrawl.cron import Cron
 MISSED = ("run", "skip", "all")
 OVERLAP = ("skip", "queue")
 MISSED_AFTER_S = 60.0
-"""A due time counts as missed if it is more than this many seconds ago. It is not shorter because a scheduler
-needs a few seconds to take over from another one."""
+"""A due time counts as missed if it is more than this many seconds ago. A much shorter time would not work,
+because a scheduler needs a few seconds to take over from another one."""
 MAX_DUE_TIMES = 10_000
-"""Maximum number of due times that are decided in one call."""
+"""Maximum number of due times about which one call decides."""
 
 
 class Due(NamedTuple):
     """The decision about due times. All times are in seconds since the epoch."""
 
     mark: float
-    """All due times up to this time have been decided."""
+    """The time up to which all due times have been decided."""
     made_up: list[float]
     """Missed due times that are run now."""
     on_time: list[float]
@@ -30,9 +31,9 @@ class Due(NamedTuple):
 
 
 def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int = 10) -> Due:
-    """Decides which of the due times after `mark`, up to `now`, are run. Earlier calls have decided those up
-    to `mark`. `missed`: which of the missed due times are run, one of MISSED. `most`: the maximum number of
-    missed due times that are run if `missed` is `all`.
+    """Decides which of the due times after `mark`, up to `now`, are run. Earlier calls have decided about
+    those up to `mark`. `missed`: one of MISSED. It determines which of the missed due times are run. `most`:
+    the maximum number of missed due times that are run if `missed` is `all`.
 
     >>> decide(Cron("0 * * * *"), 0, 4 * 3600 + 5)
     Due(mark=14400.0, made_up=[], on_time=[14400.0], missed=[3600.0, 7200.0, 10800.0])
@@ -44,7 +45,7 @@ def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int =
         if at > now:
             break
         times.append(at)
-    else:  # too many due times for one call: the next call decides the rest
+    else:  # too many due times for one call: the next call decides about the others
         times = times[:MAX_DUE_TIMES]
         return Due(times[-1], [], [], times)
     late = [at for at in times if now - at > MISSED_AFTER_S]

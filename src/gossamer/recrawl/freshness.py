@@ -1,5 +1,5 @@
-"""How fresh the copies of pages are in a crawl that visits its pages again: as expected from the change
-rates, and as measured by the visits."""
+"""Computes how fresh the copies of pages are in a crawl that visits its pages again. The freshness is both
+estimated from the change rates and measured by the visits."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_REPORTED = 10_000
-"""The maximum number of pages that users may report as changed before the crawl reads the reports."""
+"""The maximum number of reports of changed pages that may wait until the crawl reads them."""
 
 
 class Freshness(msgspec.Struct, omit_defaults=False):
-    """The freshness of a crawl at one moment. Shares are 0 to 1, visits are a day, ages are in seconds."""
+    """The freshness of a crawl at one moment. Shares are numbers from 0 to 1. Numbers of visits and changes
+    are per day. Ages are in seconds."""
 
     at: float
-    """Seconds since the epoch."""
+    """The time of this record, in seconds since the epoch."""
     pages: int
     """Number of known pages."""
     queued: int
@@ -34,18 +35,20 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     stale_now: float | None = None
     """The share of pages that are expected to have changed since their last visit."""
     measured_stale: float | None = None
-    """The measured share of time stale, from the visits that found a change: half the time since the visit
-    before for a page that changes rarely, more for one that changes often."""
+    """The measured share of time for which copies were stale, estimated from the visits that found a change.
+    For a page that changes rarely, the copy counts as stale for half of the time since the previous visit.
+    For a page that changes often, it counts as stale for longer."""
     changes: float = 0.0
-    """Expected number of changes a day of all pages together."""
+    """The expected number of changes per day of all pages together."""
     budget: float = 0.0
-    """Visits a day that the budget allows."""
+    """The number of visits per day that the budget allows."""
     needed: float = 0.0
-    """Visits a day that the schedule plans."""
+    """The number of visits per day that the schedule plans."""
     budget_used: float | None = None
-    """The share of the budget that was used since the process began, None in the first minute."""
+    """The share of the budget that has been used since the process began. None in the first minute."""
     saved: float | None = None
-    """Visits saved: how many more visits equal intervals would need for the same freshness."""
+    """How many more visits per day would be necessary for the same freshness if all pages had the same
+    interval."""
     never_changed: int = 0
     """Number of pages that were visited at least three times and never changed."""
     always_changed: int = 0
@@ -54,22 +57,23 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     """Number of pages whose copies are older than the maximum age."""
     max_age: float = 0.0
     mean_interval: float | None = None
-    """Mean time between two visits of a page, as planned."""
+    """The mean planned time between two visits of a page."""
     revisits: int = 0
-    """Visits of known pages so far that could tell whether the page changed."""
+    """The number of visits of known pages so far that could show whether the page had changed."""
     changed: int = 0
-    """Number of the visits counted in `revisits` that found a change."""
+    """How many of the visits counted in `revisits` found a change."""
     signals: float = 0.0
-    """Number of signals (from sitemaps, feeds and users) that a page changed, if the page was visited since
-    then."""
+    """The number of signals that a page changed, from sitemaps, feeds and users. Only signals for pages that
+    have been visited since then are counted."""
     confirmed: float = 0.0
-    """Number of the signals counted in `signals` for which the visit found a change."""
+    """How many of the signals counted in `signals` were followed by a visit that found a change."""
 
 
 def measure(
     schedule: PageSchedule, table: PageTable, now: int, budget: float, used: float | None
 ) -> Freshness:
-    """Measures the freshness on a sample of the table. `budget`: visits a day. `used`: the share used."""
+    """Measures the freshness on a sample of the table. `budget`: the allowed visits per day. `used`: the
+    share of the budget that was used."""
     counts = table.sums.counts(round(now - schedule.rules.max_age))
     found = Freshness(now, counts["pages"], counts["queued"], budget=budget, budget_used=used)
     found.never_changed, found.always_changed = counts["never"], counts["always"]
@@ -106,25 +110,25 @@ async def publish(store: Store, crawl: str, found: Freshness) -> None:
 
 
 async def read_freshness(store: Store, crawl: str) -> Freshness | None:
-    """Returns the freshness that a crawl published last, or None."""
+    """Returns the freshness that a crawl last published, or None."""
     raw = await _do(store, store.client.get(keys.freshness(crawl)))
     return msgspec.json.decode(raw, type=Freshness) if raw else None
 
 
 class Reported(NamedTuple):
-    """A page that was reported as changed. `certain`: a user reported it. Otherwise a list did, such as a
-    sitemap."""
+    """A page that was reported as changed. `certain`: True if a user reported the change, and False if a list
+    such as a sitemap did."""
 
     url: str
     certain: bool
 
 
 _UNCERTAIN = "~"
-"""The first character of a report by a list. No URL begins with it."""
+"""The first character of a report that comes from a list. No URL begins with this character."""
 
 
 async def report_changed(store: Store, crawl: str, urls: Sequence[str], *, certain: bool = True) -> bool:
-    """Reports pages as changed. Returns False if too many reports wait."""
+    """Reports pages as changed. Returns False if too many reports have not been read yet."""
     key = keys.changed_pages(crawl)
     if await _do(store, store.client.llen(key)) + len(urls) > MAX_REPORTED:
         return False
@@ -133,14 +137,14 @@ async def report_changed(store: Store, crawl: str, urls: Sequence[str], *, certa
 
 
 async def read_reported(store: Store, crawl: str, most: int) -> list[Reported]:
-    """Returns the pages that were reported first, at most `most`."""
+    """Returns the oldest reports, at most `most`."""
     found = await _do(store, store.client.lrange(keys.changed_pages(crawl), 0, most - 1))
     texts = [url.decode() for url in found]
     return [Reported(text.removeprefix(_UNCERTAIN), not text.startswith(_UNCERTAIN)) for text in texts]
 
 
 async def drop_reported(store: Store, crawl: str, count: int) -> None:
-    """Removes the reports that were read and recorded."""
+    """Removes reports after they have been read and recorded."""
     await _do(store, store.client.ltrim(keys.changed_pages(crawl), count, -1))
 
 

@@ -1,7 +1,7 @@
 """The log of known pages, which contains one line per visit. A later recrawl reads the log to revisit the
-pages. Like the lines of the attempts log, the lines are written before the claims are settled, so each is
-written at least once. If a URL has several lines, only the last one is used. On a fleet, each process writes
-its own part into a shared folder, and the parts are merged when a recrawl starts.
+pages. As in the attempts log, lines are written before the claims are settled, so each line is written at
+least once. If a URL has several lines, only the last one is used. In a fleet, each process writes its own
+part of the log into a shared folder. When a recrawl starts, the parts are merged.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def forget_table(folder: Path) -> None:
 
 
 def _logs(folder: Path) -> list[Path]:
-    """Returns the existing files: the log, then its parts."""
+    """Returns the paths of the log and of its parts, if these files exist."""
     return [path for path in (folder / NAME, *sorted(folder.glob("known-*.jsonl"))) if path.exists()]
 
 
 def merge_logs(folder: Path) -> int:
     """Merges the log and its parts into one log that has only the last line of each URL. Returns the number
-    of lines. A kill during the merge loses no line. However long the log is, the merge needs no more memory
-    than SQLite's cache.
+    of lines. A kill during the merge loses no line. The merge needs no more memory than SQLite's cache, even
+    if the log is long.
 
     Raises OSError.
     """
@@ -134,7 +134,7 @@ def lines(folder: Path) -> Iterator[list[KnownLine]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[bytes, KnownLine]]:
-    """Yields each line of a log, raw and decoded. Incomplete lines are skipped."""
+    """Yields each line of a log, both raw and decoded. Incomplete lines are skipped."""
     with open(path, "rb") as file:
         for line in file:
             with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):

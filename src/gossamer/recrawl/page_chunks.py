@@ -1,8 +1,8 @@
-"""The stored form of many known pages: a chunk. A page takes 24 bytes of state, and its URL and validators
-are compressed together with those of the other pages of the chunk.
+"""Packs many known pages into a chunk, which is their stored form. The state of a page takes 24 bytes. Its
+URL and validators are compressed together with those of the other pages of the chunk.
 
-A chunk is: its format (1 byte), the number of pages (2 bytes), their states, then a zstd frame with the columns
-of their lines. Columns are easier to compress than lines. All numbers are little-endian.
+A chunk consists of its format (1 byte), the number of pages (2 bytes), their states, and a zstd frame with
+the columns of their lines. Columns are easier to compress than lines. All numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -18,26 +18,28 @@ from gossamer.recrawl.page_table import PageState, encode_line, line_of, page_id
 
 FORMAT = 1
 CHUNK_PAGES = 128
-"""Maximum number of pages in a chunk. A visit rewrites the chunk of its page, so larger chunks need less memory
-and more traffic."""
+"""Maximum number of pages in a chunk. Larger chunks need less memory but cause more traffic, because a visit
+rewrites the whole chunk of its page."""
 LEVEL = 9
-"""Level of zstd. A chunk is small, so a high level costs little."""
+"""The compression level of zstd. Because a chunk is small, a high level costs little."""
 _HEAD = struct.Struct("<BH")
 STATE = struct.Struct("<ffIIHHBB2x")
-"""The state of a page: changes, days, time of the last visit, due time, visits, changed, failed, signals."""
+"""The binary form of a page's state, with these fields: changes, days, time of the last visit, due time,
+visits, changed, failed, signals."""
 _HASH = 8
 _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(KnownLine).decode
 
 
 def pack(pages: Sequence[PageState]) -> bytes:
-    """Returns a chunk with these pages. Whether a page is queued is not part of it."""
+    """Returns a chunk with these pages. The chunk does not record whether a page is queued."""
     found = sorted(((line_of(page), page) for page in pages), key=lambda pair: (pair[0].url, pair[1].id))
     states = b"".join(_state(page) for _, page in found)
     return _HEAD.pack(FORMAT, len(found)) + states + zstandard.compress(_columns(found), LEVEL)
 
 
 def unpack(raw: bytes) -> list[tuple[PageState, str]]:
-    """Returns the pages of a chunk, each with its URL. Their hosts are 0. Raises ValueError."""
+    """Returns the pages of a chunk, each with its URL. The chunk does not contain the IDs of their hosts, so
+    these are 0. Raises ValueError."""
     form, count = _HEAD.unpack_from(raw)
     if form != FORMAT:
         raise ValueError(f"a newer gossamer wrote the table of known pages (format {form})")
@@ -66,8 +68,9 @@ def _state(page: PageState) -> bytes:
 
 
 def _columns(found: Sequence[tuple[KnownLine, PageState]]) -> bytes:
-    """Returns the columns: URL, ETag, Last-Modified, and the rest as JSON; then the two hashes of each page in
-    binary. Hashes that are not 16 hexadecimal digits are part of the rest."""
+    """Returns the columns of the pages. These are the URL, the ETag, Last-Modified, the other fields as JSON,
+    and then the two hashes of each page in binary. A hash that does not have 16 hexadecimal digits is among
+    the other fields."""
     columns: tuple[list[bytes], ...] = ([], [], [], [])
     hashes = []
     for line, page in found:
@@ -104,12 +107,12 @@ def _line(row: Sequence[bytes], hashes: bytes, last: int) -> KnownLine:
 
 
 def _plain(text: str) -> bytes:
-    """Returns a text for a column, or b"" if it has characters that separate values."""
+    """Returns a text for a column, or b"" if the text contains characters that separate values."""
     return b"" if any(mark in text for mark in "\n\0\1") else text.encode()
 
 
 def _binary(text: str) -> bytes:
-    """Returns the bytes of a hash, or b"" if it is not one, or if its bytes are all zero."""
+    """Returns the bytes of a hash. Returns b"" if the text is not a hash, or if all bytes are zero."""
     if len(text) != 2 * _HASH or text.strip("0123456789abcdef"):
         return b""
     found = bytes.fromhex(text)

@@ -1,6 +1,6 @@
 """Schedules the pages of a page table. Updates the state of a page after a visit, decides when the page is
-due next, and computes the price of a visit (`revisit_policy`). This module only decides. The caller writes
-the table.
+due next, and computes the price of a visit (`revisit_policy`). This module only decides, and the caller
+writes the table.
 
 Times are in seconds in the table, and in days in `revisit_policy`.
 """
@@ -20,35 +20,39 @@ from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 
 GONE_STATUSES = (404, 410)
 SAMPLE_PAGES, SAMPLE_PAGES_OF_HOST, MAX_HOSTS = 200, 20, 100
-"""The size of the samples from which the price of a visit is computed: the number of pages from the whole
-table, the number of pages from each of the largest hosts, and the number of these hosts."""
+"""The sizes of the samples from which the price of a visit is computed. SAMPLE_PAGES: the number of pages
+from the whole table. SAMPLE_PAGES_OF_HOST: the number of pages from each of the largest hosts. MAX_HOSTS: the
+number of these hosts."""
 MAX_AGE_SHARE = 0.95
-"""The share of the maximum age after which a page is due, so that it is visited before it is too old."""
+"""A page is due once its age reaches this share of the maximum age, so that it is visited before it is too
+old."""
 MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
 MIN_MEASURED_VISITS, MEASURED_ROUNDS = 1000, 2
-"""The measured staleness and pace are means over about this many visits, or over the visits of about this many
-rounds through all pages, whichever is more. In a shorter time, pages that are visited rarely would not count."""
+"""The measured staleness and pace are means over about MIN_MEASURED_VISITS visits, or over about
+MEASURED_ROUNDS visits of every page, whichever is more. A mean over a shorter time would leave out pages that
+are visited rarely."""
 
 
 class Measured(NamedTuple):
-    """Sums over the visits of known pages, in days. Newer visits count more."""
+    """Sums over the visits of known pages, in days. Newer visits have more weight."""
 
     stale: float = 0.0
     """Days for which copies were stale, as estimated from the visits that found a change."""
     days: float = 0.0
-    """Days between visits of known pages."""
+    """The days between the visits of known pages, summed over these visits."""
     predicted: float = 0.0
-    """Days for which copies were expected to be stale, according to the change rates that were estimated
-    before the visits."""
+    """Days for which copies were expected to be stale, according to the change rates as estimated before each
+    visit."""
     planned: float = 0.0
-    """Days between visits according to their due times."""
+    """The planned days between visits, according to the due times."""
     actual: float = 0.0
-    """Days between the same visits as they were made."""
+    """The actual days between the same visits."""
 
     @property
     def lateness(self) -> float:
-        """Returns the time between two visits, relative to the planned one. Pages are visited early if budget
-        is left, and late if it does not suffice or if the crawl was stopped."""
+        """Returns the ratio of the actual time between two visits to the planned time. Pages are visited
+        early if budget is left. They are visited late if the budget does not suffice, or if the crawl was
+        stopped."""
         return self.actual / self.planned if self.planned > 0 and self.actual > 0 else 1.0
 
     @property
@@ -66,26 +70,27 @@ class Measured(NamedTuple):
 
 
 class PageSchedule:
-    """The schedule of one crawl."""
+    """Schedules the visits of one crawl's known pages."""
 
     def __init__(self, rules: RevisitRules) -> None:
         self.rules = rules
         self.prior = Prior()
         self.price = 1.0
         self.own_prices: dict[int, float] = {}
-        """Maps the ID of each host whose visits are limited by politeness to its own price of a visit."""
+        """The separate prices of a visit for hosts whose politeness allows fewer visits than planned. Maps a
+        host's ID to its price."""
         self.priors: dict[int, Prior] = {}
         """Maps the IDs of the largest hosts to their priors (`change_rate.Prior`)."""
         self.measured = Measured()
         self.inlinks: Callable[[str], int] = lambda _: 0
-        """Returns the number of pages that link to a URL."""
+        """A function that returns the number of pages that link to a URL."""
         self.pages = 0
         """The number of known pages, as of the last `refit`."""
         self.signals = policy.SignalRecord()
         self.bounds = policy.Bounds(rules.min_age / DAY_S, rules.max_age * MAX_AGE_SHARE / DAY_S)
 
     def rate(self, page: PageState) -> float:
-        """Returns the estimated change rate of a page, in changes a day."""
+        """Returns the estimated change rate of a page, in changes per day."""
         return self.priors.get(page.host, self.prior).rate(page.history)
 
     def weight(self, url: str) -> float:
@@ -93,7 +98,7 @@ class PageSchedule:
         return self.rules.weight(url, self.inlinks(url) if self.rules.inlinks else 0)
 
     def interval(self, page: PageState, url: str) -> float:
-        """Returns the number of seconds after its visit after which a page is due again."""
+        """Returns the number of seconds from the visit of a page until the page is due again."""
         most = self.bounds.most
         if self.rules.window is not None:
             days = most
@@ -103,8 +108,8 @@ class PageSchedule:
         return policy.spread_interval(days, url, page.visits, most) * DAY_S
 
     def replanned(self, page: PageState) -> int:
-        """Returns the due time of a waiting page at the present price and prior, in seconds since the
-        epoch."""
+        """Returns the due time of a waiting page, computed with the current price and prior, in seconds since
+        the epoch."""
         return page.last + max(1, round(self.interval(page, line_of(page).url)))
 
     def plan(self) -> tuple[float, float]:
@@ -121,8 +126,8 @@ class PageSchedule:
         number: int,
         now: int,
     ) -> PageState | None:
-        """Returns the state of a page after a visit, or None to forget the page. `host` returns the ID of a
-        host, `number` is the page's ID."""
+        """Returns the state of a page after a visit, or None if the page must be removed from the table.
+        `host` returns the ID of a host. `number` is the page's ID."""
         at = min(seen.at, now) if seen.at else now
         known = seen.known
         if before is None:
@@ -130,22 +135,22 @@ class PageSchedule:
             if not 0 < known.status < 400:
                 new = new._replace(failed=1)
             return self._due(new, seen.url, now)
-        if known.status == 0 and not known.error:  # a redirect; the visit of its target follows
+        if known.status == 0 and not known.error:  # a redirect, whose target is visited next
             return self._due(before._replace(batch=0), seen.url, now)
         if not 0 < known.status < 400:
             return self._failed(before, seen, at, now)
         return self._found(before, seen, at, now)
 
     def _failed(self, page: PageState, seen: KnownLine, at: int, now: int) -> PageState | None:
-        """Returns the state after a visit that found no page. A page that is gone, or never was one, is
-        forgotten after three such visits."""
+        """Returns the state after a visit that found no page. If the page is gone, or if no page has ever
+        been found, it is forgotten after three such visits."""
         failed = page.failed + 1
         before = line_of(page)
         gone = seen.known.status in GONE_STATUSES or not 0 < before.known.status < 400
         if gone and failed >= policy.GONE_VISITS:
             return None
         page = page._replace(last=at, failed=min(failed, 20), batch=0, signals=0)
-        if seen.known.status in GONE_STATUSES:  # so that the next visit does not report it as gone again
+        if seen.known.status in GONE_STATUSES:  # the next visit must not report it as gone again
             page = page._replace(line=encode_line(seen))
         return self._due(page, seen.url, now)
 
@@ -156,7 +161,7 @@ class PageSchedule:
         line = encode_line(seen)
         if (
             before.by != seen.known.by or not 0 < before.status < 400
-        ):  # the site file changed, or no page before
+        ):  # the site file changed, or the earlier visit found no page
             page = page._replace(line=line, last=max(at, page.last), failed=0, batch=0, signals=0)
             return self._due(page, seen.url, now)
         changed = is_changed(before, seen.known)
@@ -199,8 +204,8 @@ class PageSchedule:
         )
 
     def signalled(self, page: PageState, now: int, *, certain: bool = False) -> PageState:
-        """Returns a page after a signal (a newer lastmod, a feed entry) that it changed. `certain`: a person
-        reported the change, so the page is due now."""
+        """Returns the state of a page after a signal that the page changed, for example a newer lastmod or a
+        feed entry. `certain`: whether a person reported the change. If so, the page is due now."""
         if certain:
             return page._replace(due=min(page.due, now), signals=page.signals + 1)
         sooner = policy.signal_age(self.signals) * DAY_S
@@ -208,8 +213,8 @@ class PageSchedule:
 
     def refit(self, table: PageTable, visits: float, allowed: Callable[[str], float]) -> None:
         """Fits the priors of the change rates to a sample of the table, and computes the prices of visits
-        from it. `visits`: the budget in visits a day. `allowed` returns how many visits a day the politeness
-        of a host allows."""
+        from the sample. `visits`: the budget in visits per day. `allowed` returns how many visits per day the
+        politeness of a host allows."""
         sample, self.pages = table.sums.sample(SAMPLE_PAGES), table.sums.page_count()
         if not sample:
             return
@@ -236,8 +241,8 @@ class PageSchedule:
 
 
 def is_changed(before: KnownPage, now: KnownPage) -> bool:
-    """Returns whether the content of a page differs from that at the last visit. Different bytes alone are
-    not a change (tokens, advertisements, dates of the server).
+    """Returns whether the content of a page differs from its content at the last visit. Different bytes alone
+    are not a change, because they may come from tokens, advertisements or dates of the server.
 
     >>> is_changed(KnownPage(200, body="a", said="x"), KnownPage(200, body="b", said="x"))
     False

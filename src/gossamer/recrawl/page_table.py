@@ -1,13 +1,14 @@
-"""The page table of a crawl that visits its pages again: for each page, its state and the time when it is
-due. The table is an SQLite file: in the crawl's folder, or the working copy of a table in the store (`stored_table`).
+"""The page table of a crawl that visits its pages again. For each page, it contains the state and the time
+when the page is due. The table is an SQLite file in the crawl's folder, or the working copy of a table in the
+store (`stored_table`).
 
 Workers write the outcome of each visit into the inbox, before they settle its claim. The process that holds
-the crawl's lock moves the visits from the inbox into the table. One transaction does both steps, so a kill
-loses no visit and counts none twice.
+the crawl's lock moves the visits from the inbox into the table. A single transaction removes the visits from
+the inbox and changes the table, so a kill loses no visit and counts none twice.
 
-A page's state takes 24 bytes: the two numbers of its change history, the time of its last visit and its due
-time. Its URL and its cache validators are stored next to it. Nothing about a waiting page is in the store's
-memory. Times are in whole seconds since the epoch.
+A row contains the state of a page, its URL and its cache validators. The most important parts of the state
+are the two numbers of the change history, the time of the last visit, and the due time. While a page waits,
+the store's memory contains nothing about it. Times are in whole seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from gossamer.recrawl.known_pages import TABLE_NAME
 from gossamer.store.sqlite_wal import open_sqlite
 
 FILE_MODE = 0o600
-"""File mode. The lines contain request headers, which may include secrets."""
+"""Permission bits of the file. Only its owner may read it, because the lines contain request headers, which
+may include secrets."""
 WAIT_S = 30.0
 """Seconds to wait for a transaction of another process."""
 MAX_INBOX_LINES = 2000
@@ -57,10 +59,10 @@ _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(KnownLine
 
 
 class PageState(NamedTuple):
-    """The state of a known page."""
+    """The state of a known page in the page table."""
 
     id: int
-    """Hash of the request: method, URL, body and key."""
+    """A hash of the request's method, URL, body and key."""
     changes: float
     days: float
     last: int
@@ -68,18 +70,18 @@ class PageState(NamedTuple):
     due: int
     host: int
     visits: int = 0
-    """Visits after the first that could tell whether the page changed."""
+    """The number of visits, except the first, that could show whether the page had changed."""
     changed: int = 0
-    """The number of visits counted in `visits` that found a change."""
+    """How many of the visits counted in `visits` found a change."""
     failed: int = 0
-    """Visits in a row that found no page."""
+    """The number of visits in a row that found no page."""
     batch: int = 0
-    """The number of the batch in which the page was queued. 0: it waits for its due time."""
+    """The number of the batch in which the page was queued, or 0 while the page waits for its due time."""
     signals: int = 0
     """The number of signals since the last visit that the page changed, for example from a sitemap or a
     feed."""
     line: bytes = b""
-    """The last `KnownLine` that described a page, as JSON."""
+    """The last `KnownLine` that described the page, as JSON."""
 
     @property
     def history(self) -> ChangeHistory:
@@ -88,7 +90,7 @@ class PageState(NamedTuple):
 
 
 class HostSums(NamedTuple):
-    """A host, the number of its known pages, and the sums of their change histories."""
+    """A host with the number of its known pages, and with the sums of these pages' change histories."""
 
     id: int
     name: str
@@ -98,7 +100,8 @@ class HostSums(NamedTuple):
 
 
 class VisitInbox:
-    """A log of visits for the page table (`model.interfaces.Log`). Any number of processes may write."""
+    """A log of visits for the page table (`model.interfaces.Log`). Any number of processes may write to
+    it."""
 
     def __init__(self, path: Path) -> None:
         self._base = _open(path)
@@ -124,13 +127,13 @@ class VisitInbox:
 
 
 class TableSums:
-    """Sums over the pages of a table, and samples of them."""
+    """Computes sums over the pages of a table, and draws samples of the pages."""
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self._base, self._random = base, random.Random()
 
     def sample(self, most: int, host: int | None = None) -> list[PageState]:
-        """Returns random pages, of one host or of all, at most `most`."""
+        """Returns at most `most` random pages, of one host or of all hosts."""
         where, values = ("WHERE host = ? AND id >= ?", [host]) if host is not None else ("WHERE id >= ?", [])
         small = _pages(self._base, f"{where} LIMIT ?", *values, -(2**63), most + 1)
         if len(small) <= most:
@@ -145,8 +148,9 @@ class TableSums:
         return list(found.values())
 
     def counts(self, oldest: int) -> dict[str, int]:
-        """Returns the number of pages: `pages` in total, `queued`, `never` changed and `always` changed in at
-        least three visits, `old`: last visited before `oldest`. Also the sums of `visits` and `changed`."""
+        """Returns these numbers by name. `pages`: all pages. `queued`: queued pages. `never`, `always`: pages
+        that never changed, and pages that always changed, in at least three visits. `old`: pages that were
+        last visited before `oldest`. `visits`, `changed`: the sums of these fields over all pages."""
         names = ("pages", "queued", "never", "always", "old", "visits", "changed")
         ((*found,),) = _rows(
             self._base,
@@ -174,7 +178,7 @@ class TableSums:
 
 
 class TableFacts:
-    """Named numbers that are stored in the same file, such as the price of a visit."""
+    """Stores named numbers in the file of the page table, for example the price of a visit."""
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self._base = base
@@ -191,14 +195,14 @@ class TableFacts:
 
 
 class TablePlan:
-    """The due times of waiting pages."""
+    """Reads and changes the due times of waiting pages."""
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self._base = base
 
     def waiting(self, after: int, most: int) -> list[PageState]:
-        """Returns at most `most` pages that wait for a planned visit, in the order of their IDs, from the
-        first ID after `after`. Leaves out pages whose last visit failed and pages that a signal made due."""
+        """Returns at most `most` pages that wait for a planned visit and whose ID is greater than `after`, in
+        the order of their IDs. Leaves out pages whose last visit failed and pages that a signal made due."""
         return _pages(
             self._base,
             "WHERE id > ? AND batch = 0 AND failed = 0 AND signals = 0 ORDER BY id LIMIT ?",
@@ -207,13 +211,14 @@ class TablePlan:
         )
 
     def set_due(self, times: Iterable[tuple[int, int]]) -> None:
-        """Sets due times, within `PageTable.change`. `times`: pairs of a due time and the ID of a page."""
+        """Sets due times. Must be called within `PageTable.change`. `times`: pairs of a due time and the ID
+        of a page."""
         self._base.executemany("UPDATE pages SET due = ? WHERE id = ? AND batch = 0", times)
 
 
 class InlinkCounts:
-    """For each URL, the number of pages that linked to it at their first visits. URLs are identified by their
-    fingerprints, which are those of the seen set."""
+    """Counts, for each URL, the pages that linked to it when they were first visited. A URL is identified by
+    its fingerprint in the seen set."""
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self._base = base
@@ -224,7 +229,7 @@ class InlinkCounts:
         return int(found[0][0]) if found else 0
 
     def add(self, fingerprints: Sequence[int]) -> None:
-        """Counts the links of a page, within `PageTable.change`."""
+        """Counts the links of a page. Must be called within `PageTable.change`."""
         self._base.executemany(
             "INSERT INTO inlinks VALUES (?, 1) ON CONFLICT (url) DO UPDATE SET pages = pages + 1",
             [(one - 2**63,) for one in fingerprints],
@@ -232,10 +237,11 @@ class InlinkCounts:
 
 
 class PageTable:
-    """The table. Only one process writes it, which holds the crawl's lock or has a working copy. Methods raise OSError."""
+    """The page table. Only one process writes it: the process that holds the crawl's lock, or the owner of
+    the working copy. Methods raise OSError."""
 
     def __init__(self, path: Path | None) -> None:
-        """`path`: the file, or None for a temporary one."""
+        """`path`: the path of the file, or None for a temporary file."""
         self._base = _open(path) if path is not None else _open_temporary()
         self._hosts: dict[str, int] = {}
         self.sums, self.facts = TableSums(self._base), TableFacts(self._base)
@@ -247,7 +253,8 @@ class PageTable:
 
     @contextlib.contextmanager
     def change(self) -> Iterator[None]:
-        """Makes all changes within the context durable together, or none of them."""
+        """A context manager for changes. Makes all changes in the `with` block durable together, or none of
+        them."""
         with _errors():
             self._base.execute("BEGIN IMMEDIATE")
             try:
@@ -259,8 +266,8 @@ class PageTable:
             self._base.execute("COMMIT")
 
     def take_inbox(self, handle: Callable[[KnownLine, bytes, PageState | None], PageState | None]) -> int:
-        """Moves visits from the inbox into the table. `handle` returns the new state of the page, or None to
-        forget the page. Returns the number of visits."""
+        """Moves visits from the inbox into the table. `handle` returns the new state of a page, or None if
+        the page must be removed. Returns the number of visits that were moved."""
         with self.change():
             rows = _rows(self._base, "SELECT id, line FROM inbox ORDER BY id LIMIT ?", MAX_INBOX_LINES)
             for _, line in rows:
@@ -270,7 +277,7 @@ class PageTable:
                     continue
                 before = self.page(page_id(seen))
                 if seen.links:
-                    if before is None:  # otherwise this visit was reported before, or the page was known
+                    if before is None:  # otherwise, this visit was reported before, or the page was known
                         self.inlinks.add(seen.links)
                     seen.links = []
                     line = _encode(seen)
@@ -284,7 +291,8 @@ class PageTable:
         return len(rows)
 
     def select(self, where: str, *values: object) -> list[PageState]:
-        """Returns the pages that match the end of an SQL statement."""
+        """Returns the pages that an SQL statement selects. `where` is the part of the statement after the
+        table's name."""
         return _pages(self._base, where, *values)
 
     def page(self, number: int) -> PageState | None:
@@ -306,7 +314,7 @@ class PageTable:
         return known
 
     def put(self, page: PageState, before: PageState | None) -> None:
-        """Stores a page, within `change`."""
+        """Stores a page. Must be called within `change`."""
         self._base.execute(_PUT, page)
         was = before or PageState(0, 0.0, 0.0, 0, 0, 0)
         self._sum(page.host, before is None, page.changes - was.changes, page.days - was.days)
@@ -325,11 +333,11 @@ class PageTable:
     def due(
         self, now: int, until: int | None, oldest: int, most: int, crowded: Sequence[int] = ()
     ) -> list[PageState]:
-        """Returns the waiting pages that are due first, at most `most`.
+        """Returns at most `most` waiting pages, in the order of their due times.
 
-        `until`: only pages that are due by then (None: all; pages whose last visit failed must be due `now`).
-        `oldest`: only pages whose last visit was at this time or earlier. `crowded`: IDs of hosts whose pages
-        are left out.
+        `until`: returns only pages that are due by this time. If it is None, all waiting pages are returned,
+        except that pages whose last visit failed must be due `now`. `oldest`: returns only pages whose last
+        visit was at this time or earlier. `crowded`: IDs of hosts whose pages are left out.
         """
         left = f"AND host NOT IN ({', '.join(map(str, crowded))})" if crowded else ""
         return _pages(
@@ -357,39 +365,39 @@ class PageTable:
                 self._forget(page)
 
     def queued(self, batch: int | None = None) -> list[PageState]:
-        """Returns the queued pages: of one batch, or all."""
+        """Returns the queued pages of one batch, or of all batches."""
         if batch is None:
             return _pages(self._base, "WHERE batch > 0")
         return _pages(self._base, "WHERE batch = ?", batch)
 
     def queued_by_host(self) -> dict[int, int]:
-        """Returns the number of queued pages of each host that has some."""
+        """Returns the number of queued pages of each host that has queued pages."""
         return dict(_rows(self._base, "SELECT host, count(*) FROM pages WHERE batch > 0 GROUP BY host"))
 
     def unqueue(self, due: int) -> int:
-        """Takes all pages out of the queue and sets their due time to `due`. Returns their number."""
+        """Marks all queued pages as waiting, and sets their due time to `due`. Returns their number."""
         with self.change():
             return self._base.execute("UPDATE pages SET batch = 0, due = ? WHERE batch > 0", (due,)).rowcount
 
     def shift(self, seconds: int) -> None:
-        """Moves all times, because the clock was set."""
+        """Shifts all times, because somebody set the clock."""
         with self.change():
             self._base.execute("UPDATE pages SET last = last + ?, due = due + ?", (seconds, seconds))
 
     def limit_due(self, latest: int) -> int:
-        """Sets due times later than `latest` to `latest`. Returns the number of pages that this changed."""
+        """Sets due times that are later than `latest` to `latest`. Returns the number of changed pages."""
         with self.change():
             return self._base.execute(
                 "UPDATE pages SET due = ? WHERE due > ? AND batch = 0", (latest, latest)
             ).rowcount
 
     def add_lines(self, lines: Iterable[KnownLine]) -> None:
-        """Puts visits into the inbox."""
+        """Adds visits to the inbox."""
         with self.change():
             self._base.executemany("INSERT INTO inbox (line) VALUES (?)", [(_encode(one),) for one in lines])
 
     def export_lines(self, path: Path) -> None:
-        """Writes the last visit of all pages to a log of known pages. Redirects are left out, because the
+        """Writes the last visit of each page to a log of known pages. Redirects are left out, because the
         visits of their targets describe the pages."""
         with (
             _errors(),
@@ -402,13 +410,14 @@ class PageTable:
 
 
 def page_id(seen: KnownLine) -> int:
-    """Returns the ID of a visited page: a signed 64-bit hash of what identifies its request."""
+    """Returns the ID of a visited page. It is a signed 64-bit hash of the request's method, URL, body and
+    key."""
     needs = seen.needs
     return _id(needs.get("method", "GET"), seen.url, needs.get("body"), needs.get("key"))
 
 
 def request_id(request: Request) -> int:
-    """Returns the ID of a request's page."""
+    """Returns the ID of the page that a request fetches."""
     return _id(request.method, request.url, request.body, request.key)
 
 
@@ -424,7 +433,7 @@ def request_of(page: PageState) -> Request:
 
 
 def line_of(page: PageState) -> KnownLine:
-    """Decodes the last visit that described a page."""
+    """Decodes the stored line of a page, which is the last visit that described the page."""
     return _decode(page.line)
 
 

@@ -2,13 +2,13 @@
 possible.
 
 The policy is the harmonic one (Kolobov et al., "Staying up to date with online content changes using
-reinforcement learning for scheduling", NeurIPS 2019): no page starves, however often it changes. A page with
-the change rate D and the importance m is due after the time t at which `t - (1 - exp(-D t)) / D` reaches
-`price / m`. The left side is the time for which the copy of the page is expected to have been stale by then.
-The *price of a visit* is thus the expected stale time, in days, at which a page is worth a visit. It is the
-same for all pages, and is chosen so that all pages together need as many visits as the budget allows. Only a
-host whose politeness allows fewer visits has a higher price of its own. Times are in days, rates in visits or
-changes a day.
+reinforcement learning for scheduling", NeurIPS 2019). It visits every page from time to time, even pages that
+change very often. A page with the change rate D and the importance m is due after the time t at which `t - (1
+- exp(-D t)) / D` reaches `price / m`. The left side is the time for which the copy of the page is expected to
+have been stale by then. The *price of a visit* is therefore the expected stale time, in days, at which a page
+is worth a visit. The price is the same for all pages. It is chosen so that all pages together need as many
+visits as the budget allows. A host has its own, higher price only if its politeness allows fewer visits than
+its pages would need. Times are in days. Rates are in visits or changes per day.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 JITTER = 0.05
-"""The share of an interval by which due times are spread."""
+"""The maximum jitter of an interval, as a share of the interval."""
 GONE_VISITS = 3
 """A page is dropped after this many visits in a row have found it gone."""
 MAX_INTERVAL = 365.0
@@ -62,9 +62,10 @@ def interval(rate: float, price: float, weight: float = 1.0, bounds: Bounds = Bo
 
 
 def solve_price(sample: Sequence[Sample], pages: float, visits: float, bounds: Bounds = Bounds()) -> float:  # noqa: B008 - immutable
-    """Returns the price of a visit at which `pages` pages need `visits` visits a day. `sample`: some of these
-    pages, which represent all of them. Returns the highest price (MAX_PRICE) if the maximum age alone
-    requires more visits, and the lowest (about MIN_PRICE) if the pages need fewer visits at any price."""
+    """Returns the price of a visit at which `pages` pages need `visits` visits per day. `sample`: some of
+    these pages, which represent all of them. Returns the highest price (MAX_PRICE) if the maximum age alone
+    requires more visits. Returns the lowest price (about MIN_PRICE) if the pages need fewer visits at any
+    price."""
     if not sample or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -78,8 +79,8 @@ def solve_price(sample: Sequence[Sample], pages: float, visits: float, bounds: B
 
 
 def needed_visits(sample: Sequence[Sample], pages: float, price: float, bounds: Bounds) -> float:
-    """Returns how many visits a day `pages` pages need at a price of a visit. `sample` represents all of
-    these pages."""
+    """Returns how many visits per day `pages` pages need at a given price of a visit. `sample` represents all
+    of these pages."""
     if not sample:
         return 0.0
     total = math.fsum(1 / max(1e-9, interval(one.rate, price, one.weight, bounds)) for one in sample)
@@ -87,7 +88,7 @@ def needed_visits(sample: Sequence[Sample], pages: float, price: float, bounds: 
 
 
 class HostLoad(NamedTuple):
-    """The known pages of a host: their number, a sample of them, and the visits a day that the host's
+    """The known pages of a host: their number, a sample of them, and how many visits per day the host's
     politeness allows."""
 
     pages: int
@@ -100,9 +101,10 @@ def solve_prices(
     visits: float,
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> tuple[float, dict[str, float]]:
-    """Returns the price of a visit for the crawl, and a separate price for each host whose pages would need
-    more visits at the crawl's price than politeness allows. The visits that such a host cannot use are given
-    to the other hosts. `visits`: the budget of the crawl, in visits a day."""
+    """Returns the price of a visit for the crawl, and separate prices for some hosts. A host has a separate
+    price if its pages would need more visits at the crawl's price than politeness allows. The visits that
+    such a host cannot use are given to the other hosts. `visits`: the budget of the crawl, in visits per
+    day."""
     own: dict[str, float] = {}
     left = visits
     while True:
@@ -123,7 +125,7 @@ def solve_prices(
 
 
 def _joint_price(loads: Sequence[HostLoad], pages: int, visits: float, bounds: Bounds) -> float:
-    """Returns the price of a visit at which all pages of several hosts together need `visits` visits a
+    """Returns the price of a visit at which all pages of several hosts together need `visits` visits per
     day."""
     if not pages or visits <= 0:
         return MAX_PRICE
@@ -139,16 +141,16 @@ def _joint_price(loads: Sequence[HostLoad], pages: int, visits: float, bounds: B
 
 
 def spread_interval(days: float, url: str, visits: int, most: float = math.inf) -> float:
-    """Returns an interval in days with jitter of up to 5 %, so that pages that were found together are not
-    always visited together. The jitter depends only on the URL and the number of the visit. The result is at
-    most `most`."""
+    """Adds jitter of up to 5 % to an interval in days, so that pages that were found together are not always
+    visited together. The jitter depends only on the URL and the number of the visit. The result is at most
+    `most`."""
     mark = hashlib.blake2b(f"{url} {visits}".encode(), digest_size=4).digest()
     return min(most, days * (1 + JITTER * (int.from_bytes(mark, "big") / 2**31 - 1)))
 
 
 def gone_interval(days: float, gone: int) -> float | None:
-    """Returns the interval in days after `gone` visits in a row that found a page gone. Each such visit
-    doubles the interval. Returns None when the page is dropped.
+    """Returns the interval in days after `gone` visits in a row have found a page gone. Each such visit
+    doubles the interval. Returns None if the page is to be dropped.
 
     >>> gone_interval(1.0, 1), gone_interval(1.0, 3)
     (2.0, None)
@@ -157,8 +159,8 @@ def gone_interval(days: float, gone: int) -> float | None:
 
 
 def unkept_window(pages: int, window: float, visits: float) -> float | None:
-    """Returns how many visits a day are needed to visit each page once within `window` days, if the budget
-    does not allow them. Otherwise returns None.
+    """Returns how many visits per day are needed to visit each page once within `window` days, if that
+    exceeds the budget. Otherwise returns None.
 
     >>> unkept_window(1000, 0.5, 1500.0)
     2000.0
@@ -168,21 +170,21 @@ def unkept_window(pages: int, window: float, visits: float) -> float | None:
 
 
 class SignalRecord(NamedTuple):
-    """How well the signals of a crawl (sitemap lastmod, feeds) announced changes so far."""
+    """Records how reliably the signals of a crawl (sitemap lastmod, feeds) have announced changes so far."""
 
     signals: float = 0.0
-    """Signals received."""
+    """The number of signals received."""
     confirmed: float = 0.0
-    """Signals whose visit found a change."""
+    """The number of signals after which a visit found a change."""
     missed: float = 0.0
-    """Changes that were found without a signal."""
+    """The number of changes that were found without a signal."""
     days: float = 0.0
-    """Days since the previous visit, summed over all visits."""
+    """The number of days since the previous visit of the same page, summed over all visits."""
 
 
 def signal_age(record: SignalRecord) -> float:
-    """Returns the days of extra age that a signal gives a page: ln(g / v) / a, where g is the rate of
-    signals, v the rate of false ones and a the rate of changes without a signal.
+    """Returns the number of days to add to a page's age for each signal. It is ln(g / v) / a, where g is the
+    rate of signals, v the rate of false signals, and a the rate of changes without a signal.
 
     Source: "Efficient and Optimal Policies for Crawling with Noisy Change-Indicating Signals"
     (arXiv 2502.02430).
@@ -205,14 +207,14 @@ def stale_share(rate: float, days: float) -> float:
 
 
 def stale_now(rate: float, age: float) -> float:
-    """Returns the probability that a page changed in the `age` days since its visit."""
+    """Returns the probability that a page changed in the `age` days since its last visit."""
     return -math.expm1(-rate * max(0.0, age))
 
 
 def uniform_visits(rates: Sequence[float], pages: int, stale: float) -> float:
-    """Returns how many visits a day would be needed if all of `pages` pages were visited at equal intervals
-    and their copies were stale for the share `stale` of the time, on average. `rates`: the change rates of a
-    sample of these pages."""
+    """Returns how many visits per day `pages` pages would need if all had the same interval. The interval is
+    the one at which copies are stale for the share `stale` of the time, on average. `rates`: the change rates
+    of a sample of these pages."""
     if not rates or stale <= 0:
         return 0.0
     low, high = math.log(1e-6), math.log(1e6)

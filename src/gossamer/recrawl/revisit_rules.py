@@ -1,4 +1,5 @@
-"""The rules of a crawl that visits its pages again (`--revisit`): parsed from settings and site files.
+"""The rules of a crawl that visits its pages again (`--revisit`). They are parsed from settings and site
+files.
 
 Times are in seconds, as in the settings.
 """
@@ -14,22 +15,24 @@ from gossamer.url import patterns
 
 DAY_S = 86_400.0
 MAX_INLINKS_WEIGHT = 10.0
-"""The importance of a page to which some 8,000 pages or more link, without patterns."""
+"""The maximum factor by which inlinks increase a page's importance. It is reached if about 8,000 pages link
+to the page."""
 DEFAULT_BUDGET = "10%"
 DEFAULT_MIN_AGE_S = 3600.0
 DEFAULT_MAX_AGE_S = 365 * DAY_S
 
 
 class RevisitRules(NamedTuple):
-    """When the pages of a crawl are visited again."""
+    """The rules that determine when the pages of a crawl are visited again."""
 
     window: float | None
-    """Every page is visited again after this time. None: the time is learned for each page."""
+    """Every page is visited again after this time. If None, the time is learned for each page."""
     budget: tuple[float, str]
-    """A share of the pages that the crawl may fetch (0.1, "%"), or visits a day (5000.0, "/d")."""
+    """The budget for repeated visits. It is a share of the pages that the crawl may fetch, for example (0.1,
+    "%"), or a number of visits per day, for example (5000.0, "/d")."""
     max_age: float = DEFAULT_MAX_AGE_S
     min_age: float = DEFAULT_MIN_AGE_S
-    """No page is visited again before it has this age, even if budget is left."""
+    """The minimum age at which a page is visited again, in seconds. It applies even if budget is left."""
     weights: tuple[tuple[patterns.Searcher, float], ...] = ()
     """Pairs of a URL pattern and the importance of the pages that match it. The first match counts. The
     importance of all other pages is 1."""
@@ -49,7 +52,8 @@ class RevisitRules(NamedTuple):
         return more
 
     def visits_per_day(self, capacity: float) -> float:
-        """Returns the budget in visits a day. `capacity`: the pages a day that the crawl may fetch."""
+        """Returns the budget in visits per day. `capacity`: the number of pages per day that the crawl may
+        fetch."""
         number, unit = self.budget
         return number * capacity if unit == "%" else number
 
@@ -61,8 +65,8 @@ def rules_of(
     min_age: float | None,
     importance: Sequence[str],
 ) -> RevisitRules | None:
-    """Returns the rules for these settings, or None if pages are not visited again. Raises ValueError if they
-    contradict one another."""
+    """Returns the rules for these settings, or None if pages are not visited again. Raises ValueError if the
+    settings contradict one another."""
     if revisit is None:
         if given := next((name for name, value in (("budget", budget), ("max_age", max_age)) if value), None):
             raise ValueError(f"{given} needs revisit: auto, or a time such as 24h")

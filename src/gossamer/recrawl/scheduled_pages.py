@@ -1,4 +1,4 @@
-"""The page table of a crawl together with its schedule: records visits and signals that pages changed, and
+"""The page table of a crawl together with its schedule. Records visits and signals that pages changed, and
 chooses the pages that are visited next. All methods wait for the disk, so an event loop must call them in a
 thread. They raise OSError."""
 
@@ -18,25 +18,25 @@ from gossamer.recrawl.revisit_policy import SignalRecord
 from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 
 QUEUED_S = 30.0
-"""While the queued pages of a host take more than this many seconds to visit, no more of its pages are
+"""If visiting the queued pages of a host takes more than this many seconds, no more pages of the host are
 queued."""
 MAX_CLOCK_STEP_S = 60.0
-"""If the clock differs from the expected time by more than this many seconds, it is taken to have been
-set."""
+"""If the clock differs from the expected time by more than this many seconds, somebody is assumed to have set
+it."""
 
 REPLANNED_PAGES = 1000
 """The number of pages whose due times are computed again in one step."""
 MAX_PLAN_CHANGE, MAX_DUE_CHANGE = 1.25, 0.1
-"""Due times are computed again if the price of a visit or the mean change rate differs by more than this
-factor from the one at which they were computed. A due time is written if its interval differs by more than
-this share."""
+"""Due times depend on the price of a visit and on the mean change rate. They are computed again if one of
+these values has changed by more than the factor MAX_PLAN_CHANGE. A new due time is written only if its
+interval differs from the old one by more than the share MAX_DUE_CHANGE."""
 
 Allowed = Callable[[str], float]
-"""Returns the visits a day that the politeness of a host allows."""
+"""A function that returns how many visits per day the politeness of a host allows."""
 
 
 class ScheduledPages:
-    """The known pages of a crawl."""
+    """The known pages of a crawl, with their schedule."""
 
     def __init__(self, folder: Path | None, rules: RevisitRules, table: PageTable | None = None) -> None:
         """`folder`: the crawl's folder, which contains the table, unless `table` is given."""
@@ -62,13 +62,14 @@ class ScheduledPages:
         known_pages.forget(self._folder)
 
     def count_inlinks(self, fingerprint: Callable[[Request], int]) -> None:
-        """Weights pages by the number of pages that link to them. `fingerprint` returns the fingerprint that
-        `KnownLine.links` contains for a request."""
+        """Makes the importance of a page depend on the number of pages that link to it. `fingerprint` returns
+        the fingerprint of a request, as in `KnownLine.links`."""
         self.schedule.inlinks = lambda url: self.table.inlinks.of(fingerprint(Request(url)))
 
     def restore(self, now: float) -> float:
-        """Loads what an earlier run learned. If the clock was set back since then, shifts all stored times,
-        and returns the number of seconds by which it was set back. Otherwise returns 0."""
+        """Loads the facts that an earlier run stored (`store_facts`). If the clock was set back since then,
+        shifts all stored times, and returns the number of seconds by which it was set back. Otherwise returns
+        0."""
         facts, schedule = self.table.facts, self.schedule
         schedule.measured = Measured(*(facts.get(f"measured.{name}") for name in Measured._fields))
         schedule.signals = SignalRecord(*(facts.get(f"signals.{name}") for name in SignalRecord._fields))
@@ -80,7 +81,7 @@ class ScheduledPages:
         return back if back > MAX_CLOCK_STEP_S else 0.0
 
     def store_facts(self, now: float) -> None:
-        """Stores what the schedule learned."""
+        """Stores the numbers that the schedule has computed, for a later run."""
         facts, schedule = self.table.facts, self.schedule
         with self.table.change():
             for name, value in schedule.measured._asdict().items():
@@ -91,7 +92,7 @@ class ScheduledPages:
                 facts.set(f"signals.{name}", value)
 
     def take_visits(self, now: int) -> bool:
-        """Moves visits from the inbox into the table. Returns whether there are more."""
+        """Moves visits from the inbox into the table. Returns whether the inbox contains more visits."""
         return self.table.take_inbox(functools.partial(self._after_visit, now)) >= MAX_INBOX_LINES
 
     def _after_visit(
@@ -102,8 +103,8 @@ class ScheduledPages:
         return self.schedule.after_visit(seen, line, before, self.table.host, page_table.page_id(seen), now)
 
     def signal(self, requests: Sequence[Request], now: int, *, certain: bool = False) -> list[bool]:
-        """Records signals that pages changed. Returns for each page whether it is known. `certain`: whether a
-        person reported the changes."""
+        """Records signals that pages changed. Returns, for each page, whether the page is known. `certain`:
+        whether a person reported the changes."""
         found = []
         with self.table.change():
             for request in requests:
@@ -120,7 +121,7 @@ class ScheduledPages:
         for host, queued in self.table.queued_by_host().items():
             if queued > max(2.0, allowed(self.table.sums.host_of(host).name) * QUEUED_S / DAY_S):
                 crowded.append(host)
-        until = None if self.rules.window is None else now  # without a window, pages are visited early, too
+        until = None if self.rules.window is None else now  # if there is no window, visits may be early
         chosen = self.table.due(now, until, round(now - self.rules.min_age), most, crowded)
         batch = round(self.table.facts.get("batch")) + 1
         if chosen:
@@ -133,20 +134,21 @@ class ScheduledPages:
         return batch, self.table.queued(batch)
 
     def release_lost(self, now: int) -> int:
-        """Makes the queued pages due again, because no visit of them is under way. Returns their number."""
+        """Makes the queued pages due again. Called when no visit of these pages is in progress. Returns their
+        number."""
         while self.take_visits(now):
             pass
         return self.table.unqueue(now)
 
     def refit(self, visits: float, allowed: Allowed) -> None:
         """Recomputes the priors of the change rates and the prices of visits. `visits`: the budget in visits
-        a day."""
+        per day."""
         self.schedule.refit(self.table, visits, allowed)
 
     def replan(self) -> None:
         """Computes the due times of some waiting pages again, if the price of a visit or the prior changed
-        since their visits. Without this, the pages that were visited when visits were more expensive would
-        wait, while the others take the budget."""
+        since their visits. Otherwise, pages that were visited when the price was higher would wait too long,
+        and the other pages would use up the budget."""
         if self.rules.window is not None:
             return
         if self._replan_after is None:
@@ -168,13 +170,14 @@ class ScheduledPages:
         self._replan_after = pages[-1].id if len(pages) == REPLANNED_PAGES else None
 
     def measure(self, now: int, budget: float, used: float | None) -> Freshness:
-        """Measures the freshness. `budget`: visits a day. `used`: the share of it that was used."""
+        """Measures the freshness. `budget`: the allowed visits per day. `used`: the share of the budget that
+        was used."""
         self.store_facts(now)
         return measure(self.schedule, self.table, now, budget, used)
 
 
 def _is_repeated(seen: KnownLine, line: bytes, page: PageState) -> bool:
-    """Returns whether the state of a page contains this visit already. A worker reports a visit again if the
+    """Returns whether the state of a page already contains this visit. A worker reports a visit again if the
     reply to its first report was lost."""
     if 0 < seen.known.status < 400 or not page.failed:
         return line == page.line

@@ -1,10 +1,11 @@
 """The page table of a fleet's crawl. It is stored in the shared store, in chunks of pages (`page_chunks`).
 
 One process of the fleet reads all chunks into a working copy, a temporary SQLite file, and decides there what is
-due. It writes each change back: the chunks of the changed pages, and the outcomes of visits that the changes
-contain, in one script. The script also checks the version of the table. If another process has written
-meanwhile, or the store lost its last writes, nothing is written, and the working copy is read again. So any
-number of processes may believe that it is their turn, and each outcome still counts once.
+due. A single script writes each change back. It stores the chunks of the changed pages, and removes the
+outcomes that the change contains from the list of reported outcomes. The script also checks the version of
+the table. If another process has written meanwhile, or the store lost its last writes, nothing is written,
+and the working copy is read again. Therefore each outcome counts once, even if several processes believe that
+it is their turn.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 ENTRY_LINES = 256
-"""Maximum number of outcomes in one entry of the list in the store."""
+"""Maximum number of outcomes in one entry of the store's list of outcomes."""
 READ_CHUNKS, READ_ENTRIES = 64, 64
-"""Chunks and entries that one command reads."""
+"""How many chunks, and how many entries, one command reads."""
 MIN_CHUNK_PAGES = CHUNK_PAGES // 4
-"""If a chunk that is written has fewer pages, they move to the chunk that is being filled."""
+"""If a chunk to be written has fewer pages than this, its pages move to the chunk that is being filled."""
 CACHE_KIB = 16_384
-"""Memory for the working copy. The rest of it is on the disk."""
+"""The memory for the working copy, in KiB. The other parts of the working copy are on disk."""
 INLINK_CHUNKS, MAX_INLINKS = 4096, 65_535
-"""Number of chunks that hold the numbers of inlinks, and the highest number that is stored. (Far fewer inlinks already
-give a page the highest weight.)"""
+"""INLINK_CHUNKS: the number of chunks that hold the numbers of inlinks. MAX_INLINKS: the highest number of
+inlinks that is stored. Far fewer inlinks already give a page the highest weight."""
 _INLINKS = struct.Struct("<qH")
 _PLACES = """
 CREATE TABLE places (page INTEGER PRIMARY KEY, chunk INTEGER NOT NULL);
@@ -72,7 +73,7 @@ _decode = msgspec.json.Decoder(KnownLine).decode_lines
 
 
 class TableChange(NamedTuple):
-    """Changes of the table since the last commit. An empty chunk is removed."""
+    """The changes of the table since the last commit. An empty chunk is removed from the store."""
 
     chunks: dict[int, bytes]
     batches: dict[int, int]
@@ -82,7 +83,7 @@ class TableChange(NamedTuple):
 
 
 class WorkingCopy(PageTable):
-    """A page table in a temporary file, which records what was changed."""
+    """A page table in a temporary file. It records its changes, so that they can be written to the store."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -92,7 +93,7 @@ class WorkingCopy(PageTable):
         self._base.executescript(_PLACES)
 
     def load(self, chunks: Iterable[tuple[int, bytes]], batches: dict[int, int]) -> None:
-        """Adds stored chunks. Raises ValueError if one cannot be read."""
+        """Adds stored chunks. Raises ValueError if a chunk cannot be read."""
         with self.change():
             for number, raw in chunks:
                 pages = unpack(raw)
@@ -105,7 +106,7 @@ class WorkingCopy(PageTable):
                     self._open, self._room = number, CHUNK_PAGES - len(pages)
 
     def load_inlinks(self, chunks: Iterable[bytes]) -> None:
-        """Adds stored numbers of inlinks. Raises ValueError if a chunk cannot be read."""
+        """Adds stored chunks of inlinks. Raises ValueError if a chunk cannot be read."""
         try:
             counts = [pair for raw in chunks for pair in _INLINKS.iter_unpack(raw)]
         except struct.error as error:
@@ -114,7 +115,7 @@ class WorkingCopy(PageTable):
             self._base.executemany("INSERT OR REPLACE INTO inlinks VALUES (?, ?)", counts)
 
     def loaded(self, facts: dict[str, float]) -> None:
-        """Ends loading. Changes are recorded from now on."""
+        """Ends the loading of chunks. From now on, changes are recorded."""
         for name, value in facts.items():
             self.facts.set(name, value)
         self._stored = dict(facts)
@@ -161,7 +162,7 @@ class WorkingCopy(PageTable):
         return TableChange(chunks, batches, inlinks, new_facts)
 
     def _place(self, pages: Sequence[int]) -> None:
-        """Puts pages into the chunk that is being filled."""
+        """Assigns pages to the chunk that is being filled."""
         for page in pages:
             if self._room <= 0:
                 self._open, self._room = self._open + 1, CHUNK_PAGES
@@ -179,7 +180,8 @@ class WorkingCopy(PageTable):
 
 
 class VisitOutcomes:
-    """The list of outcomes of visits that workers report. The deciding process takes them."""
+    """The list of visits' outcomes that workers report. The deciding process takes the outcomes from the
+    list."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -198,8 +200,8 @@ class VisitOutcomes:
             await call_until_confirmed(self._store, "visit_outcomes", calls)
 
     async def first(self, most: int) -> tuple[list[KnownLine], int, bool]:
-        """Returns the first outcomes, at most `most`, the number of their entries, and whether there are
-        more."""
+        """Returns three values: at most `most` of the oldest outcomes, the number of their entries, and
+        whether there are more."""
         found = await self._store.guard(
             cast(Awaitable[Any], self._store.client.lrange(self._key, 0, READ_ENTRIES - 1))
         )
@@ -226,8 +228,8 @@ class StoredTable:
         self.table: WorkingCopy | None = None
 
     async def open(self, do: Callable[..., Awaitable[Any]]) -> WorkingCopy:
-        """Reads the table into a working copy. `do` calls a function in the thread of the working copy. Raises
-        StoreError, and InUse if another process writes the table meanwhile."""
+        """Reads the table into a working copy. `do` calls a function in the thread of the working copy.
+        Raises StoreError. Raises InUse if another process writes the table meanwhile."""
         copy: WorkingCopy = await do(WorkingCopy)
         self.table = copy
         facts = await self._facts()
@@ -247,7 +249,7 @@ class StoredTable:
         return copy
 
     async def _chunks(self, key: str) -> AsyncIterator[list[tuple[int, bytes]]]:
-        """Returns the chunks of a hash with their numbers, some at a time."""
+        """Yields the chunks of a hash with their numbers, some at a time."""
         numbers = await self._call("hkeys", key)
         for first in range(0, len(numbers), READ_CHUNKS):
             some = numbers[first : first + READ_CHUNKS]
@@ -255,18 +257,18 @@ class StoredTable:
             yield [(int(number), raw) for number, raw in zip(some, found, strict=True) if raw is not None]
 
     async def pull(self, do: Callable[..., Awaitable[Any]]) -> bool:
-        """Puts reported outcomes into the inbox of the working copy, which must be empty. Returns whether there
-        are more. The next commit removes them from the store."""
+        """Adds reported outcomes to the inbox of the working copy, which must be empty. Returns whether more
+        outcomes are stored. The next commit removes the added outcomes from the store."""
         assert self.table is not None
-        if self._pending is not None:  # it may contain the first outcomes
+        if self._pending is not None:  # this entry may contain the oldest outcomes
             await self._send(*self._pending)
         lines, self._taken, more = await self._outcomes.first(MAX_INBOX_LINES)
         await do(self.table.add_lines, lines)
         return more
 
     async def commit(self, do: Callable[..., Awaitable[Any]]) -> None:
-        """Writes all changes of the working copy to the store. After an error, the next call sends them first.
-        Raises StoreError, and InUse if another process has written the table."""
+        """Writes all changes of the working copy to the store. If the call fails, the next call sends these
+        changes first. Raises StoreError. Raises InUse if another process has written the table."""
         assert self.table is not None
         if self._pending is not None:
             await self._send(*self._pending)
@@ -303,7 +305,7 @@ class StoredTable:
 
 
 def _lines(entry: bytes) -> list[KnownLine]:
-    """Returns the outcomes of an entry, or none if it is damaged."""
+    """Returns the outcomes of an entry. If the entry is damaged, returns none."""
     try:
         return _decode(zlib.decompress(entry))
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Turns a schedule into the jobs of its runs: names the crawls, splits a run into parts, and fills in the
+"""Turns a schedule into the jobs of its runs. Names the crawls, splits a run into parts, and fills in the
 placeholders of outputs."""
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[Sche
 
 
 def by_hand(schedule: Schedule, now: float, at: float) -> ScheduledRun:
-    """Returns a run that a user starts by hand, with all targets in one crawl. The scheduler leaves the run
-    alone until the time `at`."""
+    """Returns a run that a user starts by hand, with all targets in one crawl. The scheduler does not touch
+    the run until the time `at`."""
     run = made(schedule, schedule.task, float(int(now)), at, 0, seconds=True)
     return msgspec.structs.replace(run, by_hand=True, state="launched", begun=now)
 
@@ -108,9 +108,9 @@ def made(
     schedule: Schedule, task: ScheduledTask, due: float, at: float, part: int, *, seconds: bool = False
 ) -> ScheduledRun:
     """Returns one run. The name of its crawl consists of the schedule's name and the due time in UTC, so
-    names stay unique when clocks change. Runs that repeat a crawl (`repeats_crawl`) share the crawl, which
-    has the schedule's name. `part`: number of the target, 0 if the run has all targets. `seconds`: the name
-    includes the seconds."""
+    names stay unique when clocks change. Runs that repeat a crawl (`repeats_crawl`) share one crawl, which
+    has the schedule's name. `part`: the number of the target, or 0 if the run has all targets. `seconds`:
+    whether the name includes the seconds."""
     moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (
         f"-{part}" if part else ""
     )
@@ -130,14 +130,14 @@ def made(
 
 
 def repeats_crawl(task: ScheduledTask) -> bool:
-    """Returns whether the runs of a task work on one crawl, because each visits again what the last one
-    knew (`--refresh`, `--revisit`)."""
+    """Returns whether all runs of a task work on the same crawl, because each run visits known pages again
+    (`--refresh`, `--revisit`)."""
     return bool(task.options.get("refresh") or task.options.get("revisit"))
 
 
 class RunStart(NamedTuple):
-    """How a run that repeats a crawl starts: its job, and whether the job must be launched although the crawl
-    exists."""
+    """The start of a run that repeats a crawl. It contains the job, and whether the job must be launched
+    although the crawl exists."""
 
     job: Job
     anew: bool
@@ -147,8 +147,9 @@ async def start_of(store: Store, job: Job, begun: float) -> RunStart:
     """Decides how a run with `--refresh` starts. `begun`: when the run began, in seconds since the epoch on
     the store's clock.
 
-    The first run crawls. A run after a run that left URLs waiting continues that one. Every other run begins
-    a pass over the known pages. If a scheduler died in the middle of the run, the pass is continued.
+    The first run creates the crawl. If the previous run left URLs waiting, the run continues with these URLs.
+    Every other run begins a pass over the known pages. If a scheduler died in the middle of a run, its pass
+    is continued.
     """
     if not job.refresh:
         return RunStart(job, anew=False)

@@ -1,6 +1,6 @@
-"""The scheduler's loop: elects the leader, reads changed schedules, decides due times and starts runs.
-Several schedulers may run, and one of them leads. All decisions use the store's clock, so it does no harm if
-a machine's clock is wrong.
+"""The scheduler's loop. It elects the leader, reads changed schedules, decides which due times are run, and
+starts runs. Several schedulers may run, and one of them leads. All decisions use the store's clock, so it
+does not matter if a machine's clock is wrong.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 
 BEAT_INTERVAL_S, LEAD_TIMEOUT_S = 1.0, 7.0
-"""Seconds between two rounds of the loop (beats), and seconds after which a leader loses its lead if it does
-not renew it. If a leader dies, another scheduler takes over within the sum of both."""
+"""BEAT_INTERVAL_S: seconds between two rounds of the loop (beats). LEAD_TIMEOUT_S: seconds after which a
+leader loses its lead if it does not renew it. If a leader dies, another scheduler takes over within the sum
+of both times."""
 STOP_TIMEOUT_S = 9.0
-"""How many seconds crawls may take to stop gracefully."""
+"""For how many seconds the scheduler waits for its crawls to stop gracefully."""
 MAX_QUEUED_RUNS = 100
 """Maximum number of runs of one schedule that may wait for the previous run to end."""
 
 Chore = Callable[[float], Awaitable[None]]
-"""A background task of the leader, called at each beat with the store's time. The task itself decides whether
-it is due."""
+"""A background task of the leader. It is called at each beat with the store's time, and decides itself
+whether it is due."""
 
 
 class Plan(NamedTuple):
-    """A schedule with its parsed cron line. `next`: its next due time in seconds since the epoch, or None."""
+    """A schedule with its parsed cron line. `next`: the next due time in seconds since the epoch, or None."""
 
     entry: StoredSchedule
     cron: Cron
@@ -51,8 +52,8 @@ class Scheduler:
     - `embedded`: the embedded store, or None if the store is shared.
     - `crawler`: runs the crawls, in this process or on a fleet.
     - `say`: logs an event. `judge`: returns the gates that a finished crawl does not meet.
-    - `stop`: when set, `run` stops the crawls and returns.
-    - `chore`: a background task for the leader.
+    - `stop`: an event. When it is set, `run` stops the crawls and returns.
+    - `chore`: a background task that the leader runs.
     """
 
     def __init__(
@@ -81,7 +82,8 @@ class Scheduler:
         self._side: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Makes one beat after another until `stop` is set. Then stops the crawls and gives up the lead."""
+        """Makes one beat after another until `stop` is set. After that, stops the crawls and gives up the
+        lead."""
         while not self._stop.is_set():
             try:
                 await self._beat()
@@ -112,7 +114,8 @@ class Scheduler:
             self._side = asyncio.create_task(self._chored(self._chore, lead.now))
 
     def _hear(self, lead: Lead) -> None:
-        """Logs when another scheduler becomes the leader. If this one does, makes it read all schedules."""
+        """Logs when another scheduler becomes the leader. If this scheduler becomes the leader, makes it read
+        all schedules."""
         if lead.token != self._lead.token or lead.leader != self._lead.leader:
             if lead.token:
                 self._say("leads", scheduler=self.owner)
@@ -122,8 +125,8 @@ class Scheduler:
         self._lead, self._conductor.token = lead, lead.token
 
     async def _read_all(self, lead: Lead) -> None:
-        """Reads all schedules and their open runs. The change number in `lead` was read before the schedules,
-        so no later change is missed."""
+        """Reads all schedules and their open runs. The number of the last change (in `lead`) was read before
+        the schedules, so no later change is missed."""
         found = await self._schedules.all()
         unread = {one for one in found if isinstance(one, Unread)}
         plans: dict[str, Plan] = {}
@@ -187,7 +190,7 @@ class Scheduler:
         counts = {"skipped": len(wanted[room:]), "missed": len(due.missed)}
         done = await self._schedules.due(lead.token, entry, due.mark, begun, over, counts)
         if done != 1:
-            self._seen = -1  # the schedule was changed meanwhile, so all schedules are read again
+            self._seen = -1  # the schedule was changed, so all are read again
             return
         self._plans[schedule.name] = planned(entry._replace(mark=due.mark), plan.cron)
         self._conductor.open |= {(schedule.name, run.field): run for run in begun}
@@ -195,8 +198,8 @@ class Scheduler:
             self._say(run.state, schedule=schedule.name, due=run.due, times=run.times, reason=run.reason)
 
     def _begin(self, now: float) -> None:
-        """Starts runs that are due. Of each schedule, only the earliest due time is started. In total, at
-        most as many runs are active as the crawler allows."""
+        """Starts runs that are due. For each schedule, starts only the runs of the earliest due time. The
+        number of active runs never exceeds the maximum of the crawler."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
         for (name, _), run in self._conductor.open.items():
@@ -229,7 +232,7 @@ class Scheduler:
                 self._store.client, self._store.url = fresh.client, url
 
     async def _end(self) -> None:
-        """Stops the crawls that run here, keeps the lead until they have ended, then gives it up."""
+        """Stops the crawls of this process, keeps the lead until they have ended, and then gives it up."""
         self._say("stops", crawls=len(self._tasks))
         tasks = list(self._tasks.values()) + ([self._side] if self._side is not None else [])
         if self._side is not None:
@@ -247,7 +250,8 @@ class Scheduler:
 
 
 def planned(entry: StoredSchedule, cron: Cron | None = None) -> Plan:
-    """Returns the plan of a schedule. Raises ValueError if the cron line or the time zone is invalid."""
+    """Returns a schedule as a `Plan`, with its parsed cron line. Raises ValueError if the cron line or the
+    time zone is invalid."""
     cron = cron or Cron(entry.schedule.cron, entry.schedule.zone)
     return Plan(entry, cron, None if entry.schedule.paused else cron.after(entry.mark))
 

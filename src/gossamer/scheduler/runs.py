@@ -1,5 +1,5 @@
-"""Follows one run of a schedule through its states: waiting, launching, launched, and the final state (that
-of its crawl, or `gate`). Each step is a compare-and-set in the store.
+"""Follows one run of a schedule through its states. These are waiting, launching, launched, and a final
+state, which is the crawl's final state or `gate`. Each step is a compare-and-set in the store.
 
 If a launch was not confirmed, the scheduler that leads at that time repeats it. This is safe because the
 crawl of a run has a fixed name, and launching an existing crawl continues it.
@@ -29,13 +29,15 @@ from gossamer.state.schedules import ScheduledRun, Schedules
 from gossamer.store.store import Store
 
 CHECK_INTERVAL_S, RETRY_INTERVAL_S = 1.0, 5.0
-"""Seconds between two checks of a crawl that runs elsewhere, and seconds before a failed store is tried
-again."""
+"""CHECK_INTERVAL_S: seconds between two checks of a crawl that runs elsewhere. RETRY_INTERVAL_S: seconds
+after an outage of the store before it is tried again."""
 
 Say = Callable[..., None]
-"""Logs an event. Called with the name of the event, and with its facts as keyword arguments."""
+"""A function that logs an event. It is called with the name of the event, and with its facts as keyword
+arguments."""
 Judge = Callable[[list[str], Summary], list[str]]
-"""Called with gates (`--fail-on`) and a summary. Returns the gates that the summary does not meet."""
+"""A function that is called with gates (`--fail-on`) and a summary. It returns the gates that the summary
+does not meet."""
 
 
 class RunOutcome(NamedTuple):
@@ -47,20 +49,20 @@ class RunOutcome(NamedTuple):
 
 
 class Crawler(Protocol):
-    """Runs crawls. `most`: the maximum number of crawls at once."""
+    """The interface of an object that runs crawls. `most`: the maximum number of crawls at once."""
 
     most: int
 
     async def crawl(
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
-        """Runs a crawl to its end, or continues one that was started before. `confirm` is called once the
-        crawl is running. `anew`: the crawl exists from an earlier run, and is launched again. Returns None if
-        the scheduler is stopping."""
+        """Runs a crawl to its end, or continues a crawl that was started before. `confirm` is called once the
+        crawl is running. `anew`: whether the crawl exists from an earlier run and must be launched again.
+        Returns None if the scheduler is stopping."""
 
 
 class LocalCrawler:
-    """Runs crawls in this process."""
+    """A `Crawler` that runs crawls in this process."""
 
     def __init__(self, store: Store, stop: asyncio.Event, most: int) -> None:
         self._store, self._stop, self.most = store, stop, most
@@ -80,13 +82,14 @@ class LocalCrawler:
                     return over
                 continue
             if self._stop.is_set() and summary.state == "stopped":
-                return None  # the next scheduler continues the crawl
+                return None  # the next leader continues the crawl
             return RunOutcome(summary.state, summary.reason or "", summary)
         return None
 
 
 class Fleet:
-    """Launches crawls on a fleet and watches them. `launch` may be called again for a crawl that exists."""
+    """A `Crawler` that launches crawls on a fleet and watches them. `launch` may be called again for a crawl
+    that exists."""
 
     most = 1_000_000
 
@@ -97,8 +100,8 @@ class Fleet:
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
         """Launches the crawl unless it already exists with all its seeds, and watches it. If an earlier
-        launch was interrupted while it read the list of seeds, the crawl is launched again to continue the
-        list."""
+        launch was interrupted while it read the list of seeds, launches the crawl again to read the rest of
+        the list."""
         name = job.name or ""
         record = await Crawls(self._store).get(name)
         if record is None or anew or (not record.seeded and record.state not in ENDED):
@@ -118,7 +121,7 @@ class Fleet:
 
     async def _put(self, job: Job) -> None:
         """Launches the crawl, and returns when all its seeds are in the frontier. Also returns if the
-        scheduler is stopping: the next scheduler then continues."""
+        scheduler is stopping, in which case the next leader continues."""
         work, end = asyncio.ensure_future(self._launch(job)), asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((work, end), return_when=asyncio.FIRST_COMPLETED)
@@ -131,7 +134,7 @@ class Fleet:
 
 
 async def run_outcome(store: Store, name: str) -> RunOutcome | None:
-    """Returns the outcome of a crawl, or None if it is running or has not started."""
+    """Returns the outcome of a crawl, or None if the crawl is running or has not started."""
     record = await Crawls(store).get(name)
     if record is None or record.state not in ENDED:
         return None
@@ -147,8 +150,8 @@ async def pause_before_retry(stop: asyncio.Event, seconds: float) -> None:
 class RunSupervisor:
     """Follows the runs of all schedules to their ends.
 
-    The loop keeps `token` (the fencing token of the lead) and the store's clock up to date. `open`: the
-    stored runs that have not ended, by schedule and field.
+    The scheduler's loop keeps `token` (the fencing token of the lead) and the store's clock up to date.
+    `open`: the stored runs that have not ended, by schedule and field.
     """
 
     def __init__(
@@ -176,7 +179,8 @@ class RunSupervisor:
         return then + time.monotonic() - at
 
     async def conduct(self, name: str, run: ScheduledRun) -> None:
-        """Follows a run to its end. The run keeps its state if the lead is lost or the scheduler is stopping."""
+        """Follows a run to its end. If the lead is lost or the scheduler is stopping, the run keeps its
+        state."""
         again = run.state != "waiting"
         taken = await self._turn(name, run, state="launching", begun=run.begun or self.now())
         if taken is None:
@@ -204,8 +208,8 @@ class RunSupervisor:
                 )
 
     async def _crawl(self, name: str, field: str, run: ScheduledRun) -> RunOutcome | None:
-        """Runs the crawl of a run and returns its outcome. After an outage of the store, the crawl is tried
-        again. Any other error becomes the outcome `failed`. Returns None if the scheduler is stopping."""
+        """Runs the crawl of a run and returns the crawl's outcome. After an outage of the store, tries again.
+        For any other error, the outcome is `failed`. Returns None if the scheduler is stopping."""
 
         async def confirm() -> None:
             was = self.open.get((name, field))
@@ -236,15 +240,15 @@ class RunSupervisor:
         return None
 
     async def _turn(self, name: str, was: ScheduledRun, **facts: object) -> ScheduledRun | None:
-        """Makes one step: replaces the stored run `was` by a copy in which the fields `facts` are changed.
-        Waits if the store cannot be reached. Returns None if another scheduler changed the run, the lead was
-        lost, or the scheduler is stopping."""
+        """Makes one step of a run. Replaces the stored run `was` with a copy in which the fields `facts` are
+        changed. Waits if the store cannot be reached. Returns None if another scheduler changed the run, the
+        lead was lost, or the scheduler is stopping."""
         now = msgspec.structs.replace(was, **facts)
         while True:
             try:
                 done = await self.schedules.turn(self.token, name, was, now)
                 break
-            except GossamerError:  # the store cannot be reached or its disk is full, which the loop logs
+            except GossamerError:  # the loop logs that the store cannot be reached or that its disk is full
                 if self.stop.is_set():
                     return None
                 await pause_before_retry(self.stop, CHECK_INTERVAL_S)

@@ -1,6 +1,6 @@
-"""The attempts of each crawl in a shared store. They are kept in a bounded table, which every worker writes
-and every machine can read. Each entry is a compressed batch of lines. The oldest entries are dropped when a
-crawl's table is full."""
+"""Keeps the attempts of each crawl in a shared store. They are in a table of limited size, which every worker
+writes and every machine can read. Each entry is a compressed batch of lines. The oldest entries are dropped
+when a crawl's table is full."""
 
 from __future__ import annotations
 
@@ -44,14 +44,15 @@ def pack_lines(lines: Sequence[Attempt]) -> bytes:
 
 
 class AttemptsTable:
-    """The table of one crawl."""
+    """The attempts table of one crawl."""
 
     def __init__(self, store: Store, crawl: str, most: int = 0) -> None:
-        """`most`: the maximum size of the table in bytes. Only `add` needs it."""
+        """`most`: the maximum size of the table in bytes. Only `add` uses it."""
         self._store, self._keys, self._most = store, keys.attempts(crawl), most
 
     async def add(self, entry: bytes, lines: int) -> None:
-        """Adds a batch (`pack_lines`). During an outage of the store, waits if the client does."""
+        """Adds a batch (`pack_lines`). During an outage of the store, waits for its end if the client is
+        configured to wait."""
         call = self._store.client.eval(_ADD, 2, *self._keys, entry, str(lines), str(self._most))
         await self._store.guard(cast(Any, call))
 

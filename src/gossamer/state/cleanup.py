@@ -1,5 +1,5 @@
-"""Removes data that is no longer needed, once it is old enough. The cleanup works in small steps with pauses,
-so that the store stays responsive.
+"""Removes data that is no longer needed and that is older than a given age. The cleanup works in small steps
+with pauses, so that the store stays responsive.
 
 A crawl that can still continue keeps all its data. Such a crawl is unfinished, paused, or ended with URLs in
 its queue.
@@ -28,8 +28,8 @@ from gossamer.store.store import Store
 PAUSE_FACTOR = 4
 """The pause after a step, as a multiple of the duration of the step."""
 MAX_MEASURED_KEYS, SAMPLE_INTERVAL = 10_000, 100
-"""The size of the first MAX_MEASURED_KEYS keys is measured individually. Of further keys, one in every
-SAMPLE_INTERVAL is measured, and the others are assumed to have the same size."""
+"""The size of the first MAX_MEASURED_KEYS keys is measured individually. Of the further keys, one in every
+SAMPLE_INTERVAL keys is measured, and the others are assumed to have the same size."""
 
 
 class Removed(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Removed(msgspec.Struct, frozen=True):
 
 class Cleaner:
     """Cleans one store in small steps. `now` is the store's time in seconds since the epoch. If `dry` is
-    true, keys are only counted, not removed."""
+    true, keys are only counted and not removed."""
 
     def __init__(self, store: Store, now: float, *, dry: bool) -> None:
         self.store, self.now, self.dry = store, now, dry
@@ -58,18 +58,18 @@ class Cleaner:
             began = time.monotonic()
 
     async def step(self, call: Awaitable[Any]) -> Any:
-        """Awaits a call that takes the store some time, then pauses."""
+        """Awaits a call that takes time in the store, then pauses."""
         began = time.monotonic()
         found = await call
         await pause_after_step(began)
         return found
 
     async def do(self, call: Any) -> Any:
-        """Awaits a call that takes the store almost no time, without a pause."""
+        """Awaits a call that takes almost no time in the store, without a pause."""
         return await self.store.guard(cast(Awaitable[Any], call))
 
     async def idle(self, page: list[bytes], age: float) -> list[bytes]:
-        """Returns those keys that nobody has read or written for `age` seconds."""
+        """Returns those of the keys that no process has read or written for `age` seconds."""
         pipe = self.store.client.pipeline(transaction=False)
         for key in page:
             pipe.object("IDLETIME", key)
@@ -91,7 +91,7 @@ class Cleaner:
         )
         if not self.dry:
             pipe = self.store.client.pipeline(transaction=False)
-            for key in page:  # one by one, because the keys are in many cluster slots
+            for key in page:  # unlinked one by one, because the keys are in many cluster slots
                 pipe.unlink(key)
             await self.store.guard(pipe.execute())
         return Removed(len(page), size * len(page) // len(asked))
@@ -103,7 +103,7 @@ async def pause_after_step(began: float) -> None:
 
 
 LETTERS_PER_CALL = 500
-"""Dead letters read in one call."""
+"""How many dead letters one call reads."""
 _OWNER = re.compile(rb"\{b:[0-9a-f]{3}\}(?![ho]:)([A-Za-z0-9][A-Za-z0-9._-]{0,79}):")
 _TAKE = """
 if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] or redis.call('HGET', KEYS[1], 'ended_at') ~= ARGV[2] then return 0 end
@@ -112,13 +112,13 @@ return 1
 """
 
 Hold = Callable[[str], AbstractContextManager[Any]]
-"""A context manager that ensures that no process on this machine runs the crawl during its block. Raises
-InUse."""
+"""A function that returns a context manager. During its `with` block, no process on this machine can run the
+crawl. Raises InUse."""
 
 
 async def remove_crawls(broom: Cleaner, age: float, hold: Hold, only: str | None = None) -> Removed:
-    """Removes crawls that ended at least `age` seconds ago with nothing left to do, including all their data
-    in the store."""
+    """Removes crawls that ended at least `age` seconds ago and have no work left. Removes all their data in
+    the store."""
     ripe = [record async for record in _records(broom, only) if await _ripe(broom, record, age)]
     if broom.dry:
         return Removed(len(ripe), (await _keys_of(broom, {record.name for record in ripe})).bytes)
@@ -136,8 +136,8 @@ async def remove_crawls(broom: Cleaner, age: float, hold: Hold, only: str | None
 
 
 async def drop_dead_letters(broom: Cleaner, age: float, only: str | None = None) -> Removed:
-    """Drops dead letters that are older than `age` seconds, for crawls that ended with nothing left to do. A
-    crawl named by `only` may have any state."""
+    """Drops dead letters that are older than `age` seconds, for crawls that have ended and have no work left.
+    If `only` names a crawl, its state does not matter."""
     found = Removed()
     async for record in _records(broom, only):
         if only is None and not await _done(broom, record):
@@ -177,13 +177,13 @@ async def requeue_leases(broom: Cleaner) -> Removed:
 
 async def remove_hosts(broom: Cleaner, age: float) -> Removed:
     """Removes the state of a host if no crawl has URLs of the host and the state was not used for `age`
-    seconds. Keys that have a time to live are left alone."""
+    seconds. Keys that have a time to live are not removed."""
     found = Removed()
     async for page in broom.pages("{b:???}h:*"):
         idle = await broom.idle(page, age)
         pipe = broom.store.client.pipeline(transaction=False)
         for key in idle:
-            pipe.pttl(key)  # PTTL, because reading the hash itself would count as a use
+            pipe.pttl(key)  # PTTL is used, because reading the hash itself would count as a use
         left = await broom.store.guard(pipe.execute()) if idle else []
         free = [key for key, ms in zip(idle, left, strict=True) if ms == -1]
         found += await broom.unlink([key for key in free if not await _wanted(broom, key)])
@@ -218,8 +218,8 @@ async def remove_runs(broom: Cleaner, age: float) -> Removed:
 
 
 async def remove_workers(broom: Cleaner, age: float) -> Removed:
-    """Removes the records of workers without a heartbeat for `age` seconds, orders to unknown workers, and
-    refusals by unknown workers or for deleted crawls."""
+    """Removes the records of workers that have sent no heartbeat for `age` seconds. Also removes orders to
+    unknown workers, and refusals by unknown workers or for deleted crawls."""
     client, found = broom.store.client, Removed()
     crew = await broom.do(client.hgetall(WORKERS))
     known = {name: WorkerRecord.of(name, raw) for name, raw in crew.items()}
@@ -239,8 +239,8 @@ async def remove_workers(broom: Cleaner, age: float) -> Removed:
 
 
 async def forget_proxies(broom: Cleaner, age: float) -> Removed:
-    """Removes the health statistics of proxies on which no worker has reported for `age` seconds, including
-    quarantines."""
+    """Removes the health statistics of proxies about which no worker has reported for `age` seconds. This
+    also ends their quarantines."""
     statistics, changes = keys.PROXIES
     found = Removed()
     before = round((broom.now - age) * 1000)
@@ -256,7 +256,7 @@ async def forget_proxies(broom: Cleaner, age: float) -> Removed:
 
 
 def owner_of_key(key: bytes) -> str | None:
-    """Returns the crawl that a key belongs to.
+    """Returns the crawl to which a key belongs.
 
     >>> owner_of_key(b"{b:000}books:q:example.com:0"), owner_of_key(b"{b:000}h:example.com")
     ('books', None)
@@ -279,7 +279,7 @@ async def _ripe(broom: Cleaner, record: Record, age: float) -> bool:
 
 
 async def _done(broom: Cleaner, record: Record) -> bool:
-    """Returns whether nothing is left to do in a crawl, neither now nor in a later run."""
+    """Returns whether a crawl has no work left, neither now nor in a later run."""
     over = record.state in ("finished", "cancelled")
     if record.state not in ENDED or not (
         over or (record.seeded and not await unread_producers(broom.store, record.name))
@@ -295,8 +295,8 @@ async def _done(broom: Cleaner, record: Record) -> bool:
 
 
 async def _take(broom: Cleaner, record: Record) -> bool:
-    """Marks a crawl as being removed, so that nobody can start it. Returns False if somebody has resumed it
-    in the meantime."""
+    """Marks a crawl as being removed, so that nobody can start the crawl. Returns False if somebody has
+    resumed the crawl in the meantime."""
     if record.state == REMOVING:
         return True
     key = keys.record(record.name)
@@ -305,7 +305,7 @@ async def _take(broom: Cleaner, record: Record) -> bool:
         return False
     if (await crawl_counts(broom.store, record.name))[
         "open"
-    ]:  # work was added between the check and the mark
+    ]:  # URLs were added between the check and the mark
         await broom.do(broom.store.client.hset(key, "state", record.state))
         return False
     return True
@@ -345,7 +345,7 @@ async def _keys_of(broom: Cleaner, names: set[str]) -> Removed:
 
 
 async def _letters(broom: Cleaner, bucket: int, crawl: str, before: float) -> tuple[list[int], int]:
-    """Returns the ids of dead letters that are older than a time in ms, and their total size in bytes. Dead
+    """Returns the IDs of dead letters that are older than a time in ms, and their total size in bytes. Dead
     letters are stored in order of age."""
     client, at = broom.store.client, f"{keys.tag(bucket)}{crawl}:"
     ids: list[int] = []

@@ -1,8 +1,8 @@
-"""The credits of an unlocker service, which all workers share, and the circuit breaker of the service.
-Credits are reserved before a call, and the reservation is settled after it.
+"""Manages the credits of an unlocker service, which all workers share, and the circuit breaker of the
+service. Credits are reserved before a call, and the reservation is settled after the call.
 
-A reservation that nobody settles counts as spent. A worker that dies during a call therefore wastes credits,
-but never exceeds a limit.
+If a reservation is never settled, its credits count as spent. A worker that dies during a call therefore
+wastes credits, but never exceeds a limit.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class CreditLimits(NamedTuple):
 
 class Reserved(NamedTuple):
     """The reply to a reservation. If `why` is '', the call may be made, and `token` identifies the
-    reservation. Otherwise `why` is busy, open (the breaker), day or crawl (a credit limit), and `wait` is the
-    number of seconds to wait."""
+    reservation. Otherwise `why` is `busy`, `open` (the breaker is open), `day` or `crawl` (a credit limit is
+    reached), and `wait` is the number of seconds to wait."""
 
     token: str
     why: str
@@ -35,8 +35,8 @@ class Reserved(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """The credits spent or reserved today and by the crawl, the number of calls in progress, and the seconds
-    until the breaker closes."""
+    """The credits that were spent or reserved today, and those of the crawl. Also the number of calls in
+    progress, and the seconds until the breaker closes."""
 
     day: int
     crawl: int
@@ -45,8 +45,8 @@ class Spent(NamedTuple):
 
 
 class Shut(NamedTuple):
-    """The state of the breaker after a call: for how many seconds no calls are made (0 if the breaker is
-    closed), and how many times in a row it has opened."""
+    """The state of the breaker after a call. It contains the seconds for which no calls are made (0 if the
+    breaker is closed), and how many times in a row the breaker has opened."""
 
     wait: float
     openings: int
@@ -70,12 +70,12 @@ class Credits:
 
     async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> Shut:
         """Settles the reservation of a call. `cost` is the number of credits that the call cost, or None if
-        it is unknown. `health` states what the call showed about the health of the unlocker."""
+        it is unknown. `health` is the health of the unlocker according to the result of the call."""
         wait, openings = await self._do("unlocker_settle", token, -1 if cost is None else cost, health, why)
         return Shut(int(wait) / 1000, int(openings))
 
     async def spent(self) -> Spent:
-        """Returns the credits spent today and by the crawl."""
+        """Returns the credits that were spent today, and those of the crawl."""
         now, _ = await self._store.guard(cast(Any, self._store.client.time()))
         at, who = f"{keys.tag(0)}@", self._unlocker
         pipe = self._store.client.pipeline(transaction=False)

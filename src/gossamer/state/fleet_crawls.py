@@ -1,5 +1,5 @@
-"""The records of a fleet's crawls in the store. Functions to submit a crawl, change it while it runs, and end
-it."""
+"""Reads and changes the records of a fleet's crawls in the store. Submits a crawl, changes it while it runs,
+and ends it."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Edit(NamedTuple):
     was: str
     version: str
     reach: bytes
-    """Data for workers that lack the file: which hosts belong to the site (`sites.remote_sites.SiteReach` as
-    JSON).
+    """Data for workers that lack the file. It states which hosts belong to the site
+    (`sites.remote_sites.SiteReach` as JSON).
     """
 
 
@@ -77,21 +77,21 @@ class FleetCrawl(NamedTuple):
     sites: dict[str, str]
     ends_as: str
     began: str
-    """When the crawl began. If the value changes, the crawl has begun again, and everything that was known
-    about it is invalid."""
+    """The time at which the crawl began. If this value changes, the crawl has begun again, and a worker must
+    discard everything that it has stored about the crawl."""
     revision: int
-    """How many times the crawl has been submitted since it began."""
+    """How many times the crawl has been submitted since `began`."""
     apart: tuple[str, ...]
     """Groups of sites, `SITE+SITE`, whose hosts wait for workers with the files of all these sites."""
     precedence: int = 0
     """Crawls of a higher precedence get all capacity that they can use."""
     run_from: float = 0.0
-    """The value of `spent` when the crawl was last submitted. The time limit of a crawl that visits its pages
-    again is that of each run."""
+    """The value of `spent` when the crawl was last submitted. If a crawl visits its pages again, its time
+    limit applies to each run separately."""
 
 
 class FleetCrawls:
-    """The submitted crawls of a store."""
+    """Reads and changes the submitted crawls of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._damaged = store, set[str]()
@@ -112,7 +112,7 @@ class FleetCrawls:
             )
 
     async def job(self, name: str) -> bytes | None:
-        """Returns the submitted job, or None."""
+        """Returns the submitted job of a crawl, or None."""
         found: bytes | None = await self._do(self._store.client.hget(keys.record(name), "job"))
         return found
 
@@ -169,7 +169,7 @@ class FleetCrawls:
         return tasks
 
     async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:
-        """Changes the state of a crawl to `state` if it is still `was`. Returns whether the state was
+        """Changes the state of a crawl to `state` if the state is still `was`. Returns whether it was
         changed."""
         pairs = {"state": state, "reason": reason, **fields}
         if state in ENDED:
@@ -178,8 +178,8 @@ class FleetCrawls:
         return bool(await self._do(self._store.client.eval(_TURN, 1, keys.record(name), was, *flat)))
 
     async def reopen(self, name: str) -> bool:
-        """Resumes a finished crawl that has new URLs. Every worker takes it up again within a second. Returns
-        whether it was finished."""
+        """Resumes a finished crawl that has new URLs. Every worker begins to work on it again within a
+        second. Returns whether the crawl was finished."""
         key, now = keys.record(name), await store_time(self._store)
         found = await self._do(self._store.client.hmget(key, ["revision", "idle", "ended_at"]))
         revision, idle, ended = (float(value or 0) for value in found)
@@ -219,15 +219,16 @@ class FleetCrawls:
         await self._do(self._store.client.eval(_APART, 1, keys.record(name), group))
 
     async def set_weight(self, name: str, weight: int) -> None:
-        """Sets the crawl's share of the fleet's work, among crawls of its precedence."""
+        """Sets the crawl's share of the fleet's work, relative to the other crawls of its precedence."""
         await self._do(self._store.client.hset(keys.record(name), "weight", str(weight)))
 
     async def set_precedence(self, name: str, precedence: int) -> None:
-        """Sets the crawl's precedence. Crawls of a lower one get only capacity that it leaves."""
+        """Sets the crawl's precedence. Crawls of a lower precedence get only the capacity that this crawl
+        does not use."""
         await self._do(self._store.client.hset(keys.record(name), "precedence", str(precedence)))
 
     async def add_time(self, name: str, seconds: float) -> None:
-        """Adds `seconds` to the time that was spent on a crawl."""
+        """Adds `seconds` to the working time of a crawl (`spent`)."""
         await self._do(self._store.client.hincrbyfloat(keys.record(name), "spent", seconds))
 
     async def _do(self, call: Any) -> Any:

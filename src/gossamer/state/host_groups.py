@@ -1,6 +1,6 @@
-"""Groups of hosts that share one politeness budget: the hosts at one IP address, or the hosts of one
-registered domain. Before each request, a worker must get a turn of the host's group, which is a permit for
-one request.
+"""Manages groups of hosts that share one politeness budget. A group consists of the hosts at one IP address,
+or of the hosts of one registered domain. Before each request, a worker must get a turn of the host's group,
+which is a permit for one request.
 
 The hosts at one address are in many buckets, so a claim cannot see all of them. The turns of a group
 therefore have their own key. A worker takes a turn after the claim, when the address is known. Groups by
@@ -28,9 +28,9 @@ class HostGroups:
         self._count = 0
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]:
-        """Requests a turn of the group `name`. Returns the token of the turn, and 0 if it was granted,
-        otherwise the number of seconds after which to try again. `delay` is the minimum number of seconds
-        between this turn and the group's next turn."""
+        """Requests a turn of the group `name`. Returns two values: the token of the turn, and the number of
+        seconds after which to try again. The second value is 0 if the turn was granted. `delay` is the
+        minimum number of seconds between this turn and the group's next turn."""
         self._count += 1
         token = f"{self._mine}{self._count}"
         wait = await self._do(self._enter, name, token, self._at_once, round(delay * 1000), self._hold)

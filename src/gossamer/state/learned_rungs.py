@@ -1,5 +1,5 @@
-"""Stores what the fleet has learned about the rungs of the ladder: for each host, which rungs (collectors)
-succeed in fetching its pages. The record of a host is a JSON text (`politeness.ladder.Ladder`), which is
+"""Stores what the fleet has learned about the rungs of the ladder. For each host, a record states which rungs
+(collectors) can fetch its pages. The record of a host is a JSON text (`politeness.ladder.Ladder`), which is
 cached."""
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
 CACHE_TTL_S = 10.0
-"""How many seconds the cached record of a host is used before it is read from the store again."""
+"""For how many seconds the cached record of a host is used before it is read from the store again."""
 MAX_HOSTS = 10_000
 """Maximum number of hosts in the cache."""
 
 
 class LearnedRungs:
-    """The records of all hosts. They are shared by all crawls and workers of a store."""
+    """The records of all hosts. All crawls and workers of a store share them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, tuple[float, str]] = {}
 
     async def known(self, host: str) -> str:
-        """Returns the record of a host, or '' if there is none. It is at most CACHE_TTL_S seconds old."""
+        """Returns the record of a host, or '' if there is none. The result may be up to CACHE_TTL_S seconds
+        old."""
         at, text = self._known.get(host, (0.0, ""))
         if not at or time.monotonic() - at > CACHE_TTL_S:
             _, text = await self._run(host)
@@ -37,7 +38,7 @@ class LearnedRungs:
         while (wanted := change(was)) != was:
             done, was = await self._run(host, was, wanted)
             if done:
-                break  # otherwise another worker has changed the record in the meantime
+                break  # otherwise, another worker has changed the record
         return wanted
 
     async def _run(self, host: str, *words: str) -> tuple[bool, str]:

@@ -1,5 +1,5 @@
-"""Log-ins at sites, shared by all crawls and workers of a store: which account to use next, which worker logs
-in, and the cookies."""
+"""Manages the log-ins at sites, which all crawls and workers of a store share. The store decides which
+account is used next and which worker logs in, and keeps the cookies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LOGIN_TIMEOUT_MS = 30_000
 """Milliseconds after which another worker may log in, unless the worker that is logging in renews its
 right."""
 TTL_MS = 90 * 86_400_000
-"""How many milliseconds the data of a site is kept after its last change."""
+"""For how many milliseconds the data of a site is kept after its last change."""
 FIRST_WAIT_MS, MAX_WAIT_MS = 10_000, 600_000
 """An account waits FIRST_WAIT_MS milliseconds after a failed log-in. The wait doubles with each consecutive
 failure, up to MAX_WAIT_MS."""
 REFUSED_TTL_MS = 3_600_000
-"""How many milliseconds rejected credentials are not tried again."""
+"""For how many milliseconds rejected credentials are not tried again."""
 MAX_USELESS_LOGINS, USELESS_WAIT_MS = 3, 600_000
 """After MAX_USELESS_LOGINS consecutive log-ins that had no effect, the next log-in is tried only after
 USELESS_WAIT_MS milliseconds."""
@@ -37,8 +37,9 @@ class KnownAccount(NamedTuple):
 
 
 class LoginTurn(NamedTuple):
-    """The next step for a worker. `what` is `go` (use the account), `enter` (log in), `wait` (for `ms`) or
-    `refused` (for `ms`, because the site rejected the credentials with the reason `why`)."""
+    """The next step for a worker. `what` is `go` (use the account), `enter` (log the account in), `wait` (try
+    again after `ms`) or `refused` (the site rejected the credentials for the reason `why`; try again after
+    `ms`)."""
 
     what: str
     name: str = ""
@@ -51,13 +52,13 @@ class LoginTurn(NamedTuple):
 
 class Session(NamedTuple):
     """The state of an account, for display. `since` and `used` are the seconds since the log-in and since the
-    last use, None if there was none. `wait` is the number of seconds for which the account still waits, 0 if
-    it does not wait."""
+    last use, or None if there was none. `wait` is the number of seconds for which the account still waits, or
+    0."""
 
     site: str
     account: str
     state: str
-    """logged in, logged out, logging in, refused or waiting."""
+    """One of `logged in`, `logged out`, `logging in`, `refused` and `waiting`."""
     since: float | None
     used: float | None
     wait: float
@@ -66,7 +67,7 @@ class Session(NamedTuple):
 
 
 class Logins:
-    """The log-ins of all sites of a store."""
+    """Manages the log-ins at all sites of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -97,7 +98,8 @@ class Logins:
         return LoginTurn("refused", found[0].decode(), why=found[1].decode(), ms=int(found[2]))
 
     async def renew(self, site: str, name: str, me: str) -> bool:
-        """Extends the caller's right to log in. Returns False if another worker now has that right."""
+        """Extends the time for which the caller has the right to log in. Returns False if another worker now
+        has that right."""
         return bool(await self._run("login_result", site, name, me, "renew", LOGIN_TIMEOUT_MS))
 
     async def entered(self, site: str, name: str, me: str, state: bytes, told: str) -> int:
@@ -106,9 +108,9 @@ class Logins:
         return int(await self._run("login_result", site, name, me, "in", state, told, TTL_MS))
 
     async def failed(self, site: str, name: str, me: str, *, waits: bool = True) -> None:
-        """Records that a log-in failed for a reason other than the credentials. The account must then wait.
-        If `waits` is false, another log-in may follow at once. This is for failures before anything was
-        sent."""
+        """Records that a log-in failed for a reason other than the credentials. The account must wait before
+        the next log-in. If `waits` is false, another log-in may follow at once. This is for failures that
+        occurred before any request was sent."""
         await self._run("login_result", site, name, me, "again", FIRST_WAIT_MS if waits else 0, MAX_WAIT_MS)
 
     async def refused(self, site: str, name: str, me: str, told: str, why: str) -> None:
@@ -116,8 +118,9 @@ class Logins:
         await self._run("login_result", site, name, me, "out", REFUSED_TTL_MS, told, " ".join(why.split()))
 
     async def keep(self, site: str, one: KnownAccount, state: bytes) -> tuple[bool, int, int, bytes]:
-        """Stores cookies, unless another worker changed the stored ones. Returns whether they were stored,
-        the current version and revision, and, if not, the cookies that the other worker stored."""
+        """Stores cookies, unless another worker changed the stored ones. Returns whether the cookies were
+        stored, and the current version and revision. If they were not stored, also returns the cookies that
+        the other worker stored."""
         done, *found = await self._run(
             "login_cookies", site, one.name, one.version, one.revision, state, TTL_MS
         )
@@ -128,14 +131,14 @@ class Logins:
         )
 
     async def lost(self, site: str, name: str, version: int, *, sure: bool = False) -> bool:
-        """Records that an account is no longer logged in. Returns False if another log-in would probably not
-        help."""
+        """Records that an account is no longer logged in. Returns False if another log-in would probably have
+        no effect."""
         return bool(
             await self._run("login_lost", site, name, version, MAX_USELESS_LOGINS, USELESS_WAIT_MS, int(sure))
         )
 
     async def helped(self, site: str, name: str) -> None:
-        """Records that a repeated log-in was successful, which resets the count of log-ins without effect."""
+        """Records that a repeated log-in had an effect. This resets the count of log-ins without effect."""
         await self._guarded(self._store.client.hdel(keys.login(site), f"x:{name}"))
 
     async def alone(self, host: str) -> bool:
@@ -152,8 +155,8 @@ class Logins:
         return int(found[0] or 0), int(found[1] or 0), found[2] or b""
 
     async def forget(self, site: str, name: str | None = None) -> int:
-        """Forgets one account of a site, or all accounts if `name` is None. Returns the number of known
-        accounts that were forgotten."""
+        """Removes one account of a site, or all accounts if `name` is None. Returns the number of accounts
+        that were removed."""
         known = {one.account for one in await self.told(site)}
         if name is None:
             await self._guarded(self._store.client.delete(keys.login(site)))

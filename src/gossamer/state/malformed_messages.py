@@ -1,4 +1,5 @@
-"""Malformed messages that workers took off the broker: the newest ones and their total number."""
+"""Keeps the malformed messages that workers removed from the broker's queues: the newest messages and the
+total number."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from gossamer.store.store import Store
 
 MAX_KEPT = 100
 HOLD_S = 30 * 86400
-"""All malformed messages are forgotten when there has been no new one for this many seconds."""
+"""All malformed messages are removed if no new one has arrived for this many seconds."""
 
 
 class MalformedMessages:
@@ -36,8 +37,8 @@ class MalformedMessages:
         return int(found) if found is not None and found.isdigit() else 0
 
     async def newest(self, n: int = MAX_KEPT) -> list[dict[str, Any]]:
-        """Returns the newest messages, latest first. Each is a dict with at, worker, queue, reason, body and
-        size."""
+        """Returns the newest messages, latest first. Each message is a dict with the keys `at`, `worker`,
+        `queue`, `reason`, `body` and `size`."""
         found = await self._store.guard(
             cast(Awaitable[Any], self._store.client.lrange(keys.MALFORMED, 0, n - 1))
         )
@@ -53,7 +54,8 @@ class MalformedMessages:
 
 
 def malformed_text(count: int, newest: Sequence[Mapping[str, Any]]) -> str:
-    """Returns one line with the number of malformed messages and the reason why the latest is malformed."""
+    """Returns one line with the number of malformed messages, and the reason why the latest message is
+    malformed."""
     last = newest[0] if newest else {}
     why = f"; the last one, on queue {last.get('queue')}: {last.get('reason')}" if last else ""
     return f"{count} malformed message{'s' * (count != 1)} rejected{why}"

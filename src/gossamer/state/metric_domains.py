@@ -1,5 +1,5 @@
-"""The registered domains that have their own metrics. All other domains are counted together, so that the
-number of time series stays bounded."""
+"""Decides which registered domains have their own metrics. All other domains are counted together, so that
+the number of time series stays bounded."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ return redis.call('SMEMBERS', KEYS[1])
 
 
 class MetricDomains:
-    """One process's copy of the set of these domains. A domain is never removed, because a counter must not
-    fall."""
+    """One process's copy of the set of domains that have their own metrics. A domain is never removed,
+    because a counter must not decrease."""
 
     def __init__(self, store: Store, first: Iterable[str] = ()) -> None:
-        """`first`: domains that the user named."""
+        """`first`: the domains that the user configured."""
         self._store, self.known = store, set[str]()
         self._wanted = list(first)
 
     def ask(self, domain: str) -> None:
-        """Proposes a domain, which is added to the set at the next `exchange` if there is room."""
+        """Proposes a domain. The next `exchange` adds it to the set if the set is not full."""
         self._wanted.append(domain)
 
     async def keep(self) -> None:
-        """Exchanges the set every INTERVAL_S seconds. Runs until it is cancelled."""
+        """Calls `exchange` every INTERVAL_S seconds, until it is cancelled."""
         while True:
-            with contextlib.suppress(GossamerError):  # the next round sends the domains
+            with contextlib.suppress(GossamerError):  # the domains are sent in the next round
                 await self.exchange()
             await asyncio.sleep(INTERVAL_S)
 

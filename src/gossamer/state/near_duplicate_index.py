@@ -27,11 +27,11 @@ from gossamer.store.store import Store
 DEFAULT_MAX_GROUPS = 1_000_000
 """Maximum number of groups stored per crawl, unless the crawl sets another limit."""
 CHUNK_OPERATIONS = 400
-"""Maximum number of operations in one script call, so that it takes only a few milliseconds."""
+"""Maximum number of operations in one script call. This limits a call to a few milliseconds."""
 MAX_LOOKS, MAX_PAUSE_S = 50, 0.02
-"""How often a process reads a sketch that is still provisional again, and the maximum number of seconds
-between two reads. If the sketch is still provisional after the last read, the process that wrote it counts as
-dead."""
+"""MAX_LOOKS: how many times a process reads a sketch while it is provisional. MAX_PAUSE_S: maximum number of
+seconds between two reads. If the sketch is still provisional after the last read, the process that wrote it
+counts as dead."""
 Key = tuple[str, int, bytes]
 """The key of an entry in the index: the name of a map of `near_duplicates.lua`, the bucket, and the key
 within the map."""
@@ -40,8 +40,8 @@ Word = tuple[str, Key, bytes]
 
 
 class _One:
-    """A text that must be assigned to a group. `id` identifies the text. Other texts find it by the keys
-    `same` (equal texts) and `bands` (similar texts). Its sketch is stored under the key `own`."""
+    """A text that must be assigned to a group. `id` identifies the text. Equal texts find it by the key
+    `same`, and similar texts by the keys `bands`. Its sketch is stored under the key `own`."""
 
     def __init__(self, asked: GroupQuery, buckets: int) -> None:
         self.near = asked.sketch.near
@@ -69,8 +69,8 @@ class NearDuplicateIndex:
         self._room = -(-most // store.buckets)
 
     async def place(self, asked: Sequence[GroupQuery]) -> list[Placed]:
-        """Assigns each text to a group, and returns the groups in the order of the texts. A text that already
-        is the first of its group remains so. Raises the errors of the store."""
+        """Assigns each text to a group, and returns the groups in the order of the texts. A text that is
+        already the first of its group stays the first. Raises the errors of the store."""
         ones = [_One(one, self._store.buckets) for one in asked]
         holders, sketches, sizes = await self._look(ones)
         first, out = dict[bytes, _One](), list[Placed]()
@@ -91,8 +91,8 @@ class NearDuplicateIndex:
     async def _look(
         self, ones: Sequence[_One]
     ) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
-        """Returns the holder of each key (the id of the text that owns it), the sketches of the holders, and
-        the number of groups in each bucket.
+        """Returns three values: the holder of each key, the sketches of the holders, and the number of groups
+        in each bucket. The holder of a key is the ID of the text that owns the key.
 
         Briefly waits for sketches that are still provisional.
         """
@@ -144,7 +144,7 @@ class NearDuplicateIndex:
                 )
             elif one.near:
                 out.append(("w", one.own, one.near))
-                if was := former[one.id]:  # the text was different when it was last assigned to a group
+                if was := former[one.id]:  # the text has changed since it was last assigned to a group
                     out += [("d", key, one.id) for key in one.left(was)]
         await self._say(out)
         return yielded
@@ -190,8 +190,8 @@ def _own(id_: bytes, buckets: int) -> Key:
 
 
 def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -> Placed:
-    """Determines the group of a text from the stored keys and sketches. A text belongs to its own group if
-    its own id holds one of its keys."""
+    """Determines the group of a text from the stored keys and sketches. If one of its keys contains its own
+    ID, the text is the first of its group."""
     if one.id in (found := [holders[key] for key in one.keys]):
         return Placed(one.id.hex())
     if found[0]:
@@ -212,7 +212,7 @@ def _yields(
     the same time.
 
     If this text holds none of the band keys that both texts share, the other process cannot see this text, so
-    this process gives up. If each process can see the other's text, the text with the smaller id stays the
+    this process gives up. If each process can see the other's text, the text with the smaller ID stays the
     first of its group.
     """
     if one.same in lost:
@@ -232,7 +232,8 @@ def _yields(
 
 
 def mark_provisional(near: bytes) -> bytes:
-    """Returns the sketch, marked as provisional. This means that its group may still be given up."""
+    """Returns the sketch, marked as provisional. While a sketch is provisional, its group may still be given
+    up."""
     return near[:-1] + bytes((near[-1] | 1,))
 
 

@@ -1,5 +1,5 @@
-"""Statistics of proxies, which all workers of a store share, and the bindings of sticky sessions to
-proxies."""
+"""Stores the statistics of proxies, which all workers of a store share, and the bindings of sticky sessions
+to proxies."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gossamer.store import keys
 from gossamer.store.store import Store, script_part
 
 TTL_MS = 7 * 86_400_000
-"""Milliseconds after which a proxy that no worker used is forgotten."""
+"""Milliseconds after which the statistics of a proxy are removed if no worker has used it."""
 CHUNK_PROXIES = 500
 CHECKER_LEASE_MS = 5_000
-"""How many milliseconds a worker keeps the task of making a pool's health checks."""
+"""For how many milliseconds a worker keeps the task of making a pool's health checks."""
 
 
 class ProxyStatistics:
-    """One worker's access to the proxy statistics. Each observation counts once: after an outage, it is sent
+    """One worker's access to the proxy statistics. Each observation counts once. After an outage, it is sent
     again only if it cannot have arrived before."""
 
     def __init__(self, store: Store, crawl: str) -> None:
@@ -26,10 +26,11 @@ class ProxyStatistics:
         self._last = b"0"
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]:
-        """Sends observations. Returns the store's time in ms, and those statistics that have changed since
-        the last call, by key.
+        """Sends observations. Returns the store's time in ms, and the statistics that have changed since the
+        last call, by key.
 
-        Each value in `seen` consists of good, bad, seconds, tail, most, first and longest.
+        Each value in `seen` consists of `good`, `bad`, `seconds`, `tail`, `most`, `first` and `longest`
+        (`proxies.proxy_health`).
         """
         flat = [(key, *values) for key, values in seen.items()]
         out: dict[str, str] = {}

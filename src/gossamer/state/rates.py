@@ -1,9 +1,9 @@
-"""Caps on the total request rate of all crawls. A cap applies to the whole fleet or to the workers of a lane.
-Caps are kept in the store and can change at any time.
+"""Manages caps on the total request rate of all crawls. A cap applies to the whole fleet or to the workers of
+a lane. Caps are kept in the store and can change at any time.
 
 A worker checks every CHECK_INTERVAL_S seconds whether a cap applies to it. If so, it takes permits before it
-claims URLs, and gives unused permits back. The total rate therefore stays within the cap, however many
-workers there are.
+claims URLs, and gives unused permits back. The total rate therefore stays within the cap with any number of
+workers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHECK_INTERVAL_S = 1.0
 
 
 class Rates:
-    """The caps of a store."""
+    """Reads and changes the rate caps of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -50,14 +50,14 @@ class Rates:
         return int(got), int(wait) / 1000
 
     async def known(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Returns those of the names that have a cap. Raises Away without waiting if the store is
+        """Returns the names for which there is a cap. Raises Away without waiting if the store is
         unreachable."""
         found = await self._store.once("HMGET", KEY, *names)
         return tuple(name for name, rate in zip(names, found, strict=True) if rate is not None)
 
 
 class Caps:
-    """The caps that apply to one worker, because of its lanes. During an outage, no permits are granted."""
+    """The caps that apply to one worker according to its lanes. During an outage, no permits are granted."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store, self._rates, self._mine = store, Rates(store), (FLEET, *lanes)
@@ -65,7 +65,7 @@ class Caps:
         self._look_at = self._wait_until = 0.0
 
     async def take(self, n: int) -> int:
-        """Returns how many of `n` claims may be made now. Without a cap, that is all of them."""
+        """Returns how many of `n` claims may be made now. If there is no cap, returns `n`."""
         now = time.monotonic()
         try:
             if now >= self._look_at:

@@ -1,5 +1,5 @@
-"""Schedules in the store: their definitions, their open and ended runs, and which scheduler leads. All of
-this is in bucket 0."""
+"""Stores schedules: their definitions, their open and ended runs, and the scheduler that leads. All of this
+data is in bucket 0."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ VERSION = 1
 
 
 class ScheduledTask(msgspec.Struct, frozen=True):
-    """What a run of a schedule crawls: the arguments as the user typed them. They are parsed when a run
-    begins. A task contains no secrets from the environment."""
+    """The arguments of a schedule's crawl, as the user typed them. They are parsed when a run begins. A task
+    contains no secrets from the environment."""
 
     targets: list[str]
     options: dict[str, Any] = {}
     """Options that `gossamer.crawl` accepts."""
     outputs: list[tuple[str, bool]] = []
-    """The outputs. Each is the argument of -o or -O, and whether the option was -O. `{date}` and `{run}` are
-    replaced for each run."""
+    """The outputs. Each is a pair: the argument of -o or -O, and whether the option was -O. `{date}` and
+    `{run}` are replaced for each run."""
     folder: str = "."
     """The folder that may contain gossamer.toml."""
     fail_on: str | list[str] | None = None
-    """The quality gates. Older versions stored a single string."""
+    """The quality gates (`--fail-on`). Older versions stored a single string."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """One schedule. Times are in seconds."""
+    """The definition of one schedule. Times are in seconds."""
 
     version: int = VERSION
     name: str
@@ -60,13 +60,13 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
     due: float
     at: float
-    """When the run begins."""
+    """The time at which the run begins."""
     state: str
-    """One of OPEN, or else how the run ended: an end state of a crawl, `failed`, `gate`, `skipped` or
-    `missed`."""
+    """The state of the run. It is one of OPEN until the run has ended. After that, it is an end state of a
+    crawl, `failed`, `gate`, `skipped` or `missed`."""
     crawl: str = ""
     part: int = 0
-    """The number of the part, starting at 1, if the run has several parts; otherwise 0."""
+    """The number of the part, starting at 1, or 0 if the run does not have several parts."""
     begun: float | None = None
     ended: float | None = None
     reason: str = ""
@@ -77,7 +77,7 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def field(self) -> str:
-        """The key of the run within its schedule."""
+        """The key of the run in the hash of its schedule's open runs."""
         return f"{round(self.due * 1000)}:{self.part}"
 
 
@@ -109,8 +109,8 @@ class Unread(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError if `name` cannot be the name of a schedule. It must also be valid at the beginning of
-    a crawl's name, because the names of the schedule's crawls begin with it."""
+    """Raises UsageError if `name` cannot be the name of a schedule. The name must also be valid at the
+    beginning of a crawl's name, because the names of the schedule's crawls begin with it."""
     if not NAME.match(name) or name in ("h", "o"):
         raise UsageError(
             f"schedule {name[:60]!r}: use letters, digits, '.', '_' and '-', at most 50, a letter "
@@ -119,7 +119,7 @@ def check_name(name: str) -> None:
 
 
 class Schedules:
-    """The schedules of a store."""
+    """Reads and changes the schedules of a store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -135,8 +135,8 @@ class Schedules:
         return bool(await self.store.run("edit_schedule", 0, "", "drop", name, "", 0))
 
     async def need(self, name: str) -> StoredSchedule:
-        """Returns one schedule. If it does not exist, raises UsageError, which lists the most similar
-        names."""
+        """Returns one schedule. If the schedule does not exist, raises UsageError, whose message lists the
+        most similar names."""
         found = await self._read([name])
         if not found:
             names = await self.names()
@@ -175,8 +175,8 @@ class Schedules:
         return [run for run in map(_run, found) if run is not None]
 
     async def forget(self, name: str, before: float, *, dry: bool) -> tuple[int, int]:
-        """Removes the records of runs that ended before a time, except the latest run. Returns the number of
-        these records and their size in bytes."""
+        """Removes the records of runs that ended before a time, except the record of the latest run. Returns
+        the number of removed records and their size in bytes."""
         found = await self._do(self.store.client.lrange(_key(f"runs:{name}"), 0, -1))
         old = 0
         for raw in reversed(found[1:]):
@@ -189,7 +189,7 @@ class Schedules:
         return old, sum(len(raw) for raw in found[len(found) - old :])
 
     async def lead(self, owner: str, seconds: float) -> Lead:
-        """Takes or keeps the lead for `seconds`. If `seconds` is 0, gives it up."""
+        """Takes or renews the lead for `seconds`. If `seconds` is 0, gives the lead up."""
         token, leader, now, changes = await self.store.run(
             "elect_scheduler", 0, "", owner, round(seconds * 1000)
         )
@@ -209,9 +209,9 @@ class Schedules:
         ended: Iterable[ScheduledRun],
         counts: dict[str, int],
     ) -> int:
-        """Records how the due times up to `mark` were handled: the runs that begin, and the runs that ended
-        without beginning. Returns 1 on success, 0 if another scheduler was faster, -1 if this scheduler has
-        lost the lead."""
+        """Records how the due times up to `mark` were handled. Stores the runs that begin, and the runs that
+        ended without beginning. Returns 1 on success, 0 if another scheduler was faster, and -1 if this
+        scheduler has lost the lead."""
         opened = [word for run in runs for word in (run.field, msgspec.json.encode(run))]
         past = [msgspec.json.encode(run) for run in ended]
         counted = [word for field, by in counts.items() if by for word in (field, by)]
@@ -236,7 +236,7 @@ class Schedules:
 
     async def turn(self, token: int | None, name: str, was: ScheduledRun | None, now: ScheduledRun) -> int:
         """Changes the record of a run from `was` to `now`. Returns 1 on success, 0 if the record is no longer
-        `was`, -1 if this scheduler has lost the lead.
+        `was`, and -1 if this scheduler has lost the lead.
 
         `token` is None for a run that a person started by hand.
         """

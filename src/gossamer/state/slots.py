@@ -2,9 +2,9 @@
 have processes.
 
 A slot is free, queued (a message for it is on its way) or taken. The key of a slot expires, so the slot of a
-dead worker becomes free. The holder of a slot has a fencing token: if the slot has another token, the process
-has lost the slot and stops. A task that only one process may do at a time is protected by a lead, which also
-expires.
+dead worker becomes free. The holder of a slot has a fencing token. If the slot contains another token, the
+process has lost the slot and stops. For a task that only one process may do at a time, a process must hold
+the task's lead, which also expires.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any, cast
 from gossamer.store.store import Store
 
 LEASE_MS = 6_000
-"""How many milliseconds a slot stays taken without a renewal."""
+"""For how many milliseconds a slot stays taken if it is not renewed."""
 QUEUED_MS = 6_000
-"""How many milliseconds a slot stays queued. If its message was not received by then, another message is
-sent."""
+"""For how many milliseconds a slot stays queued. If its message is not received within this time, another
+message is sent."""
 LEAD_MS = 6_000
 RENEW_INTERVAL_S = 2.0
 """Seconds between renewals of a slot or a lead."""
@@ -40,7 +40,7 @@ _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 
 
 class Slots:
-    """The slots of all lanes, and the leads."""
+    """Manages the slots of all lanes, and the leads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -62,8 +62,8 @@ class Slots:
         await self._do(self._store.client.eval(_LEAVE, 1, _key(lane, slot), ticket))
 
     async def take(self, lane: str, slot: int, ticket: str) -> str | None:
-        """Takes a queued slot, using the ticket from its message. Returns the fencing token, or None if
-        another process has the slot or the ticket is outdated."""
+        """Takes a queued slot, using the ticket from its message. Returns the fencing token. Returns None if
+        another process has the slot, or if the ticket is outdated."""
         token = secrets.token_hex(8)
         args = (ticket, token, str(LEASE_MS))
         return token if await self._do(self._store.client.eval(_TAKE, 1, _key(lane, slot), *args)) else None
@@ -78,8 +78,8 @@ class Slots:
 
     @asynccontextmanager
     async def lead(self, what: str) -> AsyncIterator[bool]:
-        """Tries to take the lead for the task `what`, and keeps it during the block. Yields whether this
-        process got the lead."""
+        """A context manager that tries to take the lead of the task `what`, and renews it during the `with`
+        block. Yields whether this process got the lead."""
         key, token = f"gossamer:lead:{what}", secrets.token_hex(8)
         if not await self._do(self._store.client.set(key, token, nx=True, px=LEAD_MS)):
             yield False

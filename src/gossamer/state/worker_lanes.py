@@ -1,5 +1,5 @@
-"""Read-only statistics of the ready heaps. They show how many hosts of a crawl wait for workers of each lane
-and region, and how many workers serve these hosts."""
+"""Computes statistics of the ready heaps, without changing them. They show how many hosts of a crawl wait for
+workers of each lane and region, and how many workers serve these hosts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gossamer.store.store import Store
 
 
 class HeapLine(NamedTuple):
-    """Statistics of the hosts of a crawl that wait for workers of one lane and region. Region '' means any
-    region."""
+    """Statistics of the hosts of a crawl that wait for workers of one lane and region. The region '' means
+    any region."""
 
     lane: str
     """The lane, or `LANE+SITE+SITE` for hosts that need workers with the files of these sites."""
@@ -33,7 +33,7 @@ class HeapLine(NamedTuple):
 
     @property
     def stranded(self) -> bool:
-        """Whether hosts wait but no worker serves them."""
+        """Whether hosts are waiting but no worker serves them."""
         return self.workers == 0 and self.ready + self.waiting > 0
 
     @property

@@ -1,5 +1,5 @@
-"""The workers of a fleet: the record of each worker, the pending order for it, and the crawls for which it
-refuses to work."""
+"""Stores data about the workers of a fleet: the record of each worker, the pending order for it, and the
+crawls for which it refuses to work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORKERS, ORDERS, REFUSED = "gossamer:workers", "gossamer:orders", "gossamer:refu
 FORMAT = 1
 """The format version of a worker's record."""
 DEAD_AFTER_S = 15.0
-"""Seconds without a heartbeat after which a worker counts as dead."""
+"""A worker counts as dead if it has sent no heartbeat for this many seconds."""
 _NAME = "gossamer:name:"
 _KEEP = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0 end
@@ -36,15 +36,15 @@ class WorkerRecord(msgspec.Struct, kw_only=True):
     version: str
     region: str = ""
     state: str = "running"
-    """running, draining, stopping or gone. `unread` means that the record has another format, so that only
-    its name is known."""
+    """One of `running`, `draining`, `stopping`, `gone` and `unread`. `unread` means that the record has
+    another format, so that only the worker's name is known."""
     started: float = 0.0
     beat: float = 0.0
     """The time of the last heartbeat, by the store's clock."""
     memory: int = 0
     """Memory of all processes of the worker, in bytes."""
     malformed: int = 0
-    """Number of malformed messages that the worker took off the broker."""
+    """Number of malformed messages that the worker removed from the broker's queues."""
     format: int = FORMAT
 
     @classmethod
@@ -69,7 +69,7 @@ class WorkerRecord(msgspec.Struct, kw_only=True):
 
 
 class WorkerRecords:
-    """The workers of a store."""
+    """Reads and changes the records, names and orders of the workers of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -90,7 +90,8 @@ class WorkerRecords:
         await self._do(self._store.client.eval(_LEAVE, 1, _NAME + name, token))
 
     async def beat(self, worker: WorkerRecord) -> str:
-        """Writes a worker's record. Returns the pending order for the worker: "", drain or stop."""
+        """Writes a worker's record. Returns the pending order for the worker: `drain`, `stop`, or "" if there
+        is none."""
         worker.beat = await self.now()
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(WORKERS, worker.name, msgspec.json.encode(worker))
@@ -99,7 +100,7 @@ class WorkerRecords:
         return _order(order)
 
     async def pending_order(self, name: str) -> str:
-        """Returns the pending order for a worker: "", drain or stop."""
+        """Returns the pending order for a worker: `drain`, `stop`, or "" if there is none."""
         found = await self._do(self._store.client.hget(ORDERS, name))
         return _order(found)
 
@@ -126,16 +127,17 @@ class WorkerRecords:
         return [worker for worker in await self.all() if worker.state != "gone"]
 
     async def at_work(self) -> list[WorkerRecord]:
-        """Returns the living workers that accept new work: those that are neither draining nor stopping, and
-        have not been ordered to do so."""
-        # an order counts at once, but the worker's own record shows it up to two seconds later
+        """Returns the living workers that accept new work. These are neither draining nor stopping, and have
+        no order to do so."""
+        # an order counts at once, although the worker's own record shows it up to two seconds later
         told = await self._do(self._store.client.hgetall(ORDERS))
         idle = ("draining", "stopping")
         return [one for one in await self.living() if one.state not in idle and one.name.encode() not in told]
 
     async def order(self, name: str, what: str) -> list[str]:
-        """Orders a worker, or `all`, to drain or stop. Returns the names of the workers that got the order.
-        If no worker matches, raises UsageError, which lists the living workers."""
+        """Orders a worker, or all workers if `name` is `all`, to drain or stop. Returns the names of the
+        workers that got the order. If no worker matches, raises UsageError, whose message lists the living
+        workers."""
         living = [worker.name for worker in await self.living()]
         told = [one for one in living if name in ("all", one, one.partition("@")[0])]
         if not told:
@@ -201,7 +203,7 @@ class Refusals:
 
 
 def _order(found: bytes | None) -> str:
-    """Decodes an order. Returns '' if there is none or if it is unknown."""
+    """Decodes an order. Returns '' if there is no order or if the order is unknown."""
     word = (found or b"").decode("utf-8", "replace")
     return word if word in ("drain", "stop") else ""
 
@@ -210,15 +212,15 @@ async def take_name(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[s
     """Reserves a name that no other living worker has. Returns the name and the token for renewing the
     reservation.
 
-    `wanted` is `NAME@HOST`. If that name is taken, tries `NAME-2@HOST`, and so on. If `fixed` is true, raises
-    ConfigError instead.
+    `wanted` is `NAME@HOST`. If that name is taken, tries `NAME-2@HOST`, and so on. If `fixed` is true and the
+    name is taken, raises ConfigError instead.
     """
     token = secrets.token_hex(8)
     stem, at, host = wanted.partition("@")
     for number in range(1, 1000):
         name = wanted if number == 1 else f"{stem}-{number}{at}{host}"
         if await crew.name(name, token):
-            await crew.leave(name)  # deletes an order that was meant for a dead worker of the same name
+            await crew.leave(name)  # removes an order for a dead worker of the same name
             return name, token
         if fixed:
             raise ConfigError(

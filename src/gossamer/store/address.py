@@ -54,7 +54,7 @@ class HostPort(NamedTuple):
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """A parsed store URL. `kind` is server, unix, sentinel or cluster."""
+    """A parsed store URL. `kind` is `server`, `unix`, `sentinel` or `cluster`."""
 
     kind: str
     shown: str
@@ -132,7 +132,7 @@ _QUERY: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def parse(url: str, what: str = "--store") -> Address:
-    """Parses a store URL. `what` is the name of the setting, for messages.
+    """Parses a store URL. `what` is the name of the setting that contains the URL, for messages.
 
     Raises UsageError for an unknown scheme, and ConfigError for any other error in the URL.
     """
@@ -223,7 +223,7 @@ def _shown(url: str) -> str:
 
 
 class _Wrong(Exception):
-    """Raised for an error in a URL. The message also shows the correct form."""
+    """Raised for an error in a URL. Its message also shows the correct form of the URL."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(f"{why}; write it as {FORMS[kind]}")

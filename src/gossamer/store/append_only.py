@@ -1,9 +1,9 @@
-"""Checks and repairs the append-only files of an embedded store. They are checked before a server reads them,
-and a torn end is removed. `gossamer doctor --repair` repairs other damage (docs/decisions/0036).
+"""Checks and repairs the append-only files of an embedded store. The files are checked before a server reads
+them, and a torn end is removed. `gossamer doctor --repair` repairs other damage (docs/decisions/0036).
 
 Valkey keeps a base file (RDB) and incremental files (the commands as they were sent), and lists these files
-in a manifest. The check prevents silent loss of data. Without it, a server would start empty if the manifest
-is missing. The server would also treat everything after a damaged length field as a torn end, and drop it.
+in a manifest. The check prevents silent loss of data. A server that finds no manifest starts with an empty
+store. It also treats everything after a damaged length field as a torn end, and drops it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def find_faults(store: Path) -> list[str]:
 
 
 def mend_files(store: Path) -> None:
-    """Cuts each incremental file after its last complete command or transaction, and writes the manifest if
-    it is missing. Drops all files after the first broken file."""
+    """Truncates each incremental file after its last complete command or transaction, and writes the manifest
+    if it is missing. Drops all files after the first broken file."""
     folder = store / FOLDER
     kept, broken = [], False
     for path in _increments(folder):
@@ -168,7 +168,8 @@ def _damaged(store: Path, what: str) -> StoreDamaged:
 
 
 def _files(store: Path, kind: bytes) -> list[str]:
-    """Returns the files of one type that the manifest lists: `b` for base, `i` for incremental."""
+    """Returns the files of one type that the manifest lists. The types are `b` (base) and `i`
+    (incremental)."""
     try:
         manifest = (store / FOLDER / MANIFEST).read_bytes()
     except OSError:
@@ -178,8 +179,8 @@ def _files(store: Path, kind: bytes) -> list[str]:
 
 
 def mend_tail(store: Path) -> str:
-    """Cuts a torn end off the last append-only file. Returns a message about what was cut, or '' if the file
-    has no torn end.
+    """Removes a torn end from the last append-only file. Returns a message about the removed bytes, or '' if
+    the file has no torn end.
 
     A file has a torn end if it ends within a command or a transaction, even if zeros follow. The removed
     bytes are saved in another file.
@@ -223,12 +224,12 @@ class _AppendOnlyScan(NamedTuple):
     command: int
     """Offset of the first incomplete or broken command."""
     torn: bool
-    """Whether the file ends within that command."""
+    """Whether the file ends within the command at `command`."""
 
 
 def _whole(fd: int) -> int | None:
-    """Returns the offset at which the complete commands of a torn file end, or None if the file is damaged in
-    another way."""
+    """Returns the offset at which the complete commands of a file end. Returns None if the file is damaged in
+    another way than by a torn end."""
     size = os.fstat(fd).st_size
     scan = _scan(fd, size)
     if not scan.torn:  # a disk may fill the end with zeros after a crash
@@ -252,8 +253,8 @@ def _without_zeros(fd: int, size: int, start: int) -> int:
 
 
 def _holds_commands(fd: int, start: int, size: int) -> bool:
-    """Returns whether complete commands follow a broken command. If so, the broken command is not a torn end:
-    its length field is wrong."""
+    """Returns whether complete commands follow a broken command. If so, the broken command is not a torn end,
+    but has a wrong length field."""
     at = start + 1
     while piece := os.pread(fd, _CHUNK_BYTES, at):
         for found in _COMMAND.finditer(piece):
@@ -284,8 +285,8 @@ def _scan(fd: int, size: int, start: int = 0) -> _AppendOnlyScan:
 
 
 def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
-    """Returns the length and the name of the command at the file's position. Returns True if the file ends
-    within the command, and False if the bytes are not a command."""
+    """Reads the command at the file's position. Returns its length and its name. Returns True if the file
+    ends within the command, and False if the bytes are not a command."""
     read = file.readline(32)  # type: ignore[attr-defined]
     length, name = len(read), b""
     if read.startswith(b"#") and not read.endswith(b"\n") and at + length < size:
@@ -293,7 +294,7 @@ def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
         length = len(read)
     if at + length > size:
         return True
-    if read.startswith(b"#"):  # a line that the server adds as an annotation
+    if read.startswith(b"#"):  # an annotation by the server
         return (length, b"") if read.endswith(b"\n") else at + length >= size
     if not (count := _number(read, b"*", at + length >= size)):
         return count is None
@@ -307,7 +308,7 @@ def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
             return bulk is None
         if at + length + bulk + 2 > size:
             left = size - at - length
-            if left > bulk:  # the line break after the argument was cut in half
+            if left > bulk:  # only the first half of the line break after the argument is left
                 file.seek(bulk, 1)  # type: ignore[attr-defined]
                 return bool(file.read(1) == b"\r")  # type: ignore[attr-defined]
             return True

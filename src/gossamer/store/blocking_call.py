@@ -1,4 +1,4 @@
-"""One command to a server on a Unix socket, without asyncio."""
+"""Sends one command to a server on a Unix socket, without asyncio."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _INCOMPLETE = object()
 
 
 def call_socket(path: str, seconds: float, *args: Any) -> Any:
-    """Sends a command to the server on a Unix socket and returns its reply. `seconds`: how long connecting and each
-    part of the reply may take. Raises RedisError."""
+    """Sends a command to the server on a Unix socket and returns its reply. `seconds`: the time limit for
+    connecting, and for each part of the reply. Raises RedisError."""
     reader = hiredis.Reader(replyError=server_error, notEnoughData=_INCOMPLETE)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

@@ -1,8 +1,8 @@
-"""The client of a store. It sends each command to the server that holds the key, and repeats it after
-an outage if the client waits for outages.
+"""The client of a store. It sends each command to the server that holds the key. If the client waits for the
+end of outages, it repeats a command after an outage.
 
-A command may be sent twice if its reply was lost. So only commands that can safely run twice may be sent by
-the normal methods. Other commands must be sent by `Client.send`, which tries once.
+If a reply is lost, the command is sent again. The methods for commands may therefore be used only for
+commands that can safely run twice. Other commands must be sent with `Client.send`, which tries once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MAX_REDIRECTIONS = 5
 REPLICA_TIMEOUT_MS = 1000
 """Milliseconds within which a replica must confirm a write."""
 SYNCING_TIMEOUT_MS = 250
-"""Milliseconds within which a replica must confirm a write if no replica is online and one is loading its
-first copy of the data. Such a replica could become master before it receives the latest writes."""
+"""Milliseconds within which a replica must confirm a write, if no replica is online but one is loading its
+first copy of the data. That replica could become master before it receives the latest writes."""
 
 
 class UnconfirmedReply(NamedTuple):
@@ -41,8 +41,7 @@ _KEYLESS = frozenset(
 
 
 def key_of(args: Sequence[Any]) -> str | bytes | None:
-    """Returns the key that determines to which server a command is sent, or None if any server can run the
-    command."""
+    """Returns the key that determines the server for a command, or None if any server can run the command."""
     word = args[0]
     if word in ("EVALSHA", "EVAL"):
         found = args[3]
@@ -56,7 +55,7 @@ def key_of(args: Sequence[Any]) -> str | bytes | None:
 
 
 class Client(Commands):
-    """Sends each command to the right server. `patience` waits for outages to end."""
+    """Sends each command to the right server. `patience` waits for the end of outages."""
 
     def __init__(self, servers: Servers, seconds: float) -> None:
         self.servers = servers
@@ -85,8 +84,8 @@ class Client(Commands):
         raise AssertionError
 
     def pipeline(self, transaction: bool = True) -> Pipe:
-        """Returns a pipeline. Its commands go to their servers together. In a transaction, all commands must
-        belong to one server."""
+        """Returns a pipeline, which sends all its commands for a server together. In a transaction, all
+        commands must belong to one server."""
         return Pipe(self._send_patiently, transaction)
 
     async def send(
@@ -130,8 +129,8 @@ class Client(Commands):
         return replies
 
     async def _send_patiently(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
-        """Sends the commands of a pipeline. Repeats those that failed because of an outage, as long as the client
-        waits for outages."""
+        """Sends the commands of a pipeline. Repeats those that failed because of an outage, as long as the
+        client waits for its end."""
         replies = await self.send(commands, transaction)
         while self.patience.patient:
             left = [
@@ -146,8 +145,9 @@ class Client(Commands):
         return replies
 
     def _doubt(self, reply: Any) -> None:
-        """After a reply that indicates an outage, makes the next call search for the current master. This is
-        only for clients that do not wait for outages. The others have a background probe that does this."""
+        """If a reply indicates an outage, makes the next call search for the current master. This is only for
+        clients that do not wait for the end of outages. Clients that wait have a background probe for
+        this."""
         if isinstance(reply, BaseException) and not self.patience.patient and is_passing(reply):
             self.servers.stale(forget=True)
 
@@ -171,7 +171,7 @@ class Client(Commands):
         await self.servers.look()
         for server in await self.servers.all():
             key = await self._key_at(server)
-            await _call(server, "PEXPIRE", key, 1)  # a write that changes nothing
+            await _call(server, "PEXPIRE", key, 1)  # a write without effect
 
     async def _key_at(self, server: Server) -> str:
         for bucket in range(4096 if self.servers.address.kind == "cluster" else 1):
@@ -191,8 +191,8 @@ async def _call(server: Server, *args: Any, **options: Any) -> Any:
 
 
 def _wait(scripts: list[Command], most: int) -> list[Command]:
-    """Returns two commands: a write, and a WAIT that waits at most `most` milliseconds for one replica. A
-    replica that has this write also has all earlier writes."""
+    """Returns two commands: a write, and a WAIT that waits at most `most` milliseconds until one replica has
+    received this write. Such a replica also has all earlier writes."""
     return [(("SET", f"{scripts[0][0][3]}w", "", "PX", REPLICA_TIMEOUT_MS), {}), (("WAIT", 1, most), {})]
 
 
@@ -202,8 +202,8 @@ def _has(said: Any) -> bool:
 
 
 async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
-    """Returns whether the writes are safe: either a replica has them, or there is no replica that could take
-    over.
+    """Returns whether the writes are safe. They are if a replica has them, or if there is no replica that
+    could take over.
 
     `who` is a new reply to INFO, because a replica may have connected since the last check.
     """

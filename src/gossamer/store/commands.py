@@ -1,9 +1,9 @@
-"""The commands of Valkey as methods. A pipeline collects commands, and a client sends each command
+"""Offers the commands of Valkey as methods. A pipeline collects commands, and a client sends each command
 immediately.
 
-A method has the name of its command, and its arguments are the words of the command: `hget(key, field)` is
-`HGET key field`, and `config_set(name, value)` is `CONFIG SET name value`. Only the commands whose words are not
-simply their arguments are defined here.
+A method has the name of its command, and its arguments are the words of the command. For example, `hget(key,
+field)` sends `HGET key field`, and `config_set(name, value)` sends `CONFIG SET name value`. A method is
+defined here only if the words of its command differ from its arguments.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from typing import Any
 
 Command = tuple[tuple[Any, ...], dict[str, Any]]
-"""The words of a command, and how to read its reply (`replies.convert`)."""
+"""The words of a command, and the options that determine how its reply is converted (`replies.convert`)."""
 
 
 class Commands:
-    """All commands of Valkey. Each method passes its command to `execute_command`, which a client implements
-    by sending it, and a pipeline by collecting it."""
+    """All commands of Valkey. Each method passes its command to `execute_command`. A client implements this
+    method by sending the command, and a pipeline by collecting it."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Takes one command. `args[0]` is its name, which may have two words."""
+        """Handles one command. `args[0]` is the command's name, which may have two words."""
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -63,7 +63,7 @@ class Commands:
         return self.execute_command("SCAN", cursor, *_page(match, count))
 
     async def scan_iter(self, match: str | None = None, count: int = 1000) -> AsyncIterator[Any]:
-        """Yields the keys of a server that match a pattern. A key may come twice."""
+        """Yields the keys of a server that match a pattern. A key may be yielded twice."""
         cursor = 0
         while True:
             cursor, found = await self.scan(cursor, match, count)
@@ -75,7 +75,8 @@ class Commands:
     def set(
         self, key: Any, value: Any, *, ex: int | None = None, px: int | None = None, nx: bool = False
     ) -> Any:
-        """`ex`, `px`: seconds and milliseconds until the key expires. `nx`: only if it does not exist."""
+        """Sets a key. `ex`, `px`: the time until the key expires, in seconds and in milliseconds. `nx`:
+        whether to set the key only if it does not exist."""
         more = [*(("EX", ex) if ex is not None else ()), *(("PX", px) if px is not None else ())]
         return self.execute_command("SET", key, value, *more, *(["NX"] if nx else []))
 

@@ -1,8 +1,8 @@
-"""Connections to one Valkey server, in asyncio, and the pool that keeps them. hiredis packs the commands and reads the
-replies.
+"""Opens asyncio connections to one Valkey server, and keeps them in a pool. hiredis packs the commands and
+reads the replies.
 
-A connection carries one call at a time. If a call is cancelled or fails, its connection is closed, because the
-replies that are still on the way would be taken for those of the next call.
+A connection handles one call at a time. If a call is cancelled or fails, its connection is closed. Otherwise
+the replies that are still on the way would be mistaken for those of the next call.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 MAX_CONNECTIONS = 64
 """Maximum number of connections to one server."""
 RUN = "run id of the server"
-"""A placeholder for the last argument of a command. The connection replaces it with the run id of its server
-process."""
+"""A placeholder for the last argument of a command. The connection replaces the placeholder with the run ID
+of its server process."""
 _RUN_ID = re.compile(rb"run_id:(\w+)")
 _INCOMPLETE = object()
 
 
 class Dialling(NamedTuple):
-    """How to connect. `timeout`: seconds that a server may stay silent. `connect_timeout`: seconds within
-    which the connection must be open. `reads_run_id`: whether a new connection reads the run id of the server
-    process."""
+    """The settings of a connection. `timeout`: seconds for which a server may stay silent. `connect_timeout`:
+    seconds within which the connection must be open. `reads_run_id`: whether a new connection reads the run
+    ID of the server process."""
 
     place: HostPort
     address: Address
@@ -50,7 +50,7 @@ class Dialling(NamedTuple):
         return str(self.place) if self.place.port else self.place.host
 
     def greeting(self) -> list[tuple[Any, ...]]:
-        """Returns the commands with which a connection begins: log in, and choose the database."""
+        """Returns the commands that a new connection sends first. They log in and select the database."""
         address = self.address
         user, password = (
             (address.sentinel_user, address.sentinel_password)
@@ -66,7 +66,7 @@ class Dialling(NamedTuple):
 
 
 class Connection(asyncio.Protocol):
-    """One connection. `call` sends commands and returns their replies."""
+    """A connection to a server. `call` sends commands and returns their replies."""
 
     def __init__(self, dialling: Dialling) -> None:
         self._dialling = dialling
@@ -81,11 +81,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection is open, as far as this side knows."""
+        """Whether the connection is open, as far as this process knows."""
         return self._transport is not None and not self._transport.is_closing()
 
     async def open(self) -> None:
-        """Connects and logs in. Raises Lost, LostInTime or ResponseError."""
+        """Connects to the server and logs in. Raises Lost, LostInTime or ResponseError."""
         how, loop = self._dialling, asyncio.get_running_loop()
         self._reader = hiredis.Reader(replyError=server_error, notEnoughData=_INCOMPLETE)
         self._closed = loop.create_future()
@@ -114,13 +114,13 @@ class Connection(asyncio.Protocol):
         (text,) = await self._exchange([("INFO", "server")])
         if isinstance(text, Exception) and not isinstance(text, ResponseError):
             raise text
-        # the user may not call INFO
+        # the database user may not call INFO
         found = _RUN_ID.search(text) if isinstance(text, bytes) else None
         self._run_id = found[1] if found else b""
 
     async def call(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
         """Returns one reply per command. If a command failed, its reply is the error. If the server did not
-        accept a command of a transaction, its error is the reply to all commands."""
+        accept a command of a transaction, the error is the reply to all commands."""
         words = [args for args, _ in commands]
         if not transaction:
             replies = await self._exchange(words)
@@ -178,7 +178,7 @@ class Connection(asyncio.Protocol):
         """Called by the event loop."""
         waiter = self._waiter
         if waiter is None or waiter.done():
-            self.close()  # nothing was asked
+            self.close()  # there was no request
             return
         self._reader.feed(data)
         try:
@@ -214,8 +214,8 @@ class Connection(asyncio.Protocol):
 
 
 class Pool:
-    """The connections to one server. A call uses an idle connection. If there is none, it opens another one,
-    up to MAX_CONNECTIONS."""
+    """The connections to one server. A call uses an idle connection. If there is none, the call opens another
+    connection, up to MAX_CONNECTIONS."""
 
     def __init__(self, dialling: Dialling) -> None:
         self._dialling = dialling
@@ -225,7 +225,7 @@ class Pool:
 
     async def send(self, commands: Sequence[Command], transaction: bool = False) -> list[Any]:
         """Sends commands together. Returns one reply per command. If the server answers a command with an
-        error, its reply is the error. Raises Lost or LostInTime."""
+        error, the reply is the error. Raises Lost or LostInTime."""
         if self._room.locked():
             try:
                 async with asyncio.timeout(self._dialling.timeout):
@@ -247,7 +247,7 @@ class Pool:
             self._room.release()
 
     async def close_idle(self) -> None:
-        """Closes the connections that are not in use."""
+        """Closes the connections that no call is using."""
         idle, self._idle = self._idle, []
         for connection in idle:
             await connection.closed()

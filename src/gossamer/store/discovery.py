@@ -2,8 +2,8 @@
 masters of a Cluster.
 
 The result is a list of (first slot, last slot, address), where the address is the host and the port of a
-server. Raises Away, which lists all addresses that were tried, or StoreError for an error that waiting cannot
-fix.
+server. If no server is found, raises Away, whose message lists all addresses that were tried. If waiting
+cannot fix the error, raises StoreError.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Look = Callable[[HostPort], Awaitable[Server]]
 
 
 async def by_itself(address: Address, look: Look) -> list[Range]:
-    """Returns the slot range of a single server, which is all slots. Raises StoreError if the server is a
-    Sentinel or a Cluster node, and Away if it is a replica."""
+    """Returns the slot range of a single server, which contains all slots. Raises StoreError if the server is
+    a Sentinel or a Cluster node, and Away if it is a replica."""
     place = address.places[0]
     server = await look(place)
     at = f"the store at {address.shown}"
@@ -48,15 +48,15 @@ async def by_itself(address: Address, look: Look) -> list[Range]:
 
 
 class Sentinels:
-    """The Sentinels of an address, with one connection to each."""
+    """Finds the master through the Sentinels of an address. Keeps one connection to each Sentinel."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._clients = {place: _client(address, place) for place in address.places}
 
     async def find(self, address: Address, look: Look) -> list[Range]:
-        """Returns the slot range of the master that a Sentinel names. First checks that this server really is
-        a master."""
+        """Returns the slot range of the master that a Sentinel names, after checking that this server really
+        is a master."""
         tried: list[str] = []
         named: set[HostPort] = set()
         strangers = 0
@@ -72,7 +72,7 @@ class Sentinels:
                 if master not in named:
                     named.add(master)
                     if (await look(master)).role == "master":
-                        # try this Sentinel first the next time
+                        # the next search begins with this Sentinel
                         self._clients = {place: self._clients.pop(place), **self._clients}
                         return [(0, SLOTS - 1, master)]
                     tried.append(f"{place} (names {master}, which is no master yet)")
@@ -108,7 +108,7 @@ class Sentinels:
 
 
 class Nodes:
-    """The nodes of a Cluster."""
+    """Finds the masters of a Cluster through its nodes."""
 
     def __init__(self, address: Address, server: Callable[[HostPort], Server]) -> None:
         self._server = server
@@ -137,7 +137,7 @@ class Nodes:
             masters = list(dict.fromkeys(master for _, _, master in ranges))
             for seen in await asyncio.gather(*(look(master) for master in masters), return_exceptions=True):
                 if isinstance(seen, BaseException) and not is_passing(seen):
-                    raise seen  # a master that does not answer will be replaced
+                    raise seen  # a replica will replace a master that does not answer
             return ranges
         raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
 
@@ -181,8 +181,8 @@ def _text(host: Any) -> str:
 
 
 def _why(error: BaseException, address: Address) -> str:
-    """Returns a short description of an error that one of several servers caused. If waiting cannot fix the
-    error, raises it."""
+    """Returns a short description of an error of one of several servers. If waiting cannot fix the error,
+    raises it as a gossamer error."""
     if not is_passing(error):
         raise to_gossamer_error(error, address) from error
     reached = r"Error -?\d+ connecting to (\S+)\. (?:Connect call failed.*)?"

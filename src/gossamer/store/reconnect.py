@@ -1,8 +1,8 @@
 """Waits while a store is unreachable. One background probe with backoff checks the store, and all callers
 wait for its result.
 
-A fleet's worker waits forever. A command does not wait. One line is logged when an outage begins, and one
-when it ends.
+A fleet's worker waits without a time limit. A command does not wait. One line is logged when an outage
+begins, and one when it ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _log = logging.getLogger("gossamer.store")
 
 
 class OutageWaiter:
-    """Waits for the outages of one client to end, for at most `seconds` each. `probe` raises an error while
+    """Waits for the end of each outage of one client, for at most `seconds`. `probe` raises an error while
     the store does not work. `where` is the store's URL with masked passwords."""
 
     def __init__(self, seconds: float, probe: Callable[[], Awaitable[None]], where: str) -> None:
@@ -40,7 +40,7 @@ class OutageWaiter:
 
     @property
     def patient(self) -> bool:
-        """Whether the client waits until an outage ends instead of failing at once."""
+        """Whether the client waits for the end of an outage. If not, it fails at once."""
         return self.seconds > 0
 
     @property
@@ -51,7 +51,7 @@ class OutageWaiter:
     def note(self, error: BaseException) -> None:
         """Records a failed call. Begins an outage unless one is in progress.
 
-        Raises the error if it does not mean an outage, if the client does not wait, or if it has waited long
+        Raises the error if it is not an outage, if the client does not wait, or if the client has waited long
         enough.
         """
         if not is_passing(error) or not self.patient:
@@ -105,7 +105,7 @@ class OutageWaiter:
                         extra={"event": "store_back"},
                     )
                 return
-            if not self._told:  # if the first probe succeeds, only a connection was lost: log no outage
+            if not self._told:  # if the first probe succeeds, no outage is logged
                 self._told = True
                 why = self._short(error).removeprefix("does not answer: ")
                 _log.warning(

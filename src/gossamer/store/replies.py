@@ -1,6 +1,7 @@
 """Turns the replies of a Valkey server into Python values.
 
-The server's protocol (RESP2) has only texts, integers and lists. A command that is not named here keeps its reply.
+The server's protocol (RESP2) has only texts, integers and lists. Replies to commands that are not listed here
+are not converted.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 
 def convert(name: str, options: dict[str, Any], reply: Any) -> Any:
-    """Returns the value of a reply to the command `name`. An error stays as it is."""
+    """Returns the value of a reply to the command `name`. If the reply is an error, returns it unchanged."""
     found = _KINDS.get(name)
     if found is None or isinstance(reply, Exception):
         return reply
@@ -18,7 +19,8 @@ def convert(name: str, options: dict[str, Any], reply: Any) -> Any:
 
 
 def read_info(text: bytes) -> dict[str, Any]:
-    """Returns the fields of INFO. Values are numbers, texts, or dicts for `a=1,b=2`."""
+    """Returns the fields of INFO. A value is a number, a text, or a dict if the field has the form
+    `a=1,b=2`."""
     found: dict[str, Any] = {}
     for line in text.decode("utf-8", "replace").splitlines():
         name, colon, value = line.partition(":")

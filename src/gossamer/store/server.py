@@ -1,7 +1,7 @@
-"""One Valkey server: its connections, and its replicas according to INFO.
+"""A Valkey server with its connections, and with its replicas according to INFO.
 
-A connection stores the run id of the server process to which it is connected. Each claim sends this run id.
-If the id has changed since the last claim, the script delays the hosts of the bucket (`failover.lua`).
+A connection stores the run ID of the server process to which it is connected. Each claim sends this run ID.
+If the ID has changed since the last claim, the script delays the hosts of the bucket (`failover.lua`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gossamer.store.server_errors import LostInTime, NoPermissionError
 INFO_TIMEOUT_S = 2.0
 """Seconds within which a server must answer INFO."""
 MAX_REPLICA_LAG_S = 10
-"""Seconds without an acknowledgment after which a replica no longer counts."""
+"""A replica no longer counts as online if it has sent no acknowledgment for this many seconds."""
 
 
 class Server:
@@ -41,12 +41,12 @@ class Server:
 
     @property
     def role(self) -> str:
-        """The role of the server: master or slave. It is also master if the database user may not call
-        INFO."""
+        """The role of the server: master or slave. If the database user may not call INFO, the role is taken
+        to be master."""
         return str(self.info.get("role", "master"))
 
     async def look(self) -> None:
-        """Reads INFO."""
+        """Reads INFO, and stores the server's mode, role and replicas."""
         try:
             async with asyncio.timeout(INFO_TIMEOUT_S):
                 self.info = dict(await self.client.info())

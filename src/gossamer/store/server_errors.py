@@ -1,4 +1,4 @@
-"""The errors of a Valkey server and of the connection to it, before the store turns them into gossamer errors
+"""The errors of a Valkey server and of the connection to it. The store turns them into gossamer errors
 (`store_errors`).
 
 A server's error begins with a code. Known codes have a class here and are removed from the message.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class RedisError(Exception):
-    """Any error of a server or of a connection."""
+    """The base class of the errors of a server and of a connection."""
 
 
 class Lost(RedisError):
@@ -44,15 +44,15 @@ class ReadOnlyError(ResponseError):
 
 
 class ClusterDownError(ResponseError):
-    """The Cluster, or the master of the replica, cannot be used now."""
+    """The Cluster, or the master of the replica, is currently unavailable."""
 
 
 class TryAgainError(ResponseError):
-    """The slot is between two nodes of a Cluster."""
+    """The slot of the key is being moved between two nodes of a Cluster."""
 
 
 class AskError(ResponseError):
-    """The slot is on its way to another node. `slot_id`: the slot. `host`, `port`: the other node."""
+    """The slot is being moved to another node. `slot_id`: the slot. `host`, `port`: the other node."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

@@ -20,12 +20,13 @@ from gossamer.store.server_errors import MovedError, RedisError
 from gossamer.store.store_errors import to_gossamer_error
 
 DISCOVERY_TTL_S = 5.0
-"""How many seconds the result of a discovery is used if nothing fails."""
+"""For how many seconds the result of a discovery is used if no call fails."""
 
 
 @lru_cache(8192)
 def cluster_slot(key: str | bytes) -> int:
-    """Returns the Cluster slot of a key. Only the text between the first braces counts, if there is one."""
+    """Returns the Cluster slot of a key. If the key has text in braces, only the text in the first braces
+    counts."""
     name = key if isinstance(key, bytes) else key.encode()
     if (first := name.find(b"{")) >= 0 and (last := name.find(b"}", first + 1)) > first + 1:
         name = name[first + 1 : last]
@@ -41,8 +42,8 @@ class Servers:
         self._by_place: dict[HostPort, Server] = {}
         self._by_slot: list[Server | None] = []
         self._only: Server | None = None
-        """The server, if there is only one. For a single server or a Unix socket, it is fixed. For Sentinels,
-        it is found by discovery."""
+        """The server, if there is only one. A single server or a Unix socket is fixed. The master of
+        Sentinels is found by discovery."""
         self._ranges: list[Range] = []
         self.turn = 0
         """A counter that changes whenever the set of servers that accept writes changes."""
@@ -59,7 +60,7 @@ class Servers:
             self._only = self._server(address.places[0])
 
     async def serving(self, key: str | bytes | None = None) -> Server:
-        """Returns the server that holds a key. Without a key, returns any server."""
+        """Returns the server that holds a key. If no key is given, returns any server."""
         if self._only is not None:
             return self._only
         if not self._by_slot:
@@ -72,7 +73,7 @@ class Servers:
         return found
 
     async def groups(self, keys: Sequence[str]) -> dict[Server, list[int]]:
-        """Groups keys by server. The values of the result are positions in `keys`."""
+        """Groups keys by server. The result maps each server to the positions of its keys in `keys`."""
         found: dict[Server, list[int]] = {}
         for j, key in enumerate(keys):
             server = (
@@ -92,8 +93,8 @@ class Servers:
 
     @property
     def may_follow(self) -> bool:
-        """Returns whether a replica may take over. With Sentinels or a Cluster, it is true even if no replica
-        is known, because a replica may connect between two discoveries and be promoted at once."""
+        """Returns whether a replica may take over. For Sentinels and Clusters, the result is True even if no
+        replica is known. A replica may connect between two discoveries and be promoted at once."""
         return self.address.kind in ("sentinel", "cluster") or any(
             one.replicas for one in self._by_place.values()
         )
@@ -117,8 +118,9 @@ class Servers:
             await self.look()
 
     async def look(self) -> None:
-        """Finds the servers that currently accept writes, and their replicas. Raises Away, which lists the
-        addresses that were tried, or StoreError for an error in the configuration."""
+        """Finds the servers that currently accept writes, and their replicas. If it finds none, raises Away,
+        whose message lists the addresses that were tried. Raises StoreError for an error in the
+        configuration."""
         began = time.monotonic()
         async with self._lock:
             if self._looked >= began:
@@ -135,7 +137,7 @@ class Servers:
             self._looked = time.monotonic()
 
     async def drop_idle(self) -> None:
-        """Closes idle connections. Connections from before an outage no longer work."""
+        """Closes idle connections, because connections from before an outage no longer work."""
         for server in self._by_place.values():
             await server.client.pool.close_idle()
 

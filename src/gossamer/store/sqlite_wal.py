@@ -8,7 +8,7 @@ import time
 
 
 def open_sqlite(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Connection:
-    """Opens or creates a SQLite file. Several threads may use the connection, but only one at a time.
+    """Opens or creates a SQLite file. Several threads may use the connection, but only one thread at a time.
 
     `wait` is the number of seconds to wait for a transaction of another process. If `by_hand` is true,
     transactions do not begin automatically. Raises sqlite3.Error.
@@ -26,8 +26,8 @@ def open_sqlite(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Con
 
 
 def _switch(base: sqlite3.Connection, until: float) -> None:
-    """Switches to WAL mode. SQLite's own timeout does not apply to this statement: if two processes run it at
-    once, one of them fails immediately. So this function retries."""
+    """Switches to WAL mode. SQLite's own timeout does not apply to this statement. If two processes run it at
+    once, one of them fails immediately. For this reason, this function retries."""
     while True:
         try:
             base.execute("PRAGMA journal_mode=WAL")

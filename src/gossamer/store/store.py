@@ -39,7 +39,8 @@ _TAKING = (
     "links",
 )
 _READING = frozenset({"abandoned_crawls", "cold_buckets", "counts", "table_commit", "visit_outcomes"})
-"""Scripts that change no host. They need only the prelude, and a server compiles every script when it is sent."""
+"""Scripts that change no host. They are sent with only the prelude as a shared part, because a server
+compiles the whole text of a script."""
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
@@ -69,7 +70,7 @@ _SHARED = {
 
 
 class Store:
-    """A Valkey server (or several) with the frontier's scripts. Errors of the client library are raised as
+    """One or more Valkey servers with the frontier's scripts. Errors of the client library are raised as
     `StoreError`, `Away` (an outage) or `DiskFull`."""
 
     def __init__(self, client: Client, url: str) -> None:
@@ -78,8 +79,8 @@ class Store:
         self.buckets = 0
         self.seed = 0
         self.identity = ""
-        """A random id that was generated when the store was created. It is "" if an older gossamer created
-        the store and the store currently rejects writes."""
+        """A random ID that is generated when a store is created. It is "" if an older gossamer created the
+        store, and the store now rejects writes, so that no ID can be added."""
         self.used = 0
         """Number of script calls so far."""
         self._texts: dict[str, str] = {}
@@ -88,7 +89,7 @@ class Store:
 
     @property
     def usual_buckets(self) -> int:
-        """The default number of buckets for a shared store of this kind."""
+        """The default number of buckets for a shared store with this kind of address."""
         return BUCKETS_CLUSTER if self.client.servers.address.kind == "cluster" else BUCKETS_SERVER
 
     @property
@@ -98,7 +99,7 @@ class Store:
 
     @property
     def patient(self) -> bool:
-        """Whether the client waits for outages."""
+        """Whether the client waits for the end of outages."""
         return self.client.patience.patient
 
     async def open(self, buckets: int, psl: str) -> None:
@@ -116,7 +117,7 @@ class Store:
         pipe.hgetall(keys.META)
         try:
             raw = (await self.guard(pipe.execute()))[-1]
-        except StoreFull:  # the store can still be read, and a later write raises the error
+        except StoreFull:  # the store can still be read, and a later write raises this error
             raw = await self.guard(self.client.hgetall(keys.META))
         found = {k.decode(): v.decode() for k, v in raw.items()}
         if mine.keys() - found.keys() - {"id"}:
@@ -144,7 +145,8 @@ class Store:
         self.same(await self.guard(cast(Awaitable[Any], self.client.hget(keys.META, "seed"))))
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
-        """Calls a script on a bucket. Repeats the call after an outage if the client waits for outages."""
+        """Calls a script on a bucket. If the client waits for the end of outages, repeats the call after an
+        outage."""
         self.used += 1
         call = (*self._call(verb), 1, keys.tag(bucket), *args)
         try:
@@ -155,7 +157,8 @@ class Store:
     async def run_all(
         self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False
     ) -> list[Any]:
-        """Calls a script on many buckets at once, each call once. `calls` contains (bucket, arguments).
+        """Calls a script on many buckets at once. Each call is made only once. `calls` contains pairs of a
+        bucket and the arguments.
 
         Returns one element per call: the reply or a gossamer error. If `confirm` is true, a reply whose
         writes no replica has confirmed is returned as `UnconfirmedReply`.
@@ -183,7 +186,7 @@ class Store:
         return replies
 
     async def once(self, *command: Any) -> Any:
-        """Sends one command once. Raises Away during an outage, when `run` would wait."""
+        """Sends one command once. During an outage, raises Away instead of waiting as `run` does."""
         (reply,) = await self.client.send([(command, {})])
         _still_wanted()
         if isinstance(reply, Exception):
@@ -213,15 +216,15 @@ class Store:
         await self.guard(self.client.patience.wait(error))
 
     def _call(self, verb: str) -> tuple[str, str]:
-        """Returns the first two words of a call. The first call of a script on an embedded store sends its text,
-        because a server that just started would have to ask for it."""
+        """Returns the first two words of a call. The first call of a script on an embedded store sends the
+        script's text, because a server that has just started does not have the script yet."""
         if verb in self._digests or not self.client.servers.embedded:
             return "EVALSHA", self.digest(verb)
         self.digest(verb)
         return "EVAL", self.text(verb)
 
     def digest(self, verb: str) -> str:
-        """Returns the SHA-1 of a script, by which EVALSHA calls it."""
+        """Returns the SHA-1 of a script, with which EVALSHA calls the script."""
         if verb not in self._digests:
             self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
         return self._digests[verb]
@@ -235,7 +238,8 @@ class Store:
         return self._texts[verb]
 
     async def guard(self, call: Awaitable[Any]) -> Any:
-        """Awaits a call to the store. Raises its errors as gossamer errors, except NoScriptError."""
+        """Awaits a call to the store. Raises the errors of the call as gossamer errors, except
+        NoScriptError."""
         try:
             answer = await call
         except NoScriptError:
@@ -277,18 +281,18 @@ def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded:
     """Returns a store for a URL (docs/stores.md), without connecting yet.
 
     `timeout` is the time limit per call in seconds. `patience` is the number of seconds to wait for an outage
-    to end, FOR_EVER for a fleet. `embedded`: whether the URL is that of a data folder's server. Raises
+    to end. A fleet uses FOR_EVER. `embedded`: whether the URL is that of a data folder's server. Raises
     UsageError or ConfigError.
     """
     address = parse(url)
     if address.kind in ("sentinel", "cluster"):
-        timeout = min(timeout, 5.0)  # time out sooner, because another server may take over
+        timeout = min(timeout, 5.0)  # a shorter timeout, because another server may take over
     return Store(Client(Servers(address, timeout, embedded=embedded), patience), url)
 
 
 def _still_wanted(cause: BaseException | None = None) -> None:
-    """Raises CancelledError if the task was cancelled. The client sometimes swallows a cancellation or
-    reports it as a lost connection, and a retry loop would then never end."""
+    """Raises CancelledError if the task was cancelled. The client sometimes swallows a cancellation, or
+    reports it as a lost connection. If this were not checked, a retry loop might never end."""
     if (task := asyncio.current_task()) is not None and task.cancelling():
         raise asyncio.CancelledError from cause
 

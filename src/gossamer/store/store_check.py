@@ -1,7 +1,7 @@
-"""Checks whether a server can hold a frontier: it must answer, be recent enough, not evict keys, run scripts,
-and write to its disk.
+"""Checks whether a server can hold a frontier. The server must answer, be recent enough, not evict keys, run
+scripts, and write to its disk.
 
-All facts come from INFO, so the database user needs no other permission.
+All checks use INFO, so the database user needs no other permission.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class CheckedStore(Protocol):
 
 
 OLDEST = {"server": (6, 2), "cluster": (7, 0)}
-"""The oldest server versions that have all the commands that gossamer uses. A Cluster must be newer, because
-some scripts read all buckets of a node."""
+"""The oldest server versions that have all commands which gossamer uses. For a Cluster, a newer version is
+required, because some scripts read all buckets of a node."""
 NOEVICTION = "CONFIG SET maxmemory-policy noeviction"
 
 
 class Remark(NamedTuple):
-    """A finding about a server. If `bad` is true, the store must not be used until the problem is fixed."""
+    """A finding about a server. If `bad` is true, the problem must be fixed before the store can be used."""
 
     what: str
     bad: bool
@@ -106,7 +106,7 @@ async def fullest_share(store: CheckedStore) -> float:
 async def wait_until_ready(store: CheckedStore, seconds: float) -> None:
     """Waits until the store answers and has loaded its data. Raises StoreError after `seconds`."""
     servers = store.client.servers
-    deadline = time.monotonic() + seconds  # one attempt may take 2 s if the connection is not refused
+    deadline = time.monotonic() + seconds  # an attempt may take 2 s, unless the connection is refused
     while True:
         try:
             await (
@@ -136,11 +136,10 @@ async def check_store(store: CheckedStore) -> None:
 
 
 async def write_durably(store: CheckedStore, *command: Any) -> None:
-    """Sends a write command, and waits until it and all earlier writes are on disk, if the store has an
-    append-only file. Also waits for a replica, if there is one.
+    """Sends a write command. If the store has an append-only file, waits until this write and all earlier
+    writes are on disk. Also waits for a replica, if there is one.
 
-    On a store that syncs every second, this takes at most two seconds. The embedded store is made to sync at
-    once.
+    On a store that syncs every second, this takes at most two seconds. An embedded store syncs at once.
     """
     while True:
         try:

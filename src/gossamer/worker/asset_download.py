@@ -1,9 +1,9 @@
-"""Downloads the files that items refer to, stores each by its content hash, and emits one row per file and
-one per reference.
+"""Downloads the files to which items refer. Stores each file under its content hash, and emits one row per
+file and one per reference.
 
-Until its response arrives, a file is treated like any other URL. The response is not passed to a page
-function, but checked against the file rule and stored. File rows are upserted like items, so stores know
-their previous state.
+A file is treated like any other URL until its response arrives. The response is then not passed to a page
+function. Instead, it is checked against the file rule and stored. File rows are upserted like items, so sinks
+that are databases know their previous state.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from gossamer.worker.outputs import SinkRetry
 from gossamer.worker.records import format_time
 
 MAX_FILES_PER_PAGE = 5000
-"""Maximum number of distinct files that the items of one page may refer to. Further files are counted as
+"""Maximum number of distinct files that are requested for the items of one page. Further files are counted as
 `trap`."""
 MAX_TEXT_FILE_BYTES = 64 << 20
 """Maximum size in bytes of a file whose text is extracted."""
@@ -61,8 +61,9 @@ class FileStore(Protocol):
 
 
 MakeThumbnails = Callable[[bytes, Sequence[tuple[int, int]]], tuple[list[bytes], str]]
-"""A function that makes thumbnails from an image's bytes, given a maximum width and height for each. Returns
-the thumbnails and '', or no thumbnails and the reason why there are none (`parsing.thumbnails`)."""
+"""A function that makes thumbnails of an image (`parsing.thumbnails`). Its arguments are the image's bytes
+and the maximum width and height of each thumbnail. It returns the thumbnails and '', or no thumbnails and the
+reason."""
 
 
 class AssetRows:
@@ -132,11 +133,11 @@ def request_named_files(
     stay: Iterable[Row],
     taken: TakenLinks,
 ) -> list[Row]:
-    """Adds the files that the items in `stay` refer to to the frontier. Returns the rows of all references.
+    """Adds the files to which the items in `stay` refer to the frontier. Returns the rows of all references.
 
     `seen`: the page's URL and the time at which it was fetched, in seconds since the epoch. `items`: the item
     rows of the page, each with its references and the number of references beyond the limit. `fetch`: whether
-    files are downloaded at all.
+    the crawl downloads files.
     """
     page, at = seen
     staying = {id(row) for row in stay}
@@ -210,16 +211,16 @@ class AssetDownloads:
         text: Callable[[bytes], str],
         thumbnails: MakeThumbnails,
     ) -> None:
-        """`most`: the maximum size in bytes of a file whose rule sets no limit. `text`: a function that
-        extracts the text of a PDF from its bytes."""
+        """`most`: the maximum size of a file in bytes, which applies if the file's rule sets no limit.
+        `text`: a function that extracts the text of a PDF from its bytes."""
         self.rows, self._place, self._waiting, self._most = rows, place, waiting, most
         self._text, self._thumbnails = text, thumbnails
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
         self._prepared = False
 
     async def kept(self, request: Request, page: Page, error: str | None) -> tuple[Row | None, str | None]:
-        """Stores a downloaded file. Returns its row (None if the file is unchanged), and the reason why it
-        was not stored, or None. Raises SinkError."""
+        """Stores a downloaded file. Returns two values. The first is the file's row, or None if the file is
+        unchanged. The second is the reason why the file was not stored, or None. Raises SinkError."""
         if page.status == 304:
             return None, None
         rule = rule_of(request)
@@ -256,7 +257,7 @@ class AssetDownloads:
         return self.rows.file(request, at, status=status, error=why, detail=verdict.detail or None)
 
     def close(self) -> None:
-        """Stops the threads."""
+        """Stops the threads that work on images and texts."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _wrong(self, rule: FileRule, size: int, own: dict[str, Any], page: Page) -> tuple[str, str]:
@@ -270,7 +271,7 @@ class AssetDownloads:
 
     def _measured(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> tuple[str, str]:
         """Measures an image and stores its width and height in `own`. If the image is too small, returns the
-        reason and the detail, otherwise two empty strings."""
+        reason and the detail. Otherwise returns two empty strings."""
 
         def read(at: int, most: int) -> bytes:
             body.seek(at)
@@ -289,7 +290,7 @@ class AssetDownloads:
 
     async def _thumbnails_of(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> dict[str, Any]:
         """Makes and stores the thumbnails of a stored file. Returns the fields of the file's row that
-        describe them. `own`: the fields that are already known."""
+        describe them. `own`: the fields of the row that are already known."""
         if own["media_type"] not in THUMBNAIL_TYPES:
             return {"thumbnail_error": f"there are no thumbnails of {own['media_type']}"}
         if own["bytes"] > MAX_IMAGE_BYTES:

@@ -1,9 +1,10 @@
 """Fills outputs with rows of earlier runs. The *kept rows* are the rows that the crawl keeps in a file in its
-data folder (`sinks.rows_in_data_folder`). They are copied to outputs that a later run adds to a crawl, or
-that only some of its runs had.
+data folder (`sinks.rows_in_data_folder`). They are copied to outputs that a later run adds to the crawl, and
+to outputs that only some of its runs had.
 
-For each such output, the store records up to which offset in the file of kept rows the output is filled, and
-the output's length. So a killed run can be continued. The caller holds the lock of the outputs.
+For each such output, the store records two values: the offset in the file of kept rows up to which rows have
+been copied, and the output's length. This allows a killed run to be continued. The caller must hold the lock
+of the outputs.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from gossamer.model.visit import Row
 from gossamer.sinks.rows_in_data_folder import TARGET, KeptRows
 
 PASS = ""
-"""The name under which the store records the offset, in the file of kept rows, at which the rows of the
-current pass (`--refresh`) begin."""
+"""The name under which the store records where the rows of the current pass (`--refresh`) begin, as an offset
+in the file of kept rows."""
 LOST = -1
-"""A sentinel that is used instead of an offset in the file of kept rows. It means that the rows that an
-output lacks were not kept."""
+"""A sentinel that is used in place of an offset in the file of kept rows. It means that an output lacks rows
+that were not kept."""
 Through = Callable[..., Awaitable[Any]]
-"""A function that makes a call in the thread of the outputs, and repeats it while the sink is unavailable."""
+"""A function that makes a call in the thread of the outputs, and repeats the call while the sink is
+unavailable."""
 Add = Callable[[FileSink, str, int], Awaitable[None]]
 """A function that prepares a file that is new to the crawl. Its arguments are the sink, the path, and the
 offset of the first kept row that the file lacks."""
@@ -47,19 +49,19 @@ class OutputBackfill:
         self.unfilled: list[str] = []
         """Outputs that lack rows of earlier runs, because those rows were not kept."""
         self.changes: list[str] = []
-        """New outputs that get only the changes of the current pass."""
+        """New outputs that get only the rows of the current pass."""
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
-        """Maps the path of each output that the user named to whether the crawl keeps its rows (see `fills`
-        of `sinks.open_outputs.FilteredFiles`)."""
+        """Returns, for each output that the user named, whether the crawl keeps the rows of this output (see
+        `fills` of `sinks.open_outputs.FilteredFiles`). The keys are the paths of the outputs."""
         found = {table.target(): getattr(table, "fills", None) for table in tables}
         for output in files:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
         return {path: fills for path, fills in found.items() if fills is not None}
 
     async def starts(self, fills: Mapping[str, bool]) -> dict[str, int]:
-        """Returns, for each output, the offset of the first kept row that the output would lack if it is new.
+        """Returns, for each output, the offset of the first kept row that this output lacks if it is new.
         Leaves out outputs for which the store already has such an offset."""
         if self._kept is None or not any(await self._frontier.lengths([TARGET])):
             return {}
@@ -82,8 +84,8 @@ class OutputBackfill:
         lengths: dict[str, int],
         add: Add,
     ) -> None:
-        """Fills the outputs. For each output of the crawl that this run does not have, records the offset of
-        the first row that it lacks."""
+        """Fills the outputs. Also records, for each output of the crawl that this run does not write, the
+        offset of the first row that this output lacks."""
         filled = await self._frontier.filling()
         reached = LOST if self._kept is None else lengths[TARGET]
         absent = (await self._frontier.all_lengths()).keys() - lengths.keys() - {TARGET, PASS}
@@ -105,7 +107,7 @@ class OutputBackfill:
         self, output: FileOutput, filled: dict[str, int], lengths: dict[str, int], add: Add
     ) -> None:
         """Appends the kept rows to the files of an output. `filled`: for each file, the offset up to which it
-        is filled. Groups of rows begin at the same offsets in every run."""
+        is filled. Rows are copied in groups, which begin at the same offsets in every run."""
         assert self._kept is not None
         at = min(filled.values())
         groups = self._kept.read(at, lengths[TARGET])
@@ -113,7 +115,7 @@ class OutputBackfill:
             rows, after = group
             for sink, part in output.route(rows):
                 path = sink.target()
-                if path not in lengths:  # this file was opened by the first row of its kind
+                if path not in lengths:  # the file was created by the first row of its kind
                     await add(sink, path, at)
                     filled[path] = (await self._frontier.filling()).get(path, after)
                 if filled.get(path, after) <= at:
@@ -122,8 +124,8 @@ class OutputBackfill:
             at = after
 
     async def _fill_table(self, table: TableSink, at: int, reached: int) -> None:
-        """Upserts the kept rows into a table. Leaves out rows that lack usual values if the table keeps a
-        history, because such rows may have been rejected when their run was judged."""
+        """Upserts the kept rows into a table. If the table keeps a history, leaves out rows that lack values
+        which are usual in good runs. Such rows may have been rejected at the end of their run."""
         assert self._kept is not None
         groups = self._kept.read(at, reached)
         while (group := await self._through(next, groups, None)) is not None:

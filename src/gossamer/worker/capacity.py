@@ -1,5 +1,5 @@
-"""Decides how many visits a worker may run. This depends on the limits of its process, on its share of a
-process that runs several crawls, and on the fleet's rate caps."""
+"""Decides how many visits a worker may run. The number depends on the limits of the worker's process, on the
+crawl's share of a process that runs several crawls, and on the fleet's rate caps."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from gossamer.errors import OWN_LIMITS
 
 CUT_S, GROW_S, HOLD_S = 0.5, 2.0, 60.0
 """CUT_S: seconds between two reductions of the limit. GROW_S: seconds without a shortage before the limit
-rises. HOLD_S: seconds before the limit rises again to the number of visits at which the last shortage
-occurred."""
+rises. HOLD_S: seconds after a shortage before the limit may again reach the number of visits at which the
+shortage occurred."""
 TUNE_S, STALE_S = 0.15, 1.0
-"""Seconds between two changes of the level, and seconds after which a measurement is too old."""
+"""TUNE_S: minimum seconds between two changes of the level. STALE_S: seconds after which a measurement is too
+old."""
 FREE_SHARE, FULL_SHARE = 0.75, 0.95
-"""Share of the time for which the event loop's thread is busy: below FREE_SHARE it can handle more visits,
-above FULL_SHARE it has too many."""
+"""Limits of the share of time in which the event loop's thread is busy. Below FREE_SHARE, the thread can
+handle more visits. Above FULL_SHARE, it has too many."""
 GIVE_UP_S = 15.0
 """Seconds after which the worker exits if not even one visit at a time succeeds."""
 REPEAT_S = 600.0
@@ -32,20 +33,21 @@ RESOURCES = {
     OWN_LIMITS[errno.EAGAIN]: "threads",
     OWN_LIMITS[errno.EADDRNOTAVAIL]: "ports",
 }
-"""Maps the names of scarce resources in messages to those in the worker's record."""
+"""Maps the name of a scarce resource in a message to its name in the worker's record."""
 
 
 class Limiter:
     """Limits the number of running visits of a process, so that its CPU time and its resources (file
     descriptors, memory, threads, ports) suffice.
 
-    `level` is the number of visits without a shortage. It begins with `least`, and `need_more` changes it up
-    to `most`. Without `least` it is always `most`. `visits` is the current limit. A shortage halves it
-    immediately. Without a shortage it rises by an eighth every two seconds, up to `level`.
+    `level` is the number of visits without a shortage. It begins at `least`, and `need_more` changes it up to
+    `most`. If `least` is not given, it is always `most`. `visits` is the current limit. A shortage halves it
+    immediately. While there is no shortage, it rises by an eighth every two seconds, up to `level`.
 
     `log(line)` is called for each kind of shortage, at most once in ten minutes. `begins` is the line that
-    `begin` logs. `most_by` is what sets `most`: `fixed`, `descriptors` or `maximum`. `busy_seconds` returns
-    for how many seconds this thread was busy. `roomy` returns whether memory allows more visits.
+    `begin` logs. `most_by` names the limit that determines `most`: `fixed`, `descriptors` or `maximum`.
+    `busy_seconds` returns for how many seconds this thread was busy. `roomy` returns whether there is enough
+    memory for more visits.
     """
 
     def __init__(
@@ -68,8 +70,8 @@ class Limiter:
         """The resource that was too scarce even for one visit at a time, or ''. If it is set, the worker
         exits."""
         self.load: Callable[[], tuple[float, str]] = lambda: (1.0, "")
-        """Returns the share of the visits that the load of the process allows, and the scarce resource, or ''
-        if there is none."""
+        """A function that returns two values: the share of the visits that the load of the process allows,
+        and the name of the scarce resource ('' if there is none)."""
         self._log, self._clock, self._begins = log, clock, begins
         self._most_by, self._scarce = most_by, ""
         self._held_by = most_by if self._least == most else "latency"
@@ -78,7 +80,8 @@ class Limiter:
         self._since: float | None = None
 
     def begin(self) -> None:
-        """Logs, once, why fewer visits than configured are allowed from the beginning."""
+        """Logs the line `begins` once. It states why fewer visits than configured are allowed from the
+        beginning."""
         if self._begins:
             self._log(self._begins)
             self._begins = ""
@@ -90,12 +93,13 @@ class Limiter:
 
     @property
     def bound(self) -> str:
-        """Returns what keeps the limit at its value if all visits are in use (`worker.concurrency_level`)."""
+        """Returns the name of the resource or setting that keeps the limit from rising
+        (`worker.concurrency_level`)."""
         return self._scarce if self.visits < self.level else self._held_by
 
     def need_more(self) -> None:
-        """Records that hosts are due and all visits are in use. Raises the level if the process has time and
-        memory for more visits, and lowers it towards `least` if the process has no time."""
+        """Records that hosts are due and all visits are in use. Raises the level if the process has CPU time
+        and memory for more visits. Lowers it towards `least` if the process has no CPU time left."""
         if self._least == self.most or not self.is_calm:
             return
         now = self._clock()
@@ -140,7 +144,7 @@ class Limiter:
                 self.over = what
 
     def record_success(self) -> None:
-        """Records a visit that met no shortage, and raises the limit if enough time has passed."""
+        """Records a visit without a shortage, and raises the limit if enough time has passed."""
         self._since = None
         if self.visits >= self.level:
             return

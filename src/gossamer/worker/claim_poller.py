@@ -1,14 +1,14 @@
-"""Decides when a worker polls which buckets for claims. For each server, one call returns the buckets in
-which a host is due.
+"""Decides when a worker polls for claims, and which buckets it polls. For each server, one call returns the
+buckets in which a host is due.
 
-The rank of a bucket is the rank of its first host: the higher it is, the more urgent is the next URL. The
-buckets of the highest rank are asked first, and only for hosts of that rank. If the worker can take more
-claims, it then asks for the next rank. Every 8th claim goes to the bucket whose host has been due longest, so
-nothing starves.
+The rank of a bucket is the rank of its first host. A higher rank means a more urgent URL. The worker first
+requests claims from the buckets of the highest rank, and only of hosts of that rank. If it can take more
+claims, it continues with the next rank. Every 8th claim goes to the bucket whose host has been due for
+longest, so that no host starves.
 
-All workers see the same buckets, so each worker visits those of a rank in a different order. URLs that other
-workers add become visible at the next poll of all buckets. Changes by this worker's own settles are visible at
-once.
+All workers see the same ranks, so each worker goes through the buckets of a rank in a different order. URLs
+that other workers add become visible at the next poll of all buckets. Changes by this worker's own settles
+are visible at once.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
 """POLL_ALL_INTERVAL_S: seconds between two polls of all buckets. QUIET_S: seconds until the next poll if a
 poll found no host that is due."""
 POLL_RANKS_INTERVAL_S = 0.1
-"""Seconds between two polls of all buckets while their ranks differ, because an urgent host that becomes due
-raises the rank of its bucket."""
+"""Seconds between two polls of all buckets while their ranks differ. The interval is short because an urgent
+host that becomes due raises the rank of its bucket."""
 TICK_S = 0.2
 """Maximum seconds between two polls if the store has only one bucket."""
 CAPPED_RETRY_S = 0.02
 """Seconds until the next try if a fleet-wide cap currently allows no claims."""
 
 MIN_CLAIMS_PER_BUCKET = 4
-"""Minimum number of claims requested from each of several buckets. A call for one claim costs as much as a
-call for several."""
+"""If claims are requested from several buckets, each bucket is asked for at least this many. A call for one
+claim costs as much as a call for several."""
 MAX_RANKS_PER_ROUND = 4
-"""Maximum number of calls in a round, each of which asks for hosts of one rank. The last call asks for all
-remaining ranks."""
+"""Maximum number of calls in a round. Each call requests claims of hosts of one rank, except that the last
+call accepts hosts of all remaining ranks."""
 
 
 class ClaimPoller:
@@ -59,10 +59,10 @@ class ClaimPoller:
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
         """The monotonic time at which each bucket is due."""
         self._ranks: dict[int, int] = {}
-        """Maps buckets to the rank of their first host."""
+        """Maps each bucket to the rank of its first host."""
         self._turns = random.randrange(8)
         """Number of claims so far, counted from a random start. Every 8th claim takes the host that has been
-        due longest."""
+        due for longest."""
         self._touched: set[int] = set()
         self._look_at = 0.0
         self._turn = random.sample(range(buckets), buckets)
@@ -70,13 +70,13 @@ class ClaimPoller:
         self.waiting = True
         """Whether at least one host is known to be waiting for its next start."""
         self.dry = True
-        """Whether the last round returned no claim. Then every host waits until it is due, or until its
+        """Whether the last round returned no claim. If so, every host waits until it is due, or until its
         unsettled visits free their slots."""
         self.short = True
-        """Whether the last round returned fewer claims than wanted. Then free slots of hosts are worth a
-        call."""
+        """Whether the last round returned fewer claims than wanted. If so, a separate call to free the slots
+        of hosts is worthwhile."""
         self.capped = False
-        """Whether the caps, not the hosts, limited the claims of the last round."""
+        """Whether the fleet's caps, and not the hosts, limited the claims of the last round."""
 
     def touch(self, bucket: int) -> None:
         """Marks a bucket as changed, because its hosts may now be due at another time."""
@@ -96,8 +96,8 @@ class ClaimPoller:
         return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
-        """Makes one round through the buckets that are due, and returns about `want` claims, within the caps.
-        Returns an empty list if no bucket is due."""
+        """Makes one round through the buckets that are due, and returns about `want` claims, or fewer if the
+        fleet's caps allow fewer. Returns an empty list if no bucket is due."""
         got = await self._round(want)
         self.dry = not any(one.claims for one in got)
         return got
@@ -202,13 +202,13 @@ class ClaimPoller:
         first: bool,
         last: bool,
     ) -> tuple[list[tuple[int, int]], dict[int, ClaimOrder], float]:
-        """Returns the buckets to ask with the number of claims to request from each, the order of their
-        hosts, and the rank that was asked for.
+        """Returns three values: the buckets to call, each with the number of claims to request; the order of
+        the hosts in each bucket; and the rank of the requested hosts.
 
-        The buckets to ask are those of `landed`, and the due buckets of the highest rank up to `upto`,
-        without those that were `asked` for rank `upto`. If `last` is set, they are the due buckets of all
-        ranks up to it, those of the highest ranks first. `first`: whether every 8th claim goes to the bucket
-        whose host has been due longest.
+        The buckets to call are those of `landed`, and the due buckets of the highest rank that is at most
+        `upto`. Buckets in `asked` were already called for rank `upto`, and are left out. If `last` is set,
+        the due buckets of all ranks up to `upto` are called, in descending order of rank. `first`: whether
+        every 8th claim goes to the bucket whose host has been due for longest.
         """
         now = time.monotonic()
         due = [
@@ -224,7 +224,7 @@ class ClaimPoller:
         asks, orders = [(bucket, share) for bucket in landed], dict[int, ClaimOrder]()
         want -= share * len(landed)
         if not first and all(self._rank(bucket) == upto for bucket in due):
-            due = []  # the next round asks them, and no less urgent host is before them
+            due = []  # the next round calls them, before any less urgent host
         if not due or want <= 0:
             return asks, orders, upto
         top = max(map(self._rank, due))

@@ -1,6 +1,6 @@
 """Moves visits up the ladder of rungs. A rung is a collector with an identity. This module decides at which
-rung the visits of a host begin, when a visit climbs to a higher rung, and what is learned about the host from
-the result."""
+rung the visits of a host begin, when a visit climbs to a higher rung, and what its result shows about the
+host."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class LendsIdentity(Protocol):
-    """Supplies the identity for a request. `lend` returns the headers (the user's headers, a seed's
-    credentials, cookies) and the browser profile. `took` stores the cookies of a response. `forget` drops a
-    domain's session."""
+    """The interface of an identity, which supplies the headers and cookies of requests. `lend` returns the
+    headers (the user's headers, a seed's credentials, cookies) and the browser profile. `took` stores the
+    cookies of a response. `forget` drops a domain's session."""
 
     def lend(self, request: Request) -> Lent: ...
 
@@ -39,9 +39,9 @@ class LendsIdentity(Protocol):
 
 
 class LendsProxies(Protocol):
-    """Supplies proxies (`proxies.proxy_rotation`). `through` tries a request through one proxy after another
-    until one try succeeds. `apart` is the minimum number of seconds between two tries that reach the host.
-    `blocked` reports that the proxy `name` returned a block page."""
+    """The interface of an object that supplies proxies (`proxies.proxy_rotation`). `through` tries a request
+    through one proxy after another until one try succeeds. `apart` is the minimum number of seconds between
+    two tries that reach the host. `blocked` reports that the proxy `name` returned a block page."""
 
     def blocked(self, name: str, host: str) -> None: ...
 
@@ -63,7 +63,8 @@ class Rung(NamedTuple):
     elsewhere: bool = False
     """Whether this worker lacks the rung and only other workers of the fleet have it."""
     prepare: Prepare | None = None
-    """Prepares each request with its site's `@site.before`. None if no site has one."""
+    """Prepares each request with the `@site.before` function of its site. None if no site has such a
+    function."""
 
     async def collect(self, request: Request, apart: float = 0.0) -> Page | Failure:
         """Fetches one URL, through a proxy if proxies are configured. The identity stores the response's
@@ -110,15 +111,15 @@ class Rung(NamedTuple):
             self.identity.took(page, self.identity.lend(request).guise)
 
     def blocked(self, page: Page, block: Block, host: str) -> None:
-        """Reports a block page to the proxies. An empty page or a log-in page is not evidence against the
-        proxy's address."""
+        """Reports a block page to the proxies. Does not report empty pages and log-in pages, because these
+        are not evidence against the proxy's address."""
         if self.proxies is not None and page.proxy is not None and block.kind not in ("empty", "login"):
             self.proxies.blocked(page.proxy, host)
 
 
 class CrawlRungs(Protocol):
-    """The rungs of a crawl (`collector_setup`). `given` returns the headers that the user configured for a
-    request. `held` maps each site with a log-in to the rungs on which its accounts are logged in.
+    """The rungs of a crawl (`collector_setup`). `given` returns the headers that the user has configured for
+    a request. `held` maps each site that has a log-in to the rungs on which its accounts are logged in.
     `disguised`: whether browsers run with a disguised profile. `pages` returns the rung for a request."""
 
     @property
@@ -131,7 +132,7 @@ class CrawlRungs(Protocol):
 
 
 Rungs = Callable[[Request], Rung]
-"""A function that returns the rung by which a request is made."""
+"""A function that returns the rung on which a request is made."""
 Allowed = Callable[[Request], tuple[str, ...]]
 """A function that returns the rungs that a request may use, cheapest first."""
 
@@ -172,7 +173,8 @@ RENDERING = "rendering"
 TO_PEOPLE = ("login",)
 """Kinds of blocks that a different rung cannot avoid."""
 TO_OWNERS = (407, 451)
-"""HTTP statuses that are caused by a proxy (407) or by law (451), not by the crawler's identity."""
+"""HTTP statuses that a different identity cannot avoid, because they are caused by a proxy (407) or by law
+(451)."""
 
 
 class RungMemory(Protocol):
@@ -188,9 +190,9 @@ class RungMemory(Protocol):
 class Climb:
     """The climb of one visit up the ladder of rungs.
 
-    `request` names the current rung. `tried`: how often the URL was already put back for a retry before this
-    visit. `left`: whether the URL has a retry left. `patience`: the number of seconds from now within which a
-    higher rung may still start.
+    `request` names the current rung. `tried`: how many times the URL was retried before this visit. `left`:
+    whether the URL has a retry left. `patience`: a higher rung may start only within this many seconds from
+    now.
     """
 
     def __init__(
@@ -207,19 +209,19 @@ class Climb:
         self.request = msgspec.structs.replace(request, rung=self.began)
         self.kind = self.why = ""
         self.rested = False
-        """Whether the host is left alone for a while (`ladder.rest_seconds`), so that the visit does not
-        climb."""
+        """Whether the host gets no further requests for a while (`ladder.rest_seconds`), so that the visit
+        does not climb."""
         self.late: str | None = None
-        """The rung that the visit needs but that can no longer start in time, or None."""
+        """The rung that the visit needs, if that rung can no longer start in time. Otherwise None."""
         self.below: tuple[Page | Failure, Verdict] | None = None
         """The result and verdict of the next lower rung."""
         self._rungs, self._known, self._tried, self._left = rungs, known, tried, left
         self._until, self._rest = time.monotonic() + patience, 0.0
 
     def higher(self, result: Page | Failure, block: Block | None, waits: float, pause: float = 0.0) -> bool:
-        """Returns whether the visit continues on the next higher rung after this response. This rung would
-        start in `pause` seconds. A visit does not climb after an error, or if the server asked it to wait
-        (`waits` seconds)."""
+        """Returns whether the visit continues on the next higher rung after this response. `pause`: the
+        seconds until that rung would start. `waits`: the seconds for which the server asked the crawler to
+        wait. A visit does not climb after an error or if the server asked for a wait."""
         self.kind, self.rested, self.late = block_kind(result, block, self._rungs), False, None
         if not self.kind:
             return False
@@ -248,8 +250,8 @@ class Climb:
         return BROWSER in self._rungs and RUNGS.index(rung) < RUNGS.index(BROWSER)
 
     def verdict(self, verdict: Verdict) -> Verdict:
-        """Returns the final verdict of the visit: a retry if the host is left alone for a while or the higher
-        rung is tried later, otherwise `verdict`."""
+        """Returns the final verdict of the visit. It is a retry if the host gets no requests for a while, or
+        if the higher rung is tried later. Otherwise it is `verdict`."""
         if self.rested and self._rest:
             reason = "rate-limited" if self.kind == "rate-limit" else "blocked"
             return Retry(reason, self.why, max(self._rest, getattr(verdict, "after", 0.0)))
@@ -258,15 +260,15 @@ class Climb:
         )
 
     def result_below(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
-        """Returns the result of the lower rung if the higher rung was not available."""
+        """If the higher rung was not available, returns the result and the verdict of the lower rung."""
         had = not isinstance(result, Failure) or (result.later is None and result.sent)
         return None if had else self.below
 
 
 class Climbing:
-    """Creates the climbs in a crawl that has more than one rung. `patience`: the number of seconds after a
-    visit's start within which a higher rung may start. `lanes`: moves a host back to its usual workers when
-    its pages no longer need a browser."""
+    """Creates the climbs in a crawl that has more than one rung. `patience`: a higher rung may start only
+    within this many seconds after a visit's start. `lanes`: moves a host back to its usual workers when its
+    pages no longer need a browser."""
 
     def __init__(
         self, memory: RungMemory, allowed: Allowed, patience: float = 30.0, lanes: LaneRouter | None = None
@@ -285,7 +287,8 @@ class Climbing:
         return Climb(request, rungs, known, tried=tried, left=left, patience=self._patience)
 
     async def end(self, climb: Climb, claim: Claim, result: Page | Failure) -> None:
-        """Stores what the result of a visit shows about the rungs of its host. An error shows nothing."""
+        """Updates the record of a host's rungs with the result of a visit. An error does not change the
+        record."""
         if isinstance(result, Failure):
             return
         rung = climb.request.rung or climb.began
@@ -308,8 +311,8 @@ class Climbing:
 
 
 def block_kind(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) -> str:
-    """Returns the kind of block of a response: '' for none, `rendering` for a page that only a browser can
-    fill (`Page.unrendered`)."""
+    """Returns the kind of block of a response. '' means that it is not a block. `rendering` means that only a
+    browser can fill the page (`Page.unrendered`)."""
     if isinstance(result, Failure):
         return ""
     if block is not None and block.kind not in TO_PEOPLE:

@@ -1,14 +1,15 @@
-"""Commits the results of visits in groups: makes their rows durable, then settles their claims. A crash
-before the settle costs only time.
+"""Commits the results of visits in groups. A commit makes the rows of the visits durable, then settles their
+claims. A crash before the settle costs only time.
 
-Only one commit is in flight at a time. All its visits share its fixed cost, which is mainly the sync to disk.
-A busy worker therefore gathers many visits for each commit. An idle worker gathers few, because hosts may be
-waiting for the slots of these visits.
+Only one commit is in flight at a time. All visits of a commit share its fixed cost, which is mainly the sync
+to disk. A busy worker therefore gathers many visits for each commit. An idle worker gathers few, because its
+hosts may be waiting until these visits free their slots.
 
 Plain files are appended under the crawl's output lock. The script that settles the claims also commits the
-new length of the files. If this script finds that the worker no longer holds a claim, the rows of the commit
-are cut off and written again without the rows of that claim. After an unexpected error, nothing is retried
-here: the worker stops, and the next worker cuts off the uncommitted rows.
+new length of the files. This script may find that the worker no longer holds a claim. In that case, the
+committer truncates the files to their length before the commit, and writes the rows again without those of
+that claim. After an unexpected error, nothing is retried here. The worker stops, and the next worker removes
+the uncommitted rows.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 MAX_COMMIT_BYTES = 32 << 20
 GATHER_WAIT_S = 0.02
-"""How many seconds a single visit waits for other visits to join its commit."""
+"""For how many seconds a single visit waits for other visits to join its commit."""
 MAX_GATHERED_VISITS = 32
 
 
@@ -39,17 +40,17 @@ class GatherLimits(NamedTuple):
 
     seconds: float
     """Maximum number of seconds that a visit waits for its commit to start. Shortly after that time, the
-    lease keeper frees the visit's host by a separate call."""
+    lease keeper frees the slot of the visit's host with a separate call."""
     enough: int
-    """Number of gathered visits at which the commit starts without further waiting."""
+    """If this many visits are gathered, the commit starts without further waiting."""
     most: int
     """Maximum number of visits in one commit, and maximum number of visits that wait for the next commit."""
 
 
 FEW, MANY = GatherLimits(0.4, 192, 256), GatherLimits(1.0, 448, 512)
 ROOMY = 4
-"""MANY applies if a host allows at least this many times as many concurrent requests as the worker makes.
-Otherwise, the worker may have to wait for slots that unsettled visits still hold."""
+"""The limits MANY apply if a host allows at least this many times as many concurrent requests as the worker
+makes. Otherwise, the worker may have to wait for slots that unsettled visits still hold."""
 
 
 def gather_limits(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
@@ -100,12 +101,12 @@ class Committer:
 
     @property
     def full(self) -> bool:
-        """Whether so many visits are waiting that no further visits should begin."""
+        """Whether the limit of waiting visits is reached, so that no further visits should begin."""
         return len(self.waiting) >= self.company.most or self._size >= MAX_COMMIT_BYTES
 
     @property
     def idle(self) -> bool:
-        """Whether everything is durable and settled."""
+        """Whether all visits are durable and settled."""
         return not self.waiting and not self.under_way
 
     def unsettled_visits(self) -> list[Visit]:
@@ -118,9 +119,10 @@ class Committer:
         on_settled: Callable[[list[Visit]], None] = lambda _: None,
         alone: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Commits until `close` was called and no visit waits. An unexpected error ends it. `busy`: returns
-        whether the worker has enough work. If so, no host waits for a commit. `alone`: returns whether the
-        worker can only continue after the commit. `on_settled`: called with the visits of each commit."""
+        """Commits visits until `close` was called and no visit waits. Raises unexpected errors. `busy`:
+        returns whether the worker has enough work. If it has, no host waits for a commit. `alone`: returns
+        whether the worker can continue only after the commit. `on_settled`: called with the visits of each
+        commit."""
         while not self._closing or self.waiting:
             if not self.waiting:
                 self._wake.clear()
@@ -137,12 +139,12 @@ class Committer:
             await self._outputs.ship()
 
     def close(self) -> None:
-        """Commits the waiting visits, then ends `run`."""
+        """Commits the waiting visits. `run` then returns."""
         self._closing = True
         self._wake.set()
 
     async def _gather(self, busy: Callable[[], bool], alone: Callable[[], bool]) -> None:
-        """Waits for further visits if more are expected."""
+        """Waits for further visits, if any are expected soon."""
         if alone():
             return
         if len(self.waiting) < MAX_GATHERED_VISITS and not self._closing:
@@ -156,8 +158,8 @@ class Committer:
     async def _commit(self, batch: list[Visit]) -> None:
         """Writes the rows, then settles the claims and records the files' new lengths.
 
-        One script cannot settle claims on two servers. So if the store has several servers, the rows of a
-        file are written and settled for one server after the other.
+        One script cannot settle claims on two servers. If the store has several servers, the rows are
+        therefore written and settled for one server after the other.
         """
         if self._likening is not None:
             await self._likening.mark(batch)
@@ -173,11 +175,11 @@ class Committer:
     async def _settle(
         self, buckets: dict[int, list[Visit]], append: Append | None, adds: dict[int, Adds]
     ) -> None:
-        """Settles all visits except those whose claims were lost, and cuts the rows of the lost visits off
-        the files.
+        """Settles all visits except those whose claims were lost, and removes the rows of the lost visits
+        from the files.
 
-        The links of the lost visits are added anyway, because the `LinkIntake` has cached them as taken and
-        would not take them again.
+        The links of the lost visits are added anyway, because the `LinkIntake` has cached these links as
+        taken and would skip them later.
         """
         lost = False
         while True:
@@ -201,14 +203,12 @@ class Committer:
             for commit, outcome in zip(commits, await self._frontier.settle_all(commits), strict=True):
                 if isinstance(
                     outcome, Moved | Stale
-                ):  # a store that was emptied knows no claims, so no rows of this worker may remain
+                ):  # the store was emptied and has no claims, so no rows of this worker may remain
                     await self._frontier.check_same()
                 if isinstance(outcome, Moved):
                     if not self._frontier.patience.patient or lost:
                         raise outcome
-                    lost = (
-                        True  # the store came back without its last second of writes: cut the files to match
-                    )
+                    lost = True  # the store lost its last second of writes: truncate the files to match
                     await self._outputs.read_lengths()
                     left = buckets
                     break

@@ -1,4 +1,4 @@
-"""How many visits a worker's process runs at once, and what limits them.
+"""Determines how many visits a worker's process runs at once, and which limit applies.
 
 | limit | meaning |
 | --- | --- |
@@ -21,14 +21,15 @@ from gossamer.worker.claim_poller import ClaimPoller
 
 
 class ConcurrencyLevel(NamedTuple):
-    """The number of visits that a process may run at once now, and what limits them (see the module)."""
+    """The number of visits that a process may run at once now, and the limit that applies (see the module
+    docstring)."""
 
     visits: int
     limit: str
 
 
 def current_level(limiter: Limiter, poller: ClaimPoller) -> ConcurrencyLevel:
-    """Returns the level of a process, and what limits the visits of the crawl that `poller` claims for."""
+    """Returns the level of a process, and the limit that applies to the crawl of `poller`."""
     share, scarce = limiter.load()
     visits = round(limiter.visits * share)
     if scarce or limiter.visits < limiter.level:
@@ -41,7 +42,7 @@ def current_level(limiter: Limiter, poller: ClaimPoller) -> ConcurrencyLevel:
 
 
 class LevelLog:
-    """Returns the level of a worker, and logs it whenever it has changed. `read` returns the level."""
+    """Reads the level of a worker with `read`, and logs it whenever it has changed."""
 
     def __init__(self, crawl: str, worker: str, read: Callable[[], ConcurrencyLevel]) -> None:
         self._crawl, self._worker, self._read = crawl, worker, read

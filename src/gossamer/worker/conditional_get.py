@@ -1,5 +1,5 @@
-"""Conditional requests in a recrawl. This module decides what is stored about a visited page, and compares
-the next response with it."""
+"""Makes conditional requests in a recrawl. Decides which data is stored about a visited page, and compares
+the next response with this data."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 def site_versions(sites: Mapping[str, str]) -> str:
-    """Returns a hash of the names and versions of the site files that read the pages, or '' if there are no
-    site files."""
+    """Returns a hash over the names and versions of the site files that read the crawl's pages, or '' if
+    there are none."""
     return xxhash.xxh3_64_hexdigest(_encode(sorted(sites.items()))) if sites else ""
 
 
 def make_conditional(request: Request, rung: str, by: str = "") -> Request:
     """Returns the request with If-None-Match and If-Modified-Since (RFC 9110 section 13). Returns the request
-    unchanged if the known page could not be read or was read by other versions of the site files.
+    unchanged if the known page could not be read, or if other versions of the site files read it.
 
     >>> make_conditional(Request("https://a.example/", known=KnownPage(200, '"v1"')), "plain").headers
     {'If-None-Match': '"v1"'}
@@ -37,7 +37,7 @@ def make_conditional(request: Request, rung: str, by: str = "") -> Request:
     known = request.known
     if known is None or request.method != "GET" or rung not in _CONDITIONAL or known.error or known.by != by:
         return request
-    # the validators belong to another page
+    # the validators belong to the page at another URL
     if request.url != known.end if known.end else request.hops:
         return request
     conditions = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
@@ -82,7 +82,7 @@ def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPag
         return KnownPage(error=error)
     request = visit.claim.request
     if any(row.lacks for row in visit.rows):
-        by = "?"  # its items may not be stored, so the next pass must read the page even if it is unchanged
+        by = "?"  # its items may not be stored, so the next pass must read it again
     return KnownPage(
         result.status,
         _validator(result.header("etag")),
@@ -96,7 +96,7 @@ def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPag
 
 
 def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
-    """Removes the rows that equal rows of the previous visit, and counts them."""
+    """Removes the rows that equal rows of the previous visit, and counts the removed rows."""
     if 0 < before.status < 400 and now.status in GONE_STATUSES:
         visit.counts["gone"] = 1
     same = (before.status, before.error, before.by) == (now.status, now.error, now.by)
@@ -115,7 +115,7 @@ def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
 
 def _still(before: KnownPage, now: KnownPage) -> KnownPage:
     """Returns the data to store after a 304 response. If the request was not conditional, the response's
-    validators are not stored, because they may belong to a version of the page that the crawler never saw."""
+    validators are not stored, because the crawler may never have seen that version of the page."""
     if not (before.etag or before.modified):
         return before
     return msgspec.structs.replace(
@@ -128,7 +128,7 @@ def _validator(value: str | None) -> str:
 
 
 def _body(page: Page) -> str:
-    """Returns a hash of the body, 16 hexadecimal digits."""
+    """Returns a hash of the body as 16 hexadecimal digits."""
     return xxhash.xxh3_64_hexdigest(page.body) if page.spooled is None else page.spooled.sha256[:16]
 
 

@@ -1,9 +1,9 @@
-"""Records which claim's page a process is currently reading. This mark is in a memory-mapped file in the
-crawl's folder, which survives the process.
+"""Records the claim whose page a process is currently reading. The record (the mark) is in a memory-mapped
+file in the crawl's folder, which survives the process.
 
 A page can kill the process that reads it, through a bug in a C parser or in a site file. If that was the
-crawl's only process, the crawl ends, and the next run cannot tell whether a person killed the process. So the
-next run blames only the marked claim for the death.
+crawl's only process, the crawl ends, and the next run cannot know whether a person killed the process. The
+mark tells the next run which claim may have caused the death, so that it counts a crash only for this claim.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ _CLAIM = struct.Struct("<Qq")
 
 
 class CrashMarker:
-    """The marker of one process. It contains the token and the bucket of the claim. Token 0 means that no
-    page is being read. A mark takes 0.2 us per page and no system call."""
+    """The crash marker of one process. It contains the token and the bucket of the claim whose page is being
+    read. Token 0 means that no page is being read. Writing the mark takes 0.2 us per page and no system
+    call."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder`: the crawl's folder. If it is None, the marker is lost when the process dies. Raises
-        OSError."""
+        """`folder`: the crawl's folder. If it is None, the marker is only in memory and is lost when the
+        process dies. Raises OSError."""
         self._path = folder and folder / f"reading.{os.getpid()}"
         self._map: mmap.mmap | bytearray = bytearray(_CLAIM.size)
         if self._path is None:
             return
         note = open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
-            os.write(note, bytes(_CLAIM.size))  # writing to a sparse file could fail for lack of disk space
+            os.write(note, bytes(_CLAIM.size))  # a later write could fail if the file were sparse
             self._map = mmap.mmap(note, _CLAIM.size)
         finally:
             os.close(note)
@@ -45,17 +46,17 @@ class CrashMarker:
         _CLAIM.pack_into(self._map, 0, 0, 0)
 
     def close(self) -> None:
-        """Removes the marker."""
+        """Removes the marker's file."""
         note, self._map = self._map, bytearray(_CLAIM.size)
         if isinstance(note, mmap.mmap):
-            note.close()  # the mapping holds a descriptor
+            note.close()  # the mapping has a file descriptor of its own
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
 
 def last_read(folder: Path) -> list[tuple[int, int]]:
-    """Returns (bucket, token) of the claims whose pages dead processes of a crawl were reading, and removes
-    the markers. Must only be called while no other process works on the crawl."""
+    """Returns (bucket, token) of each claim whose page a dead process of the crawl was reading, and removes
+    the markers. May be called only while no other process works on the crawl."""
     found = []
     for path in folder.glob("reading.*"):
         note = path.read_bytes()

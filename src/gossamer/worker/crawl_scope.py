@@ -12,8 +12,8 @@ from gossamer.worker.link_intake import LinkIntake
 
 
 class SeedRedirects(Protocol):
-    """The redirects of seeds, which all workers of a store share (`frontier.crawls`). `look` returns the
-    crawl's state and the redirects, as pairs of source and target."""
+    """The interface to the redirects of seeds, which all workers of a store share (`frontier.crawls`). `look`
+    returns the crawl's state and the redirects, as pairs of source and target."""
 
     async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]: ...
 
@@ -21,7 +21,7 @@ class SeedRedirects(Protocol):
 
 
 class ParkedLinks(Protocol):
-    """The refused links that a frontier keeps until all seeds have a response
+    """The interface to the refused links, which the frontier keeps until all seeds have a response
     (`frontier.frontier_client`)."""
 
     async def admit(self, bucket: int, host: str) -> int: ...
@@ -30,8 +30,9 @@ class ParkedLinks(Protocol):
 
 
 class SeedHosts:
-    """Decides whether a host belongs to the crawl's seeds. Other hosts need vouchers. In every scope except
-    `any`, the user requested all hosts in scope, so all of them belong to the seeds."""
+    """Decides whether a host belongs to the crawl's seeds. Hosts that do not belong to the seeds need
+    vouchers. In every scope except `any`, all hosts in scope belong to the seeds, because the user asked for
+    them."""
 
     def __init__(self, seeds: Iterable[str], *, anywhere: bool) -> None:
         self._domain = lru_cache(10_000)(urls.registered_domain)
@@ -53,9 +54,9 @@ class CrawlScope:
     - `intake`: adds the links that these filters accept to the frontier.
     - `seeds`: decides whether a host belongs to the seeds.
     - `bucket`: maps a host to its bucket.
-    - `admits`: whether links to a redirect's host that were refused before are added afterwards.
-    - `is_open`: whether the host of the linking page decides whether a link is in scope. Redirects then
-      change nothing.
+    - `admits`: whether refused links to the target host of a redirect are added after the redirect.
+    - `is_open`: whether the scope of a link depends on the host of the page that contains it. If so,
+      redirects change nothing.
     """
 
     def __init__(
@@ -81,7 +82,8 @@ class CrawlScope:
         return self.rules.allows_port(host)
 
     async def refresh(self) -> str:
-        """Extends the scope by the redirects that other workers recorded. Returns the crawl's state."""
+        """Adds to the scope the target hosts of redirects that other workers recorded. Returns the crawl's
+        state."""
         state, redirects = await self._redirects.look(self._crawl)
         for source, target in redirects:
             await self._grow(source, target)
@@ -101,12 +103,12 @@ class CrawlScope:
         self.intake.widen(self.rules)
 
     async def release(self) -> None:
-        """Once all seeds have a response, stops keeping links for later redirects."""
+        """Stops keeping links for later redirects of seeds, once all seeds have a response."""
         if self.intake.holds and not await self._parked.may_redirect_seeds():
             self.intake.release()
 
     async def _grow(self, source: str, target: str) -> None:
-        """Adds the target's host to the scope, and admits links to it that were refused before."""
+        """Adds the target's host to the scope, and admits the refused links to this host."""
         if (source, target) not in self._known:
             self._known.add((source, target))
             host = urls.host(target)

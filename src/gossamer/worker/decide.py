@@ -1,4 +1,4 @@
-"""Decides the verdict of a visit with one pure function of the response. Blocks and errors are values here,
+"""Decides the verdict of a visit, with a pure function of the response. Blocks and errors are values here,
 not exceptions."""
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from gossamer.url.routes import with_route
 MAX_REDIRECTS = 10
 REDIRECTS = (301, 302, 303, 307, 308)
 TEMPORARY_REDIRECTS = (302, 303, 307)
-"""Redirects after which the first URL stays the right one (RFC 9110 section 15.4)."""
+"""Status codes of redirects after which later requests should still use the original URL (RFC 9110 section
+15.4)."""
 
 
 def decide(
@@ -25,9 +26,9 @@ def decide(
     """Returns the verdict for a request.
 
     `target`: the redirect target in fetch form, or None if Location is not an http(s) URL. `same`: whether
-    the target has the same canonical form as the request (a bounce to set cookies or to track). `block`: the
-    block detected in the response. If only the status indicates a block, the status determines the verdict.
-    An empty page counts as a page.
+    the target has the same canonical form as the request. Such a redirect is a bounce that sets cookies or
+    tracks visitors. `block`: the block detected in the response. If only the status indicates a block, the
+    verdict follows from the status. An empty page counts as a page.
     """
     if isinstance(result, Failure):
         return _failed(result)
@@ -74,7 +75,7 @@ def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
 
 def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
     """Returns the seconds before the next try after `attempt` earlier failures, or None if no retry is left.
-    Up to a tenth is added at random.
+    Up to a tenth of the delay is added at random.
 
     >>> retry_delay(3, (60.0, 300.0, 1800.0)) is None
     True
@@ -85,8 +86,8 @@ def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
 
 
 def retry_after(value: str | None, now: float | None = None) -> float:
-    """Returns the seconds to wait according to a Retry-After header (RFC 9110 section 10.2.3: seconds or a
-    date), or 0 if it is absent or invalid.
+    """Returns the seconds to wait according to a Retry-After header, or 0 if the header is absent or invalid.
+    The header contains seconds or a date (RFC 9110 section 10.2.3).
 
     >>> retry_after("120")
     120.0
@@ -105,14 +106,15 @@ def retry_after(value: str | None, now: float | None = None) -> float:
 
 
 def seed_count_change(request: Request) -> dict[str, int]:
-    """Returns by how much this request changes the number of seeds that may still be redirected."""
+    """Returns the change that this request makes to the number of seeds that may still be redirected."""
     return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
 
 
 def redirect_target(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
-    """Returns the redirect target in fetch form, or None if it is not an http(s) URL. The Location header is
-    UTF-8 read as latin-1 (WHATWG Fetch). The target of a route keeps its fragment, or has the fragment of
-    `url` if Location has none (RFC 9110 section 10.2.2)."""
+    """Returns the redirect target in fetch form, or None if it is not an http(s) URL. `location` is the UTF-8
+    text of the Location header, decoded as latin-1 (WHATWG Fetch). If `url` has a fragment (a route), the
+    target has a fragment too. This is the fragment of Location or, if Location has none, that of `url` (RFC
+    9110 section 10.2.2)."""
     try:
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -1,5 +1,5 @@
-"""Makes the requests of one visit: the request for the page, a repeated request after a cookie bounce or with
-the help of a captcha hook, and requests on higher rungs after a block."""
+"""Makes the requests of one visit. These are the request for the page, a repeated request after a cookie
+bounce or with the help of a captcha hook, and requests on higher rungs after a block."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ class Fetched(NamedTuple):
     """The result of a visit's requests.
 
     `result`, `verdict`: the last response or failure, and its verdict. `began`: the monotonic time at which
-    the last request was sent. `attempts`, `wire`, `passed`: the attempts-log entries, body bytes and pages of
-    the earlier requests, which were then repeated with a hook's help or on a higher rung.
+    the last request was sent. `attempts`, `wire`, `passed`: the attempts-log entries, the number of body
+    bytes, and the pages of the visit's earlier requests. These requests were repeated with the help of a hook
+    or on a higher rung.
     """
 
     result: Page | Failure
@@ -56,14 +57,14 @@ class Fetching:
     - `parse`: the URL parser.
     - `same`: whether two URLs have the same canonical form.
     - `climbing`: makes visits climb the ladder. None if the crawl has only one rung.
-    - `lacks`: returns the selector of the content that a page's site requires and the page lacks, or ''.
+    - `lacks`: returns the selector of the content that the site requires but that a page lacks, or ''.
     - `shows`: returns how much text a page shows. It parses the page into the tree that the reader uses
       later.
     - `solve`: returns the headers that a site's captcha hook supplies, or {} if it supplies none.
     - `members`: fetches pages with logged-in accounts.
     - `by`: the digest of the site files that read the pages (`conditional_get.site_versions`).
     - `lanes`: moves hosts to workers that have a rung which this worker lacks.
-    - `unrendered`: returns why a page needs a browser, or ''.
+    - `unrendered`: returns the reason why a page needs a browser, or ''.
     - `short(what)`: called when a request failed because this process ran short of a resource.
     """
 
@@ -95,8 +96,7 @@ class Fetching:
         self._lanes, self._shows, self._unrendered, self.short = lanes, shows, unrendered, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
-        """Makes all requests of a visit. `note` is a function that returns the attempts-log entries for one
-        request."""
+        """Makes all requests of a visit. `note` returns the attempts-log entries for one request."""
         climb, request = await self._climb(claim), claim.request
         attempts, passed, wire, bounced, helped = list[Attempt](), list[Page](), 0, False, False
         while True:
@@ -195,10 +195,11 @@ class Fetching:
         return Block("generic", "missing", (f"must_have: {query}",))
 
     async def _helped(self, request: Request, result: Page | Failure, block: Block | None) -> Request | None:
-        """Returns the request with the headers that the site's captcha hook provides, or None."""
+        """Returns the request with the headers that the site's captcha hook supplies. Returns None if the
+        hook supplies none."""
         if self._solve is None or block is None or block.kind not in SOLVED or isinstance(result, Failure):
             return None
-        if result.rung == "unlocker":  # an unlocker does not send our cookies, and each try costs money
+        if result.rung == "unlocker":  # an unlocker does not send these cookies, and each try costs money
             return None
         if not (given := await self._solve(result, request)):
             return None

@@ -1,7 +1,8 @@
-"""Visits whose request has ended and whose rows are not durable yet, because they wait for their commit.
+"""Keeps the visits whose request has ended but whose rows are not durable yet, because they wait for their
+commit.
 
-Usually the commit frees the slot of the host soon enough. It does not if the host may be requested again
-before the commit. The slot is then freed together with the next claim, in one call.
+Usually the commit frees the slot of the host soon enough. If the host may be requested again before the
+commit, the slot is freed earlier, in the same call as the next claim.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Settle, Visit
 
 MAX_DELAY_SHARE = 0.02
-"""How late a free slot may be reported, as a share of the time between two request starts at its host. So
-slots of fast hosts are freed immediately, and one call frees the slots of several slow hosts."""
+"""The maximum delay with which a free slot is reported to the frontier, as a share of the time between two
+request starts at the host. Because of this, slots of fast hosts are freed immediately, and one call frees the
+slots of several slow hosts."""
 TIMER_S = 0.002
-"""A shorter delay than this, in seconds, is not used, because timers are late by up to a millisecond."""
+"""The shortest delay in seconds for which a timer is used, because timers are late by up to a millisecond."""
 NO_REQUEST_ENDS = (ClaimEnd.REQUEUED, ClaimEnd.REFUSED)
 
 Name = tuple[int, int]
 
 
 class LandedVisits:
-    """The visits of one worker that wait for their commit, by bucket and token, with the time when each host
-    may be requested again."""
+    """The visits of one worker that wait for their commit, by bucket and token. For each visit, the time at
+    which its host may be requested again is stored."""
 
     def __init__(self) -> None:
         self.freed: set[Name] = set()
@@ -46,14 +48,14 @@ class LandedVisits:
         heapq.heappush(self._due, (start + (late if late >= TIMER_S else 0.0), name))
 
     def settled(self, visit: Visit) -> None:
-        """Removes a visit that is settled."""
+        """Removes a visit that has been settled."""
         name = visit.claim.bucket, visit.claim.token
         self._waiting.pop(name, None)
         self.freed.discard(name)
 
     @property
     def next_at(self) -> float:
-        """Returns the monotonic time at which the next slot must be freed. Infinity if none waits."""
+        """Returns the monotonic time at which the next slot must be freed, or infinity if no visit waits."""
         while self._due and self._due[0][1] not in self._waiting:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else float("inf")

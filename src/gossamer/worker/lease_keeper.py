@@ -1,8 +1,8 @@
-"""Renews a worker's leases, requeues the claims of dead workers (a sweep), and frees the hosts of visits
+"""Renews a worker's leases, requeues the claims of dead workers (a sweep), and frees the host slots of visits
 whose commit waits for a slow sink.
 
-A failed call does not stop the worker. An outage of the store costs only time: after it, live workers renew
-their leases before any worker sweeps.
+A failed call does not stop the worker. An outage of the store costs only time, because after the outage, live
+workers renew their leases before any worker sweeps.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ RENEW_INTERVAL_S, SWEEP_INTERVAL_S = 10.0, 5.0
 """Seconds between two renewals of all leases, and between two sweeps. Both are checked every TICK_S
 seconds."""
 LATE, MORE = 0.5, 0.1
-"""A visit that waits too long for its commit has its host freed by a separate call. This happens after at
-least LATE seconds, and at least MORE seconds after the time for which the committer gathers visits."""
+"""If a visit waits too long for its commit, a separate call frees its host's slot. This happens after at
+least LATE seconds, and at least MORE seconds after the longest time for which the committer gathers
+visits."""
 NO_SWEEP_AFTER_OUTAGE_S = 3.0
-"""Seconds after an outage during which this worker does not sweep."""
+"""For this many seconds after an outage, this worker does not sweep."""
 
 
 class LeaseKeeper:
@@ -44,11 +45,11 @@ class LeaseKeeper:
         self._ledger, self._landed = ledger, landed
 
     async def run(self, wake: Callable[[], None]) -> None:
-        """Runs forever. Calls `wake` after each iteration that changed something."""
+        """Runs until cancelled. Calls `wake` after each iteration that changed something."""
         renewed = time.monotonic()
         swept = (
             renewed if self._ledger is None else renewed - SWEEP_INTERVAL_S
-        )  # a worker that starts after a crash sweeps at once
+        )  # the first sweep is immediate, for the case that the worker starts after a crash
         patience = self._frontier.patience
         outages = patience.outages
         while True:
@@ -85,8 +86,8 @@ class LeaseKeeper:
             self._held.pop(lost, None)
 
     async def _free_hosts(self) -> bool:
-        """Frees the hosts of visits that have ended but have waited too long for their commit. Returns
-        whether there were any such visits."""
+        """Frees the host slots of visits that have waited too long for their commit. Returns whether there
+        were any."""
         late = time.monotonic() - max(LATE, self._committer.company.seconds + MORE)
         over: dict[int, list[Visit]] = {}
         for visit in self._committer.unsettled_visits():

@@ -1,9 +1,9 @@
-"""Turns the links of a page into URLs for the frontier: resolves, filters, fingerprints and groups them. This
-is the hot path of the crawler.
+"""Turns the links of a page into URLs for the frontier. Resolves, filters, fingerprints and groups the links.
+This is the hot path of the crawler.
 
 No object, log record or round trip is made for a single link. Most links of a page are already known and cost
-one lookup in a cache of raw hrefs. A link that the cache marks as taken is in the frontier or in a pending
-commit. If that commit fails, the worker exits.
+one lookup in a cache of raw hrefs. If the cache marks a link as taken, the link is in the frontier or in a
+pending commit. If that commit fails, the worker exits, so the cache is never wrong.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ MAX_CACHED_LINKS = 50_000
 MAX_KEY_CHARS = 512
 """Maximum length in characters of a cached link."""
 FINGERPRINT_SLOTS = 1 << 20
-"""Number of slots for fingerprints of taken URLs, 8 bytes each. A link that is no longer in the cache but
-still has its slot is not added again."""
+"""Number of slots for fingerprints of taken URLs, with 8 bytes each. If a link is no longer in the cache but
+its fingerprint is still in a slot, it is not added again."""
 
 
 Hit = tuple[int, str, int]
-"""A cache entry for a link: its fingerprint, the reason why it is refused (`duplicate` if it was taken
-before), and the depth at which it was taken. A link that is found again at a smaller depth is added again.
-The depth is -1 if depths are not tracked."""
+"""A cache entry for a link. It contains the link's fingerprint, the reason why the link is refused
+(`duplicate` if it was taken before), and the depth at which it was taken. A link that is found at a smaller
+depth than before is added again. The depth is -1 if depths are not tracked."""
 
 
 class Filter(Protocol):
-    """The pure URL filters (`url.scope.Scope`). `refuse`, `lone` and `unfit` return the reason why a page, an
-    item's file or a sitemap is refused, or None. `near` returns whether a URL that is out of scope would be
-    in scope if a seed were redirected to its host."""
+    """The pure URL filters (`url.scope.Scope`). `refuse` returns the reason why a page is refused, or None.
+    `lone` does the same for an item's file, and `unfit` for a sitemap. `near` returns whether a URL that is
+    out of scope would be in scope if a seed were redirected to its host."""
 
     def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None: ...
 
@@ -58,7 +58,8 @@ class TakenLinks(msgspec.Struct):
     skips: dict[str, int] = {}
     distinct: int = 0
     links: set[int] = set()
-    """The fingerprints of the links that are URLs of the crawl, known or new, if `LinkIntake.keeps_links`."""
+    """The fingerprints of all links that were not refused, whether known or new. Empty unless
+    `LinkIntake.keeps_links` is set."""
 
     def skip(self, reason: str, by: int = 1) -> None:
         """Counts a refusal."""
@@ -66,8 +67,8 @@ class TakenLinks(msgspec.Struct):
 
     @property
     def found(self) -> int:
-        """The number of refused links. The frontier counts the links that it receives as found. Refused links
-        are not sent to it, so they are counted as found here."""
+        """The number of refused links. The frontier includes the links that it receives in the total of found
+        links. Refused links are not sent to the frontier, so this number is added to that total."""
         return sum(self.skips.values())
 
 
@@ -84,13 +85,13 @@ class ReadResult(msgspec.Struct):
     infrastructure: bool = False
     """Whether the page is a sitemap or feed, which does not count as a page."""
     later: Callable[[Visit], None] | None = None
-    """See `Visit.later`."""
+    """The function for `Visit.later`, or None."""
     stop: str = ""
     """The reason why a page function or a step stops the crawl, or '' if none does."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
-    """The references of each item, if another process read the page: the files and items that the item refers
-    to, and the number of references beyond the limit. The first entry belongs to the first item in `rows`,
-    and so on. In `rows`, the items come before all other rows."""
+    """The references of each item, if another process read the page. An entry contains the files and items to
+    which the item refers, and the number of references beyond the limit. The first entry belongs to the first
+    item in `rows`, and so on. In `rows`, the items come before all other rows."""
 
 
 class HrefCache:
@@ -103,7 +104,7 @@ class HrefCache:
         self.old: dict[str, Hit] = {}
 
     def put(self, key: str, value: Hit) -> None:
-        """Stores a key, unless it is so long that a cache full of such keys would exhaust the memory."""
+        """Stores a key, unless the key is so long that a cache full of such keys would exhaust the memory."""
         if len(key) > MAX_KEY_CHARS:
             return
         if len(self.new) >= self.room:
@@ -119,7 +120,7 @@ class LinkIntake:
     - `remainder`: a function that splits a fingerprint into the two halves that the seen set stores.
     - `bucket`, `lane`: functions that map a host to its bucket and its lane.
     - `key`: returns the canonical form of a URL.
-    - `own`: whether a host belongs to the seeds. Links to other hosts need a voucher.
+    - `own`: returns whether a host belongs to the seeds. Links to other hosts need a voucher.
     - `cap`: maximum number of distinct links that are added per page.
     - `room`: number of links per generation of the cache.
     - `depths`: whether exact depths are kept (`min_depth`).
@@ -150,8 +151,8 @@ class LinkIntake:
         self.keeps_links = False
         """Whether the fingerprints of all links that are not refused are returned in `TakenLinks.links`."""
         self.holds = True
-        """Whether a seed may still be redirected. As long as this is true, refused links to hosts to which a
-        seed may be redirected are kept."""
+        """Whether a seed may still be redirected. While this is true, refused links are kept if a seed might
+        be redirected to their host."""
         self._recent, self._taken = HrefCache(room), _slots()
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
@@ -166,8 +167,8 @@ class LinkIntake:
         routes: str = "",
     ) -> TakenLinks:
         """Takes the plain links of a page. The links get the page's priority and its depth + 1. `taken`,
-        `met`: the result and the fingerprints of links that were taken from this page before. `routes`:
-        whether routes in fragments are URLs of their own (`parsing.base_url.Base.routes`)."""
+        `met`: the result and the fingerprints of links of this page that were taken earlier. `routes`:
+        whether fragments are routes, so that they make different URLs (`parsing.base_url.Base.routes`)."""
         taken = TakenLinks() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
@@ -225,7 +226,7 @@ class LinkIntake:
         """Takes a link that is not in the cache. Returns its cache entry, in which the reason is '' if the
         link is taken. Returns None for an href that is not an http(s) URL."""
         if url is None:
-            return None  # not a URL that can be crawled, such as mailto: or javascript:
+            return None  # it cannot be crawled, for example mailto: or javascript:
         mark = urls.fingerprint(self._key(url), self._seed)
         if mark in met:
             return mark, "", -1
@@ -264,9 +265,10 @@ class LinkIntake:
         beside: str = "",
         edition: str = "",
     ) -> str | None:
-        """Takes a single request that has its own properties: a seed, a redirect target, or a request from a
-        site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. With an edition, the request without
-        it enters the seen set in the same step, so that a link to the URL does not cause another visit.
+        """Takes a single request that is not a plain link: a seed, a redirect target, or a request from a
+        site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. If there is an edition, the
+        fingerprint without the edition is added to the seen set, too. Therefore a link to the URL does not
+        cause another visit.
 
         Returns None if the request is taken, otherwise the reason why it is refused. A refusal is counted in
         `taken`.
@@ -310,8 +312,8 @@ class LinkIntake:
 
     def mark(self, request: Request, edition: str = "") -> int:
         """Returns the fingerprint that identifies a request in the seen set. `edition` distinguishes requests
-        for the same URL. If it is '', the edition of the request's file rule applies, if there is one. A
-        request with a key is identified by its host, its key and the number of its redirects."""
+        for the same URL. If `edition` is '', the edition of the request's file rule applies, if there is one.
+        If a request has a key, it is identified by its host, its key and the number of its redirects."""
         if request.key is not None:
             whole = f"key {split(request.url)[1]} {request.key} {len(request.hops)} {edition}"
             return urls.fingerprint(whole, self._seed)
@@ -333,7 +335,7 @@ class LinkIntake:
     ) -> None:
         bucket, own, lane = self._hosts.get(host) or self._host(host)
         if asks:
-            lane += "?"  # an entry whose request needs a region (`heap_of_host.lua`)
+            lane += "?"  # marks an entry whose request needs a region (`heap_of_host.lua`)
         flags = own + flags
         high, low = self._remainder(mark)
         adds.setdefault((bucket, host, priority, lane, flags, "" if own else voucher), []).extend(
@@ -349,8 +351,8 @@ class LinkIntake:
 
     def voucher(self, claim: Claim) -> str:
         """Returns the name (a hash) under which this page's registered domain vouches for newly discovered
-        hosts. Returns '' if the page may not vouch. Only a seed's host and a host with at least two vouchers
-        may."""
+        hosts. Returns '' if the page may not vouch. Only pages of a seed's host, and of a host with at least
+        two vouchers, may vouch."""
         if self._own(claim.host) or claim.vouchers > 1:
             return str(urls.fingerprint(urls.registered_domain(claim.host), 0) & 0x7FFFFFFF)
         return ""
@@ -360,8 +362,8 @@ class LinkIntake:
         return self._key(one) == self._key(other)
 
     def forget(self) -> None:
-        """Empties the caches. Called if a page was read but not committed, because its links must be taken
-        again."""
+        """Empties the caches. Called if a page was read but not committed, because the page's links must be
+        taken again later."""
         self._recent, self._taken = HrefCache(self._recent.room), _slots()
 
     def release(self) -> None:
@@ -369,7 +371,7 @@ class LinkIntake:
         self.holds = False
 
     def widen(self, scope: Filter) -> None:
-        """Replaces the filters with wider ones after a seed was redirected. Links that were refused before
+        """Replaces the filters with wider ones after a seed was redirected. Links that were refused earlier
         may now be taken."""
         self.scope = scope
         self.forget()

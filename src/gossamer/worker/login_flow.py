@@ -1,5 +1,6 @@
 """Logs accounts in. Pure functions detect from a page whether an account is logged in. A log-in is made
-within the claim of a page. Its steps run one after another, with the same politeness as page requests."""
+within the claim of a page. The steps of a log-in run one after another, with the same politeness as page
+requests."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def logged_out_sign(login: Login, page: Page, block: Block | None, parse: Parse 
 
 
 def why_login_failed(login: Login, page: Page) -> str:
-    """Returns the reason why a log-in counts as failed, according to its last page, or ''."""
+    """Returns the reason why a log-in has failed, according to its last page, or '' if it succeeded."""
     view = PageView(page)
     if login.shows:
         return (
@@ -75,7 +76,7 @@ def why_login_failed(login: Login, page: Page) -> str:
 
 def _own(login: Login) -> tuple[Sign, ...]:
     """Returns the default signs that an account is no longer logged in: status 401, and a redirect to the
-    page of the log-in form. They apply if the site names no signs."""
+    page of the log-in form. They apply if the site does not define its own signs."""
     if login.lost or login.url is None:
         return () if login.lost else (401,)
     scheme, host, path = split(login.url)
@@ -105,8 +106,8 @@ def _told(sign: Sign, view: PageView, target: str | None) -> str:
 
 
 def _has(view: PageView, query: str) -> bool:
-    """Returns whether a selector matches anything on a page. On a page that is too complex, nothing
-    matches."""
+    """Returns whether a selector matches an element of a page. Returns False for a page that is too complex
+    to search."""
     try:
         return bool(view.css(query))
     except TooComplex:
@@ -134,15 +135,15 @@ BROWSER = "browser"
 
 
 class PacedRequests:
-    """Makes the requests of one claim. Between the starts of two requests, at least the host's delay
-    passes."""
+    """Makes the requests of one claim. At least the host's delay passes between the starts of two
+    requests."""
 
     def __init__(self, claim: Claim) -> None:
         self.apart = max(claim.delay, claim.floor)
         self.began = time.monotonic()
         self.lag = self._next = 0.0
         self.posted = False
-        """Whether a form was filled in and sent."""
+        """Whether a log-in form was filled in and sent."""
 
     async def collect(self, rung: Rung, request: Request) -> Page | Failure:
         """Waits until the next request may start, and makes it. The result's `lag` is measured from the first
@@ -157,7 +158,7 @@ class PacedRequests:
 
 
 class LoginAttempt(NamedTuple):
-    """A log-in attempt: the site, its log-in definition, the account with its secrets, the rung with the
+    """A log-in attempt: the site, its log-in definition, the account with its secrets, the rung that has the
     account's identity, and the domains that may receive the secrets. `browser`: the rung that renders a page
     that is empty before its scripts run."""
 
@@ -170,17 +171,17 @@ class LoginAttempt(NamedTuple):
 
     @property
     def secrets(self) -> list[str]:
-        """The account's secret values."""
+        """The secret values of the account, for example the password."""
         return self.login.secrets(self.account)
 
     def wrong(self, what: str) -> ConfigError:
-        """Returns the error for a log-in definition that cannot work."""
+        """Returns the error to raise for a log-in definition that cannot work."""
         return ConfigError(redact(f"site {self.site}: session: {what}", self.secrets))
 
 
 class LoginResult(NamedTuple):
     """The result of a log-in. `refused`: why it failed, or '' on success. `headers`: the headers for each
-    later request. `proof`: a page that later shows whether the account is still logged in, or ''."""
+    later request. `proof`: the URL of a page that shows whether the account is still logged in, or ''."""
 
     refused: str
     headers: dict[str, str]
@@ -188,7 +189,8 @@ class LoginResult(NamedTuple):
 
 
 class FormFillingIdentity:
-    """The identity of a browser that fills in a log-in form, once, on the host that the log-in names."""
+    """The identity of a browser that fills in a log-in form. The form is filled in once, and only on the host
+    of the log-in's URL."""
 
     def __init__(self, identity: LendsIdentity, login: Login, render: Render) -> None:
         self._identity, self._render, self.done = identity, render, False
@@ -208,13 +210,13 @@ class FormFillingIdentity:
         self._identity.took(page, guise)
 
     def forget(self, domain: str) -> None:
-        """Forgets the cookies of a domain."""
+        """Removes the cookies of a domain."""
         self._identity.forget(domain)
 
 
 class LoginRunner:
-    """Makes log-ins. `domain` maps a host to its registered domain. Each request is appended to the argument
-    `tell`."""
+    """Logs accounts in. `domain` maps a host to its registered domain. The methods append an attempts-log
+    entry to `tell` for each request."""
 
     def __init__(
         self,
@@ -229,8 +231,8 @@ class LoginRunner:
     async def enter(
         self, claim: Claim, who: LoginAttempt, walk: PacedRequests, tell: list[Attempt]
     ) -> LoginResult | Failure:
-        """Logs an account in. A returned failure is temporary. Raises ConfigError for a log-in definition
-        that cannot work."""
+        """Logs an account in. If it returns a failure, the failure is temporary. Raises ConfigError for a
+        log-in definition that cannot work."""
         page, said, steps, last, sign = None, None, 0, Request(""), ""
         flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
         if who.login.url is not None and who.rung.name == BROWSER:
@@ -276,8 +278,8 @@ class LoginRunner:
         walk: PacedRequests,
         tell: list[Attempt],
     ) -> LoginResult | Failure:
-        """Evaluates the last page of a log-in. If scripts must fill the page, it is also requested in the
-        browser."""
+        """Evaluates the last page of a log-in. If the page is empty until its scripts have run, also requests
+        it in the browser."""
         login, url = who.login, page.url if who.rung.name == BROWSER else last.url
         proof = login.check or (url if login.shows and last.method == "GET" and url != login.url else "")
         if who.browser is not None and needs_rendering(page.status, page.headers, page.body, page.url):
@@ -378,8 +380,8 @@ class LoginRunner:
             raise who.wrong(f"the form values of {page.url} would go to http://{host} unencrypted")
 
     def _passing(self, page: Page) -> Failure | None:
-        """If a later try of a step may succeed (after a server error, too many requests, or a block page),
-        returns a failure. Returns None for any other page."""
+        """Returns a failure if a later try of a step may succeed. This is the case after a server error, too
+        many requests, or a block page. Returns None for any other page."""
         block = seen_by(True, page.status, page.headers, page.body, page.url)
         kind = block.kind if block is not None and not block.bare else ""
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
@@ -414,12 +416,12 @@ class LoginRunner:
 
 
 def _asked(url: str) -> Generator[Any, Any, None]:
-    """Yields the only request of a log-in whose form the browser fills in."""
+    """The steps of a log-in whose form the browser fills in. Yields a single request."""
     yield Request(url)
 
 
 def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
-    """Converts the return value of the steps (for example a token) into headers for each request of the
+    """Converts the return value of the steps, for example a token, into headers for each later request of the
     account."""
     if said is None:
         return {}
@@ -429,9 +431,9 @@ def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
 
 
 def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
-    """Calls the user's code. Does not catch StopIteration. Raises ConfigError for any other exception."""
+    """Calls the user's code. Lets StopIteration pass, and raises ConfigError for any other exception."""
     try:
-        with stdout_to_stderr:  # stdout is for data
+        with stdout_to_stderr:  # what the user's code prints must not get into stdout, which is for data
             return call(*args)
     except (StopIteration, GossamerError):
         raise
@@ -442,7 +444,8 @@ def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
 
 
 def _detail(error: BaseException) -> str:
-    """Returns one line with the exception that a step raised and where it was raised."""
+    """Returns one line that describes the exception which a step raised, and the place in the code where it
+    was raised."""
     trace, place = error.__traceback__, ""
     while trace is not None:
         code = trace.tb_frame.f_code

@@ -1,5 +1,5 @@
-"""Fetches pages with a logged-in account: picks the account, logs in if necessary, and repeats the request
-after the account was logged out."""
+"""Fetches pages with a logged-in account. Picks the account, logs it in if necessary, and repeats a request
+if the account was logged out."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ from gossamer.worker.login_flow import (
 RENEW_INTERVAL_S = 8.0
 """Seconds between two renewals of the right to log in while a log-in runs."""
 OFTEN, TURNED = 2, 8
-"""A visit repeats its request if another visit has changed the account's cookies in the meantime. After OFTEN
-repeats, the host gets only one request at a time. TURNED is the maximum number of repeats."""
+"""Limits on repeated requests. A visit repeats its request if another visit has changed the account's cookies
+in the meantime. After OFTEN repeats, the host gets only one request at a time. TURNED is the maximum number
+of repeats."""
 
 
 class Seat(NamedTuple):
     """An account that is lent to one visit, with the rung that has the account's identity and proxy. `token`
-    is set if this visit must log the account in. `proof`: a page that shows whether the account is logged
-    in."""
+    is set if this visit must log the account in. `proof`: the URL of a page that shows whether the account is
+    logged in."""
 
     account: Account
     rung: Rung
@@ -52,7 +53,7 @@ class Seat(NamedTuple):
 
 class AccountPool(Protocol):
     """The accounts of a site (`login_setup.SiteAccounts`). `turn` lends an account to a visit, or returns a
-    failure if all accounts are busy. `on` returns a seat for another rung."""
+    failure if all accounts are busy. `on` returns the seat of the same account on another rung."""
 
     @property
     def site(self) -> str: ...
@@ -76,9 +77,9 @@ class AccountPool(Protocol):
 
 
 class LoggedInFetcher:
-    """Fetches the pages of hosts that have accounts. `clubs` maps a host to its site's accounts. `blocks`
-    returns the rules by which a host's block pages are detected. `rungs` returns the rung that a request
-    names."""
+    """Fetches the pages of hosts that have accounts. `clubs` maps a host to the accounts of its site.
+    `blocks` returns the rules by which a host's block pages are detected. `rungs` returns the rung that a
+    request names."""
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class LoggedInFetcher:
             if isinstance(seat, Seat) and seat.token:
                 came = await self._enter(claim, club, seat, walk, tell)
                 if came is None:
-                    only = ""  # another account may be accepted
+                    only = ""  # the site may accept another account
                     continue
                 fresh, seat = True, came
             if isinstance(seat, Failure):
@@ -165,7 +166,8 @@ class LoggedInFetcher:
     async def _enter(
         self, claim: Claim, club: AccountPool, seat: Seat, walk: PacedRequests, tell: list[Attempt]
     ) -> Seat | Failure | None:
-        """Logs an account in. Returns None if the log-in was refused or another worker is doing it."""
+        """Logs an account in. Returns None if the site refused the log-in, or if another worker is logging
+        the account in."""
         enters, *above = (
             club.on(seat, self._rungs(Request(claim.request.url, rung=one))).rung for one in club.rungs
         )
@@ -201,7 +203,7 @@ async def _goes_on(club: AccountPool, seat: Seat) -> None:
 
 
 def _apart(failure: Failure, walk: PacedRequests) -> Failure:
-    """Returns the failure. If it has a wait before a later try, the wait is made at least as long as the
+    """Returns the failure. If the failure has a wait before a later try, the returned wait is at least the
     host's delay."""
     return (
         failure
@@ -211,7 +213,7 @@ def _apart(failure: Failure, walk: PacedRequests) -> Failure:
 
 
 def _out(page: Page, seat: Seat, sign: str, walk: PacedRequests) -> Failure:
-    """Returns the failure for a page that this account cannot get, however often it logs in."""
+    """Returns the failure for a page that this account cannot get even after repeated log-ins."""
     return Failure(
         "login",
         f"logged out as {seat.account.name}: {sign}",

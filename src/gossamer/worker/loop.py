@@ -1,9 +1,9 @@
 """The worker loop. It claims URLs, keeps up to `concurrency` visits running, commits their results and renews
 its leases.
 
-A worker's own state consists only of caches. When a worker is stopped, claims whose visits have not begun
+A worker keeps no state of its own except caches. When a worker is stopped, claims whose visits have not begun
 return to the front of their queues. If the worker is configured to wait during outages of the store, it keeps
-its claims: running visits finish, wait for their commit, and are settled when the store is back.
+its claims. Running visits finish and wait for their commit, and are settled when the store is back.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ STATE_INTERVAL_S = 1.0
 MAX_IDLE_SLEEP_S = 0.5
 """Maximum number of seconds that the loop sleeps while no visit is running."""
 STOP_TIMEOUT_S = 7.0
-"""Seconds that a graceful stop waits for running requests and, if the worker waits during outages, for their
-commit."""
+"""For how many seconds a graceful stop waits for running requests. If the worker waits during outages, the
+stop also waits for their commit within this time."""
 CLAIMS_IN_FLIGHT_S = 1.0
-"""Seconds that a stop waits for claim calls in flight. Without this wait, nobody could use the new claims
-until their leases expire."""
+"""For how many seconds a stop waits for claim calls in flight. If it did not wait, no worker could use the
+new claims until their leases expire."""
 SHORT_MS = 1000
 """Milliseconds until a host may be claimed again, if its visit ended because this process ran short of a
 resource."""
 MAX_MEMORY_FAILURES = 3
-"""Number of times that the visit of one URL may run out of memory before the run ends. More failures suggest
-that the URL is the cause."""
+"""How many times the visit of one URL may run out of memory before the run ends. After more failures, the URL
+is likely to be the cause."""
 ALONE_AFTER_DEATHS = 3
-"""Number of worker deaths after which a URL is visited only while no other visit runs."""
+"""If this many workers died while visiting a URL, the URL is visited only while no other visit runs."""
 ENDS = {
     "stopping": "stopped",
     "cancelling": "cancelled",
@@ -60,14 +60,15 @@ ENDS = {
     "spent": "credits",
     "mended": "mended",
 }
-"""Maps each state of a crawl in which nothing is claimed any more to the outcome of a worker's run."""
+"""Maps each state in which a crawl's workers claim no more URLs to the outcome of a worker's run."""
 
 Result = TypeVar("Result")
 
 
 class MakesVisits(Protocol):
     """Makes visits and passes each to `put`. If a batch contains several claims, they are gate claims of one
-    host. At most one of them is visited, claims that are refused end, and the others are requeued."""
+    host. At most one of them is visited. Claims that are refused end without a visit, and the others are
+    requeued."""
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 
@@ -76,14 +77,14 @@ class Worker:
     """The worker of one crawl.
 
     - `state` returns the state of the crawl.
-    - `surprise` is called with the claim of a visit and the unexpected exception that it raised. The leases
-      of that visit's claims are left to expire.
+    - `surprise` is called with the claim of a visit and the unexpected exception that it raised. The claims
+      of that visit are neither settled nor renewed, so their leases expire.
     - `deadline`: the monotonic time at which the run ends.
-    - `room`: how many claims this crawl may make in its process. `caps`: rate caps of the fleet.
+    - `room`: how many claims this crawl may make in its process. `caps`: the rate caps of the fleet.
     - `merit`: the worker's score (`worker_score`). `ledger`: the file that lists the claims that the process
       holds.
-    - `limiter`: how many visits the process's resources allow.
-    - `paused`: an event that is set while the crawl is paused. A gate that fails sets it at once.
+    - `limiter`: limits the visits to as many as the process's resources allow.
+    - `paused`: an event that is set while the crawl is paused. A quality gate that fails sets it at once.
     """
 
     def __init__(
@@ -126,11 +127,11 @@ class Worker:
         self._strange = ""
         self._starved: dict[str, int] = {}
         self._landed = LandedVisits()
-        # bytes are counted at the commit, so with a byte limit the hosts wait for it
+        # if there is a byte limit, hosts wait for the commit, which counts the bytes
         self._frees_early = committer.company.seconds > 0
         self._asking = ClaimPoller(frontier, buckets, caps, self._landed)
         self.level = partial(current_level, self.limiter, self._asking)
-        """Returns how many visits may run at once now, and what limits them."""
+        """A function that returns how many visits may run at once now, and the limit that applies."""
         self._ledger = ledger
         self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, self._landed, ledger)
 
@@ -152,7 +153,7 @@ class Worker:
                 self.committer.close()
                 if (
                     self.frontier.patience.patient
-                ):  # if a settle does not reach the store in time, its URL is visited again
+                ):  # if the store is not reached in time, the unsettled URLs are visited again
                     await unless_stopped(commit, self._stop, ends - time.monotonic())
                 else:
                     await commit
@@ -205,8 +206,8 @@ class Worker:
         return self.merit is not None and self.merit.out
 
     async def _claim(self) -> str:
-        """Claims URLs as long as there is room and a bucket is due. Returns the name of the crawl limit that
-        was reached, or ''."""
+        """Claims URLs while more claims are allowed and a bucket is due. Returns the name of the crawl limit
+        that was reached, or ''."""
         limit = ""
         while True:
             busy = self.busy + len(self._ready)
@@ -235,7 +236,7 @@ class Worker:
 
     def _take(self, claims: list[Claim], sure: bool = True) -> None:
         """Queues new claims. The gate claims of a host form one batch. If `sure` is false, a failover of the
-        store may undo the claims, so they are returned to the frontier."""
+        store could undo the claims, so they are returned to the frontier."""
         gates: dict[str, list[Claim]] = {}
         for claim in claims:
             if claim.strange:
@@ -253,8 +254,8 @@ class Worker:
             self._ledger.note(claims, self.held)
 
     def _begin(self) -> None:
-        """Starts visits while there is room. A URL that killed its workers waits until no other visit
-        runs."""
+        """Starts visits while more visits are allowed. A URL whose visits killed workers waits until no other
+        visit runs."""
         for _ in range(len(self._ready)):
             if self.busy >= self.concurrency or self.busy >= self.limiter.visits or self._alone:
                 return
@@ -304,7 +305,7 @@ class Worker:
                 if claim.token not in done:
                     self.held.pop((claim.bucket, claim.token), None)
             self._surprise(batch[0], error)
-            # the page is not the cause of these errors, so the worker stops
+            # a page cannot cause these errors, so the worker stops
             if isinstance(error, GossamerError | OSError | MemoryError):
                 self._failed = self._failed or error
         finally:
@@ -341,8 +342,8 @@ class Worker:
         return not self._asking.dry
 
     def _needs_commit(self) -> bool:
-        """Returns whether no visit runs and no host waits, so that only the links of the waiting visits can
-        continue the crawl."""
+        """Returns whether the crawl can continue only after a commit. This is the case if no visit runs and
+        no host waits, so that new URLs can come only from visits that wait for the commit."""
         if self.busy or self._ready or self._asking.waiting:
             return False
         return any(visit.settle.end for visit in self.committer.waiting)
@@ -364,8 +365,8 @@ class Worker:
                 await self._news.wait()
 
     async def _finished(self) -> bool:
-        """Returns whether the crawl is finished: two sweeps in a row found no open URL, and no URL was added
-        between them."""
+        """Returns whether the crawl is finished. It is finished if two sweeps in a row found no open URL, and
+        no URL was added between them."""
         before = -1
         for _ in range(2):
             await self.frontier.everywhere.requeue_expired()
@@ -396,13 +397,15 @@ class Worker:
                 self.limiter.short(OWN_LIMITS[errno.ENOMEM], measured=True)
 
     def _give_back(self, claim: Claim) -> None:
-        """Requeues a claim for which no request was sent. A robots.txt claim is left to expire."""
+        """Requeues a claim for which no request was sent. A robots.txt claim is not requeued, and its lease
+        expires."""
         if claim.kind != "robots":
             self.committer.put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED)))
 
     def _return_all(self) -> None:
-        """Requeues all claims whose visits have not begun. Robots.txt claims are left to expire, except in a
-        worker that excluded itself because of its score. Such a worker still fetches robots.txt."""
+        """Requeues all claims whose visits have not begun. Robots.txt claims are not requeued, and their
+        leases expire. A worker that excluded itself because of its score is an exception, because it still
+        fetches robots.txt."""
         kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
         for batch in self._ready:
             for claim in batch:
@@ -410,8 +413,8 @@ class Worker:
         self._ready = deque(kept if not self.outcome else ())
 
     async def _drain(self) -> None:
-        """Requeues claims whose visits have not begun, waits for running visits, then cancels those that
-        still run."""
+        """Requeues claims whose visits have not begun, waits for running visits, and then cancels the visits
+        that still run."""
         self._return_all()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_TIMEOUT_S)

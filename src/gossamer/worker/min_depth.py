@@ -1,11 +1,11 @@
-"""Exact depth limits: a page's depth is its shortest distance from a seed, even if a shorter path is found
-after the page was fetched.
+"""Makes depth limits exact: a page's depth is its shortest distance from a seed, even if a shorter path is
+found after the page was fetched.
 
 Pages are fetched concurrently, so a long path may be followed before a short one is found. The frontier keeps
 the minimum depth of each URL (`frontier/lua/min_depth.lua`). A waiting URL is visited at its minimum depth.
-If the minimum depth of a visited URL becomes smaller, the URL is queued again and its page is read again. The
-links on the page are then taken at the smaller depth, but the page yields no second row and is not counted
-again. The most recent pages are cached, so reading a page again seldom needs a request.
+If the minimum depth of a visited URL becomes smaller, the URL is queued again and its page is read again.
+This time the links on the page get the smaller depth, but the page yields no second row and is not counted
+again. The most recent pages are cached, so a page can usually be read again without a request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MinDepthVisits:
         read: Callable[[Claim, Page], Awaitable[Visit]],
     ) -> Visit:
         """Visits a claim at its minimum depth. If the page only needs to be read again and is in the cache,
-        calls `read`, which makes no request. Otherwise `go` makes the visit."""
+        calls `read`, which makes no request. Otherwise calls `go`, which makes the visit."""
         mark = self._taker.mark(claim.request)
         least = await self._frontier.nearest(claim.bucket, mark)
         if least is not None and least < claim.request.depth:
@@ -66,8 +66,8 @@ class MinDepthVisits:
             self._left += len(self._pages.popitem(last=False)[1].body)
 
     def ends(self, visit: Visit) -> Visit:
-        """Prepares a visit for its settle. A first visit records its depth. A repeated visit keeps only its
-        links."""
+        """Prepares a visit for its settle. A first visit records its depth. For a repeated visit, only its
+        links are kept."""
         claim = visit.claim
         if not claim.again:
             visit.settle.mark, visit.settle.depth = self._taker.mark(claim.request), claim.request.depth
@@ -76,8 +76,8 @@ class MinDepthVisits:
 
 
 def read_again(visit: Visit) -> Visit:
-    """Returns the visit. If its page was visited before, first removes its rows and its counts, except the
-    counts of links and bytes."""
+    """Returns the visit. If the page was visited before, first removes the visit's rows and its counts,
+    except the counts of links and bytes."""
     if visit.claim.again:
         read = visit.settle.end == ClaimEnd.DONE and visit.is_read
         visit.rows, visit.is_page = [], False

@@ -16,11 +16,11 @@ from gossamer.parsing.html import Document
 
 
 def mark_row(row: Row, page: Page, document: Document, nearly: bool) -> None:
-    """Adds a sketch to the row of a page, if the page has status 2xx and content. Other pages belong to no
-    group. **Changes the page's tree.**
+    """Adds a sketch to the row of a page if the page has status 2xx and content. Other pages never belong to
+    a group of duplicates. **Changes the page's tree.**
 
-    A document without text and without elements (for example non-HTML) is compared byte by byte. `nearly`:
-    whether nearly equal pages count as duplicates too.
+    If a document has neither text nor elements (for example, non-HTML), it is compared byte by byte.
+    `nearly`: whether nearly equal pages count as duplicates too.
     """
     record = row.data
     assert isinstance(record, PageRecord)
@@ -37,7 +37,7 @@ def mark_row(row: Row, page: Page, document: Document, nearly: bool) -> None:
 def _near(document: Document) -> bytes:
     from gossamer.parsing.content_text import (
         gist_of,
-    )  # imported late, because it takes 12 ms and most crawls compare nothing
+    )  # imported late, because the import takes 12 ms and most crawls do not compare pages
 
     return make_sketch(*gist_of(document.tree))
 
@@ -46,16 +46,16 @@ _NOTHING = xxhash.xxh3_128_hexdigest(b"")
 
 
 class DuplicateMarker:
-    """Marks the rows of one crawl that have a sketch. If a row was marked but not settled, it is later looked
-    up again under the same name, so it gets the same group."""
+    """Marks the rows of one crawl that have a sketch. If a row was marked but its visit was not settled, a
+    later visit looks up its row under the same name. The row therefore gets the same group."""
 
     def __init__(self, index: DuplicateIndex) -> None:
         self._index = index
 
     async def mark(self, visits: Sequence[Visit]) -> None:
         """Writes the group into each row, and adds the number of copies to the counts of their visits.
-        Removes copies of items that are stored only once per group, and then requests the files of the
-        remaining items."""
+        If items are stored only once per group, removes the copies. Then requests the files of the remaining
+        items."""
         found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
         if not found:
             return

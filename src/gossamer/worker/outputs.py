@@ -1,9 +1,10 @@
 """Writes the outputs of a crawl from one process: plain files under the crawl's lock, tables, and the logs of
 attempts and known pages.
 
-All access to a file runs in one thread. The store records each file's committed length, and bytes beyond it
-are cut. If a sink is unavailable, the process retries, reports the outage once, and stops retrying when the
-crawl is stopped. Meanwhile the committer fills up, and then nothing more is claimed.
+All access to a file runs in one thread. The store records each file's committed length, and bytes beyond this
+length are removed. If a sink is unavailable, the process retries, reports the outage once, and stops retrying
+when the crawl is stopped. During the outage, visits wait in the committer until it is full. After that, the
+worker claims no more URLs.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ WAITING = ": waiting for it"
 """The end of the message that reports an outage."""
 
 Say = Callable[[str, bool], Awaitable[None]]
-"""A function that is called with a message about an outage, and with whether the outage continues."""
+"""A function that reports an outage. Its arguments are a message, and whether the outage continues."""
 Result = TypeVar("Result")
 
 
@@ -72,8 +73,8 @@ class SinkRetry:
         self._told = ""
 
     async def through(self, call: Callable[[], Awaitable[Result]]) -> Result:
-        """Retries `call` until its sink answers, and returns the result. Raises SinkAway when the waiting
-        ends."""
+        """Retries `call` until its sink answers, and returns the result. Raises SinkAway if the process no
+        longer waits."""
         while True:
             last = self._stop.is_set() or time.monotonic() >= self._deadline
             try:
@@ -108,7 +109,7 @@ class SinkRetry:
             await self._say(f"{error}{WAITING}", True)
 
     def take_over(self, reported: str) -> None:
-        """Records an outage that a process reported which no longer runs, so that its end is reported."""
+        """Records an outage that an earlier process reported, so that this process reports its end."""
         self._told = reported
 
     async def back(self) -> None:
@@ -120,10 +121,11 @@ class SinkRetry:
 
 
 Moves = Sequence[tuple[str, int, int]]
-"""For each file that grew: its path, its committed length and its new length in bytes."""
+"""The growth of files: for each file, its path, its committed length and its new length in bytes."""
 Append = Callable[[list[Row]], Awaitable[Moves]]
 Hold = Callable[[list[Row]], Awaitable[None]]
-"""A function that holds back rows that lack usual values until the whole run is judged (`model.absence`)."""
+"""A function that holds back rows which lack usual values, until the whole run is judged
+(`model.absence`)."""
 
 
 class Outputs:
@@ -132,16 +134,16 @@ class Outputs:
     - `lock`: path of the lock file of the crawl's outputs.
     - `files`, `tables`: the outputs. `log`, `known`: the logs of attempts and of known pages.
     - `alone`: whether no other process writes these files. If so, the lock is kept between commits.
-    - `ours`: a function that raises an error if another process has closed the files because this process
-      sent no heartbeat.
-    - `say`: a function that is called when an outage of a sink begins or ends. If `say` is None, and after
-      `stop` or the `deadline`, an outage is an error.
-    - `attempts`: the table of attempts in a shared store. `outcomes`: the list in the store to which a fleet
-      reports visits, if it visits known pages again.
+    - `ours`: a function that checks whether another process has closed the files because this process sent no
+      heartbeat. If so, it raises an error.
+    - `say`: a function that is called when an outage of a sink begins or ends. If `say` is None, or after
+      `stop` is set or the `deadline` has passed, an outage raises an error.
+    - `attempts`: the table of attempts in a shared store. `outcomes`: the list in the store to which the
+      workers of a fleet report visits, if known pages are visited again.
     - `hold`: a function that holds back rows that lack usual values. If it is None, such rows are written.
-    - `kept`: the rows that the crawl kept so far, or None if some were not kept. An output that this run adds
-      is filled with these rows. `only_pass`: whether such an output is filled only with the rows of the
-      current pass (`--refresh`).
+    - `kept`: the rows that the crawl has kept so far, or None if some rows were not kept. An output that this
+      run adds is filled with these rows. `only_pass`: whether such an output is filled only with the rows of
+      the current pass (`--refresh`).
     """
 
     def __init__(
@@ -168,7 +170,7 @@ class Outputs:
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
         self._waiting = SinkRetry(say, stop, deadline)
-        self._shipping = SinkRetry(say, stop, deadline)  # a success of another sink does not end its outage
+        self._shipping = SinkRetry(say, stop, deadline)  # another sink's success does not end its outage
         self._lengths: dict[str, int] = {}
         self._attempts, self._outcomes = attempts, outcomes
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
@@ -180,19 +182,18 @@ class Outputs:
 
     @property
     def keeps_items(self) -> bool:
-        """Whether one of the stores keeps one row per item with its history."""
+        """Whether one of the outputs keeps one row per item with the item's history."""
         return bool(self._histories)
 
     def take_over_outage(self, reason: str) -> None:
-        """Continues to handle an outage of a sink that an earlier process reported in `reason`, the reason of
-        the crawl's state."""
+        """Takes over an outage of a sink that an earlier process reported. `reason` is the reason of the
+        crawl's state, which contains the report."""
         if reason.endswith(WAITING):
             ships = any(isinstance(sink, Ships) for sink in self._all())
             (self._shipping if ships else self._waiting).take_over(reason)
 
     async def open(self) -> None:
-        """Prepares all outputs, and cuts off the bytes that a killed run left beyond the committed
-        lengths."""
+        """Prepares all outputs, and removes the bytes that a killed run left beyond the committed lengths."""
         async with self._held():
             fills = self.filler.may_fill(self._files, self._tables)
             starts = await self.filler.starts(fills)
@@ -203,7 +204,8 @@ class Outputs:
                     await self._patiently(sink.append, self._lengths[sink.target()], ())
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Writes rows to the outputs that have no committed length: the logs, and the tables that upsert."""
+        """Writes rows to the outputs that have no committed length. These are the logs, and the tables that
+        upsert."""
         notes: list[tuple[Log, list[Any]]] = []
         if self._log is not None:
             notes.append((self._log, [attempt for visit in batch for attempt in visit.attempts]))
@@ -240,7 +242,7 @@ class Outputs:
 
     @asynccontextmanager
     async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
-        """Locks the rows' files for the duration of the context. Yields a function `append`, or None if no
+        """A context manager that locks the files for these rows. Yields a function `append`, or None if no
         file receives rows. If `append` is called again with fewer rows, they replace the rows that the first
         call wrote."""
         if not rows or not self._files:
@@ -260,8 +262,8 @@ class Outputs:
             yield lambda rows: self._patiently(self._append, rows, sinks)
 
     async def ship(self) -> None:
-        """Sends committed rows to append-only stores. Waits for a store that is unavailable only if too many
-        bytes are waiting for it."""
+        """Sends committed rows to append-only stores. If such a store is unavailable, waits for it only if
+        too many bytes are queued for it."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
         if not shipped or (
             self._shipping.is_early and not any(sink.full(self._length(sink)) for sink in shipped)
@@ -290,10 +292,10 @@ class Outputs:
 
     async def finish(self, *, wait: bool = False) -> None:
         """Closes all outputs (including the last Parquet part) at the end of a run that was not killed. A
-        later run continues from there.
+        later run can continue them.
 
-        Raises SinkAway if rows remain for a sink that is unavailable. A later run sends those rows. `wait`:
-        whether to wait until the sink answers or the run is stopped.
+        Raises SinkAway if a sink is unavailable and has not received all rows. A later run sends these rows.
+        `wait`: whether to wait until the sink answers or the run is stopped.
         """
         away: SinkAway | None = None
         async with self._held():
@@ -345,9 +347,9 @@ class Outputs:
         """Reads the committed length of every output from the store. The buckets may have different lengths
         of an output. The largest is the latest, because all commits are made under one lock.
 
-        An output without a committed length is new or was moved. A new output is prepared, and its first
+        If an output has no committed length, it is new or was moved. A new output is prepared, and its first
         length is committed before any row is written. Returns the new outputs. `fill_from`: for each output
-        that may be filled with kept rows, the offset of the first row that it would lack if it is new.
+        that may be filled with kept rows, the offset of the first row that the output lacks if it is new.
         """
         sinks: dict[str, FileSink | TableSink] = {
             s.target(): s for output in self._files for s in output.sinks()
@@ -369,8 +371,8 @@ class Outputs:
 
     async def _add(self, sink: FileSink | TableSink, path: str, fill_from: int | None = None) -> None:
         """Prepares an output that is new to the crawl, and commits its first length. `fill_from`: the offset
-        of the first kept row that the output lacks. If a killed run already added the output, it is left as
-        it is."""
+        of the first kept row that the output lacks. If a killed run already added the output, only reads its
+        length."""
         (length,) = await self._frontier.lengths([path])
         if length is None:
             if fill_from is not None:
@@ -393,7 +395,7 @@ class Outputs:
         return moved
 
     def _append(self, rows: list[Row], sinks: dict[str, FileSink]) -> Moves:
-        """Appends rows to their files, in the output thread. A file without new rows is only cut to its
+        """Appends rows to their files, in the output thread. A file without new rows is only truncated to its
         committed length."""
         parts = {sink.target(): part for output in self._files for sink, part in output.route(rows)}
         return [

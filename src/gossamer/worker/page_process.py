@@ -1,10 +1,10 @@
-"""The process that reads costly pages for a worker. It has a memory and a time limit for each page, and the
-worker can kill it.
+"""The process that reads costly pages for a worker. Its memory and its time for each page are limited, and
+the worker can kill it.
 
 The HTML parser is written in C and holds the interpreter lock, so neither a thread nor a task can interrupt
-it. The worker cannot fork, because it has an event loop, threads and connections. So the worker starts a
-fresh interpreter at its first costly page. The process loads the same site files from the same bytes. It
-reads one page after another, and exits when the worker closes its end of the pipe.
+it. The worker cannot fork, because it has an event loop, threads and connections. Instead, it starts a fresh
+interpreter at its first costly page. The process loads the same site files from the same bytes. It reads one
+page after another, and exits when the worker closes its end of the pipe.
 
 `page_process_messages` defines the frames on the pipes. The process does not add links and requests to the frontier. It
 records them, and the worker adds them as if it had read the page itself.
@@ -80,7 +80,7 @@ class LinkNotes:
     def take(
         self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim, routes: str = ""
     ) -> TakenLinks:
-        """Records plain links, CHUNK of them in each `RecordedTake`."""
+        """Records plain links. Each `RecordedTake` holds CHUNK of them."""
         every = list(hrefs)
         for at in range(0, max(len(every), 1), CHUNK_REQUESTS):
             part = every[at : at + CHUNK_REQUESTS]
@@ -89,7 +89,7 @@ class LinkNotes:
 
 
 class PageProcess:
-    """The page process's side of the pipes: decodes tasks, reads the pages, and encodes answers."""
+    """The page process's end of the pipes. Decodes tasks, reads the pages, and encodes the answers."""
 
     def __init__(self, order: ProcessSettings) -> None:
         self._notes, self._why = LinkNotes(), list[str]()
@@ -115,7 +115,7 @@ class PageProcess:
         self._limits, self._start = Limits(), virtual_size()
 
     def _keep(self, page: Page, request: Request, why: str) -> None:
-        """Records why a page could not be parsed, so that the worker stores the page for replay."""
+        """Records the reason why a page could not be parsed. The worker then stores the page for replay."""
         self._why.append(why)
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ def _send(pipe: int, data: bytes) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Asks the kernel to kill this process when the worker dies, even during parsing (Linux only)."""
+    """Makes the kernel kill this process when the worker dies, even while it parses a page (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
     if os.getppid() != parent:

@@ -27,7 +27,7 @@ class ProcessSettings(msgspec.Struct, array_like=True):
     names: list[str]
     args: dict[str, str]
     path: list[str]
-    """`sys.path`."""
+    """The value of `sys.path` in the worker."""
     drop: tuple[str, ...]
     """Query parameters that are dropped from the canonical form of a URL, in addition to the default
     parameters."""
@@ -35,16 +35,16 @@ class ProcessSettings(msgspec.Struct, array_like=True):
     graph: tuple[str, str] | None
     """The name of the crawl, and the kind of its link rows. None if links are not stored as rows."""
     usual: list[tuple[str, str, dict[str, float]]] = []
-    """For each site and kind of item: the kind's usual fields, with their coverage (`model.absence`)."""
+    """The usual fields of items, with their coverage (`model.absence`), for each site and kind of item."""
     log_level: str = ""
-    """The minimum level of the site files' log records that are printed. '' prints none."""
+    """The minimum level of the site files' log records that are printed. If it is '', none are printed."""
     crawl: str = ""
     folder: str = ""
     """The crawl's folder."""
 
 
 class SentPage(msgspec.Struct, array_like=True):
-    """The fields of a `Page` that the process needs."""
+    """The fields of a `Page` that the page process needs."""
 
     url: str
     status: int
@@ -85,8 +85,8 @@ class PageTask(msgspec.Struct, array_like=True):
 
 
 class RecordedTake(msgspec.Struct, array_like=True):
-    """A recorded call that the worker must make to its `LinkIntake`. It is either one `request` (`vouched`:
-    whether it has a voucher), or the plain links `hrefs` of a page."""
+    """A recorded call that the worker must make to its `LinkIntake`. It is either a call for one `request`,
+    or for the plain links `hrefs` of a page. `vouched`: whether the request has a voucher."""
 
     request: Request | None = None
     vouched: bool = False
@@ -107,8 +107,8 @@ class End(msgspec.Struct, array_like=True):
     error: str | None = None
     infrastructure: bool = False
     named: int = -1
-    """If any item refers to files or other items, the number of items. The items are the first rows of the
-    answer. Otherwise -1."""
+    """The number of items if any of them refers to files or other items, otherwise -1. The items are the
+    first rows of the answer."""
     why: list[str] = []
     """The reasons why the page is stored for replay."""
     block: str | None = None
@@ -116,7 +116,7 @@ class End(msgspec.Struct, array_like=True):
     too_complex: str = ""
     stop: str = ""
     retire: bool = False
-    """Whether the process has grown too large and exits now."""
+    """Whether the process exits after this answer, because its memory has grown too large."""
 
 
 ROWS, TAKES, NAMES, END = range(4)

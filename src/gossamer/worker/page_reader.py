@@ -1,10 +1,10 @@
 """Reads costly pages in separate processes (`page_process`), which are killed if a page takes too much time
 or memory.
 
-A process is started for the first costly page and reads many pages. Meanwhile the event loop serves other
-hosts. For such a page, the event loop only has to take the links, CHUNK of them at a time. The process exits
-together with its worker, because its pipe is closed. On Linux, the kernel also kills the process when the
-thread that started it ends.
+A process is started for the first costly page and reads many pages. While it reads, the worker's event loop
+serves other hosts. For a costly page, the event loop only has to take the links, CHUNK of them at a time. The
+process exits together with its worker, because its pipe is closed. On Linux, the kernel also kills the
+process when the thread that started it ends.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class ProcessDied(Exception):
-    """Raised if the process ended before it answered. `signal`: the signal that killed it, or 0."""
+    """Raised if a page process ended before it answered. `signal`: the signal that killed the process, or
+    0."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"the process that read the page ended ({code})")
@@ -70,7 +71,7 @@ class ProcessDied(Exception):
 
 
 class PageReader:
-    """The page processes of one worker. `order` returns the settings for a new process."""
+    """Runs the page processes of one worker. `order` returns the settings for a new process."""
 
     def __init__(self, order: Callable[[], ProcessSettings]) -> None:
         self._order = order
@@ -78,7 +79,7 @@ class PageReader:
         self._idle: list[ReaderProcess] = []
         self._all: set[ReaderProcess] = set()
         self.started = asyncio.Event()
-        """Set when the first process was started."""
+        """An event that is set when the first process was started."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a page in another process. If the page takes too much time or memory, or kills the process,
@@ -93,8 +94,8 @@ class PageReader:
         return await _taken(reader, claim, page, frames)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """Returns the selector for content that the page's site requires and the page lacks, or ''. For a
-        page that is too costly, returns '' as well, because `read` reports that error."""
+        """Returns the selector for content that the page's site requires and the page lacks, or ''. Also
+        returns '' if the page is too costly, because `read` reports that error."""
         try:
             frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
         except (TooComplex, ProcessDied):
@@ -102,14 +103,14 @@ class PageReader:
         return _END.decode(frames[-1][1:]).lacks
 
     async def close(self) -> None:
-        """Ends the processes."""
+        """Ends the page processes."""
         await asyncio.gather(*(one.end(exits=one in self._idle) for one in self._all))
         self._all.clear()
         self._idle.clear()
 
     async def _twice(self, task: bytes, body: bytes) -> list[bytes]:
         """Sends a task, and returns the frames of the answer. If the process dies, sends the task once more,
-        because something other than the page may have killed the process."""
+        because the page may not be the cause of the death."""
         try:
             return await self._ask(task, body)
         except ProcessDied:
@@ -159,7 +160,7 @@ class PageReader:
 
 
 class ReaderProcess:
-    """One page process and its pipes."""
+    """A page process and its pipes, as the worker uses them."""
 
     def __init__(self) -> None:
         self._popen = subprocess.Popen(
@@ -186,8 +187,8 @@ class ReaderProcess:
         await self._send(order)
 
     async def ask(self, task: bytes, most: int) -> list[bytes]:
-        """Sends a task and returns the frames of its answer. Raises TooComplex if they have more than `most`
-        bytes."""
+        """Sends a task and returns the frames of its answer. Raises TooComplex if the frames have more than
+        `most` bytes."""
         await self._send(task)
         frames, size = list[bytes](), 0
         while True:
@@ -219,7 +220,7 @@ class ReaderProcess:
             elif transport is None and file is not None:
                 file.close()
         code = await asyncio.to_thread(self._popen.wait)
-        await asyncio.sleep(0)  # the transports close their pipes in the event loop's next iteration
+        await asyncio.sleep(0)  # the transports close their pipes in the loop's next iteration
         return code
 
 
@@ -247,8 +248,8 @@ def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> R
 
 
 async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) -> ReadResult:
-    """Decodes the answer of a process. Takes the links and requests in it as if this process had read the
-    page."""
+    """Decodes the answer of a page process. Takes the links and requests in the answer as if this process had
+    read the page."""
     read, end, met = ReadResult([], TakenLinks()), _END.decode(frames[-1][1:]), set[int]()
     read.items, read.counts, read.error, read.infrastructure = (
         end.items,
@@ -272,7 +273,7 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
                     _take(reader, claim, read.taken, one, voucher, met)
             await asyncio.sleep(0)
     except BaseException:
-        reader.taker.forget()  # the links taken so far are never committed, so they must be taken again
+        reader.taker.forget()  # the links taken so far will not be committed
         raise
     for reason, n in end.skips.items():
         read.taken.skip(reason, n)

@@ -1,5 +1,5 @@
-"""Reads a page: extracts its links, its record and its items. This is step 7 of a URL's path. Each page is
-parsed once."""
+"""Reads a page, that is, extracts its links, its record and its items. This is step 7 of a URL's path. Each
+page is parsed only once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MAX_PARSED = 16
 
 
 class ReadsApart(Protocol):
-    """Reads pages in another process (`page_reader.PageReader`)."""
+    """The interface for reading pages in another process (`page_reader.PageReader`)."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult: ...
 
@@ -72,7 +72,7 @@ class ReadSettings(msgspec.Struct, frozen=True):
     links: bool = False
     """Whether page records include the page's links."""
     duplicates: str = "off"
-    """The setting that determines which duplicates are marked."""
+    """The value of the setting `duplicates`, which determines which duplicates are marked."""
     run: str = ""
     """The name of the run, which is recorded for items of sites that each run visits completely."""
     beside: str = ""
@@ -86,7 +86,7 @@ class ReadSettings(msgspec.Struct, frozen=True):
 
 
 def keep_nothing(page: Page, request: Request, why: str) -> None:
-    """Does nothing. Used where failed pages are not stored."""
+    """Does nothing. Used if failed pages are not stored."""
 
 
 class Reader:
@@ -100,7 +100,8 @@ class Reader:
       as rows.
     - `apart`: reads costly pages in another process. If it is None, they are read in this process.
     - `tell(line)`: called with a message for the operator.
-    - `is_apart`: whether this process is that other process, which leaves the files of items to the worker.
+    - `is_apart`: whether this process is that other process. It does not request the files of items, which
+      the worker does.
     """
 
     def __init__(
@@ -138,9 +139,10 @@ class Reader:
         )
         self._counting = {site.name: SiteCounts(site.name) for site in sites}
         self.attaches_pages = False
-        """Whether each row gets its page, for a receiver in this process."""
+        """Whether each row gets its page attached, for a receiver in this process."""
         self._parsed: dict[int, tuple[Page, html.Document]] = {}
-        """Pages that `lacks`, `shows` or `unrendered` parsed last, with their trees, by `id`."""
+        """The pages that `lacks`, `shows` or `unrendered` parsed last, with their trees. The keys are the
+        `id()` of the pages."""
         self._unrendered = UnrenderedPages()
         self._routes = RouteFollower(settings.fragments, tell)
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
@@ -149,14 +151,14 @@ class Reader:
         """Marks the claim whose page is being read, in case the page kills the process."""
 
     def open(self, crawl: str, folder: Path, crashes: Path | None, usual: Usual) -> None:
-        """Begins a run: opens the steps of the sites. `folder`: the crawl's folder. `crashes`: the folder for
-        the mark of the claim whose page is being read (`crash_marker`), or None for no mark. `usual`: the
-        fields that nearly all items of the last good runs had. Raises ConfigError."""
+        """Begins a run, and opens the steps of the sites. `folder`: the crawl's folder. `crashes`: the folder
+        of the file that records the claim whose page is being read (`crash_marker`), or None if this is not
+        recorded. `usual`: the fields that nearly all items of the last good runs had. Raises ConfigError."""
         self.builders.open(crawl, folder)
         self._reading, self.usual = CrashMarker(crashes), usual
 
     def close(self) -> None:
-        """Closes the steps of the sites, and removes the mark of the claim whose page is being read."""
+        """Closes the steps of the sites, and removes the crash marker."""
         self.builders.close()
         self._reading.close()
 
@@ -166,8 +168,8 @@ class Reader:
         self._costs = None, Cost(False)
 
     def is_costly(self, page: Page) -> bool:
-        """Returns whether a page must be read in another process, because it may be costly
-        (`parsing.page_cost`)."""
+        """Returns whether a page may be costly to read (`parsing.page_cost`), so that another process must
+        read it."""
         if self.apart is None:
             return False
         if self._costs[0] is not page:
@@ -180,7 +182,7 @@ class Reader:
         return self._costs[1].is_costly
 
     def _document(self, page: Page, keep: bool = False) -> html.Document:
-        """Returns the tree of a page. `keep`: keeps the tree until the page is read."""
+        """Returns the tree of a page. `keep`: whether to keep the tree until the page is read."""
         if (known := self._parsed.get(id(page))) is not None:
             return known[1]
         roots = self._costs[1].roots if self._costs[0] is page else None
@@ -216,14 +218,14 @@ class Reader:
         return self.lacks_here(claim, page)
 
     def lacks_here(self, claim: Claim, page: Page) -> str:
-        """Does the same as `lacks`, but always in this process."""
+        """Returns the same as `lacks`, but always parses the page in this process."""
         site = match(self.sites, page.url) if self.sites else None
         if site is None or not site.site.must_have or _too_deep(claim, page):
             return ""
         self._reading.begins(claim.bucket, claim.token)
         try:
             return missing_selector(site, PageView(page, self._document(page, keep=True)))
-        except ValueError:  # reported when the page is read
+        except ValueError:  # the error is reported when the page is read
             return ""
         finally:
             self._reading.ends()
@@ -241,7 +243,8 @@ class Reader:
             self._reading.ends()
 
     def unrendered(self, claim: Claim, page: Page) -> str:
-        """Returns why a page needs a browser, because it is empty until its scripts ran, or ''."""
+        """Returns the reason if a page needs a browser because it is empty until its scripts have run,
+        otherwise ''."""
         if not may_be_empty(claim, page) or _too_deep(claim, page) or self.is_costly(page):
             return ""
         self._reading.begins(claim.bucket, claim.token)
@@ -251,8 +254,8 @@ class Reader:
             self._reading.ends()
 
     def read(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page. `error`: the error that the page's status implies (http-4xx), or None. If there is an
-        error, the page's links are not followed."""
+        """Reads a page. `error`: the error that follows from the page's status (http-4xx), or None. If there
+        is an error, the page's links are not followed."""
         self._reading.begins(claim.bucket, claim.token)
         try:
             return self._read(claim, page, error)
@@ -311,7 +314,7 @@ class Reader:
         return self._unrendered.count(ReadResult(rows, taken), claim, page, document, routes)
 
     def again(self, claim: Claim, page: Page) -> ReadResult | None:
-        """Reads a stored page again, for its items only. Returns None if no site reads the page."""
+        """Reads a stored page again, and extracts only its items. Returns None if no site reads the page."""
         site = match(self.sites, page.url)
         if site is None or not site.site.functions:
             return None
@@ -329,10 +332,11 @@ class Reader:
         error: str | None = None,
     ) -> ReadResult:
         """Reads a page with its site's functions. If a function fails, the page is stored for replay.
-        `error`: the error of the page itself (http-4xx). If there is one, the page's links are not followed.
+        `error`: the error that follows from the page's status (http-4xx). If there is an error, the page's
+        links are not followed.
 
         `marks`: whether duplicate items may be dropped before the rows are written (`near_duplicates`). If
-        so, the files of items that may be dropped are requested only after that.
+        so, the files of such items are requested only after the duplicates have been dropped.
         """
         view = PageView(page, document, claim.request)
         parsed = run(site, view)
@@ -378,7 +382,7 @@ class Reader:
         return read
 
     def name(self, read: ReadResult, claim: Claim, page: Page, marks: bool = True) -> None:
-        """Requests the files that the items of a page refer to, and inserts the rows of all references after
+        """Requests the files to which the items of a page refer, and inserts the rows of all references after
         the items."""
         site = match(self.sites, page.url)
         assert site is not None
@@ -445,8 +449,9 @@ class Reader:
     def _item(
         self, site: LoadedSite, claim: Claim, page: Page, made: BuiltItem, counts: dict[str, int]
     ) -> Row:
-        """Returns an item as a row, which contains its fields, followed by where and when it was seen. For an
-        invalid item, returns a row for rejected items, and stores the page for replay."""
+        """Returns the row of an item. It contains the item's fields, followed by the URL and the time at
+        which the item was seen. For an invalid item, returns a row for rejected items, and stores the page
+        for replay."""
         expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
         lacks = values_lacking(made.fields, expected) if expected else ()
         if lacks and (reason := not_an_item(lacks, expected)):
@@ -489,9 +494,9 @@ class Reader:
         )
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str, detail: str = "") -> ReadResult:
-        """Returns the result for a URL that failed permanently: its record, and what its site's
-        `@site.failed` yields. A page on which the browser waited in vain for required content is stored for
-        replay."""
+        """Returns the result for a URL that failed permanently. It contains the URL's record, and the items
+        and requests that the site's `@site.failed` yields. If the browser waited in vain for required
+        content, the page is stored for replay."""
         if isinstance(result, Page) and result.late:
             self.keep(result, claim.request, result.late)
         if (claim.request.use or "").startswith("@"):  # a sitemap or a file
@@ -523,7 +528,7 @@ class Reader:
     ) -> ReadResult:
         """Returns the items and requests that `@site.failed` yields. If the function raises an error, the
         error is logged. `read`: whether the function may read the page."""
-        from gossamer.sites.failed_visit import call_failed  # most sites have no such function
+        from gossamer.sites.failed_visit import call_failed  # most sites do not define @site.failed
 
         view, parsed = call_failed(site, claim.request, result, error, detail, read=read)
         found, counts = ReadResult([], TakenLinks()), dict[str, int]()
@@ -568,14 +573,14 @@ class Reader:
             record.out_links = _out_links(document.base, found)
         row = page_row(record, self.key(record.requested_url))
         if self.duplicates != "off":
-            # last, because it changes the page's tree
+            # comes last, because it changes the page's tree
             from gossamer.worker.near_duplicates import mark_row
 
             mark_row(row, page, document, self.duplicates.startswith("near"))
         return row
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a sitemap or feed. Its entries are added like seeds. A sitemap index is followed up to depth
+        """Reads a sitemap or feed. The entries are added like seeds. A sitemap index is followed up to depth
         3."""
         from gossamer.parsing.sitemaps import entries
 
@@ -608,14 +613,14 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:
-    """Returns whether a page is nested too deeply to be parsed again. This is checked only after two
-    processes died, because a single death may have another cause."""
+    """Returns whether a page is nested so deeply that parsing it again would be dangerous. This is checked
+    only after the page's visit killed two processes, because a single death may have another cause."""
     return claim.crashes > 1 and html.is_deep(page.body, page.content_type)
 
 
 def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
-    """Returns the hrefs to resolve, and how many were left out. If the base URL is too long, hrefs relative
-    to its path are left out."""
+    """Returns the hrefs to resolve, and the number of those that were left out. If the base URL is too long,
+    hrefs relative to its path are left out."""
     wanted = hrefs
     if base.is_long:
         wanted = [href for href in hrefs if not base.is_too_long(href) or base.resolve(href) is not None]
@@ -636,8 +641,8 @@ def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
 
 
 def _reads(site: LoadedSite, status: int, error: str | None) -> bool:
-    """Returns whether a site's functions read a page with this status and error. Otherwise the page is read
-    like a page without a site."""
+    """Returns whether a site's functions read a page with this status and error. If not, the page is read as
+    if it belonged to no site."""
     own = site.site
     if error is not None:
         return error == "http-4xx" and any(status in function.statuses for function in own.functions)

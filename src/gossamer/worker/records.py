@@ -43,7 +43,7 @@ def _second(whole: int) -> str:
 
 
 def given_fields(request: Request) -> dict[str, Any]:
-    """Returns the id of a request and the time at which it was added, if the request has them (texts)."""
+    """Returns the ID of a request and the time at which it was added, as texts, if the request has them."""
     found: dict[str, Any] = {} if request.id is None else {"id": request.id}
     if request.added_at is not None:
         found["added_at"] = format_time(request.added_at)
@@ -51,8 +51,8 @@ def given_fields(request: Request) -> dict[str, Any]:
 
 
 def page_record(request: Request, page: Page, *, error: str | None = None) -> PageRecord:
-    """Returns the record of a page as it is before parsing. The parser fills in title, language, links, hash
-    and text."""
+    """Returns the record of a page before the page is parsed. The fields title, language, links, hash and
+    text are filled in after parsing."""
     return PageRecord(
         url=page.url,
         requested_url=request.hops[0] if request.hops else request.url,
@@ -144,7 +144,7 @@ def attempt(
 
 
 def _location(page: Page) -> str | None:
-    """Returns the URL that a redirect leads to, with secrets masked."""
+    """Returns the target URL of a redirect, with secrets masked."""
     if page.status not in REDIRECTS or (location := page.header("location")) is None:
         return None
     target = redirect_target(location, page.url, url.parse)
@@ -160,8 +160,8 @@ def earlier_tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str
 
 
 def is_attempt(result: Failure) -> bool:
-    """Returns whether a failure counts as an attempt. A request and a failed connection count. A request that
-    the crawler itself refused does not."""
+    """Returns whether a failure counts as an attempt. It does if a request was sent or a connection failed.
+    It does not if the crawler itself refused the request."""
     if result.short:  # the process ran short of a resource, so no request was made
         return False
     return result.sent or result.proxy is not None or result.reason in NO_WAY
@@ -190,8 +190,8 @@ _CODED = ("content-encoding", "content-length", "transfer-encoding")
 def raw_row(request: Request, page: Page) -> Row:
     """Returns the response as a row for outputs that store whole pages.
 
-    If the collector did not record the bytes (a browser, an unlocker), the row contains the response as a
-    plain HTTP server would have sent it.
+    Browsers and unlockers do not record the bytes of a response. For these, the row contains the response as
+    a plain HTTP server would have sent it.
     """
     asked = RequestContext(
         request.method,

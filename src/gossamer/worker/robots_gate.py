@@ -1,5 +1,5 @@
-"""Decides whether a claim may be visited. It may not if robots.txt forbids it or if its host was given up.
-The worker fetches, caches and evaluates robots.txt. The frontier stores the rules."""
+"""Decides whether a claim may be visited. A claim may not be visited if robots.txt forbids the visit, or if
+the host was given up. The worker fetches, caches and evaluates robots.txt. The frontier stores the rules."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from gossamer.worker.decide import REDIRECTS, retry_after, retry_delay
 
 MAX_REDIRECTS = 5
 LOGIN_ROBOTS_RETRY_S = 60.0
-"""Seconds after which a robots.txt that was needed for a log-in but could not be read is requested again."""
+"""A log-in may need a robots.txt that cannot be read. After this many seconds, that robots.txt is requested
+again."""
 MAX_CACHED_FILES = 10_000
 """Maximum number of parsed robots.txt files in the cache."""
 
 
 class HostTreatment(NamedTuple):
-    """How a host is treated: the seconds before each retry, the fixed delay if there is one, whether its
-    robots.txt is obeyed, and what counts as a block."""
+    """The treatment of a host: the seconds before each retry, the fixed delay if there is one, whether its
+    robots.txt is obeyed, and the rules by which block pages are detected."""
 
     retries: tuple[float, ...]
     fixed: pace.Delay | None
@@ -45,10 +46,11 @@ class HostTreatment(NamedTuple):
 class RobotsGate:
     """Fetches and evaluates robots.txt.
 
-    - `rungs`: returns the rung for a request. The collectors of these rungs read at most 500 KiB.
+    - `rungs`: returns the rung for a request. The collectors of these rungs read at most 500 KiB of a
+      robots.txt.
     - `agent`: the product token that is compared with the user-agent groups of robots.txt.
-    - `obey`, `retries`, `fixed`: the default treatment. `treat`: returns the treatment of a host, if sites
-      have different treatments.
+    - `obey`, `retries`, `fixed`: the default treatment. `treat`: returns the treatment of a host. None if all
+      hosts have the default treatment.
     - `parse`: the URL parser.
     - `opens`: whether the crawler may connect to the port of `host[:port]`.
     - `ladder`: the rungs on which robots.txt may be fetched, cheapest first.
@@ -73,8 +75,7 @@ class RobotsGate:
         self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
         usual = HostTreatment(retries, fixed, obey)
         self.treat = treat or (lambda _: usual)
-        """A function that returns the retries, the fixed delay and the obedience to robots.txt that apply to
-        a host."""
+        """A function that returns the treatment of a host (`HostTreatment`)."""
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
         self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
 
@@ -114,7 +115,7 @@ class RobotsGate:
         None if it may.
 
         If the URL has another origin, this method fetches and caches the robots.txt of that origin. `note` is
-        called with the result of that request and its URL.
+        called with the result and the URL of that request.
         """
         scheme, host, _ = split(url)
         if "@" in host or not self._opens(host):
@@ -189,7 +190,7 @@ class RobotsGate:
         return result, began, found
 
     async def give_back(self, claim: Claim, wait: float) -> None:
-        """Requeues a robots claim without fetching robots.txt. The host then receives no request for `wait`
+        """Requeues a robots claim without fetching robots.txt. The host gets no request for the next `wait`
         seconds."""
         settle = Settle(claim.token, ClaimEnd.DONE, delay=0, host_wait=round(wait * 1000))
         await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
@@ -244,7 +245,7 @@ class RobotsGate:
 
 
 def robots_health(result: Page | Failure) -> tuple[HostHealth, str]:
-    """Returns the health and the reason that the result of a robots claim implies for its host
+    """Returns the health of a host according to the result of a robots claim, and the reason
     (`politeness.breaker`)."""
     if isinstance(result, Failure):
         return health(result.reason, None, final=result.final), result.reason

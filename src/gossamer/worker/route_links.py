@@ -1,4 +1,5 @@
-"""Decides which links to routes in fragments (`#/guide`) lead to pages of their own (`url.routes`)."""
+"""Decides which links to routes in fragments (`#/guide`) are followed as links to separate pages
+(`url.routes`)."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ MIN_ROUTES = 2
 """A page must link to at least this many different routes before its site is taken to use routes in
 fragments."""
 MAX_TOLD_HOSTS = 1000
-"""Maximum number of hosts that are remembered as reported."""
+"""Maximum number of hosts for which a process remembers that it reported their routes."""
 
 
 class RouteFollower:
-    """Decides which links to routes on a page are followed. Uses only the page itself, so that all workers
-    decide alike.
+    """Decides which links to routes on a page are followed. The decision depends only on the page itself, so
+    that all workers decide alike.
 
     `mode`: the setting `fragments`. `tell(line)`: reports that the routes of a host are followed.
     """
@@ -30,8 +31,9 @@ class RouteFollower:
     def choose(
         self, page: Page, document: Document, hrefs: Sequence[str], routes: list[str], own: str
     ) -> tuple[str, list[str]]:
-        """Returns how the routes of a page are resolved (`Base.routes`), '' if they are not followed, and the
-        hrefs with different routes. `hrefs`: its other hrefs. `own`: the mode of its site, or ''."""
+        """Returns two values. The first states how the routes of a page are resolved (`Base.routes`), and is
+        '' if they are not followed. The second contains one href for each different route. `routes`: the
+        page's hrefs that are routes. `hrefs`: its other hrefs. `own`: the mode that its site sets, or ''."""
         mode = own or self._mode
         if mode == "drop":
             return "", []
@@ -58,7 +60,8 @@ class RouteFollower:
 
 
 def _shows_routes(page: Page, hrefs: Sequence[str], routes: Sequence[str], docsify: bool) -> bool:
-    """Whether a page that a browser rendered has a router, and most links to its own host are routes."""
+    """Whether a page shows that its site uses routes: a browser rendered it, it has a router, and most links
+    to its own host are routes."""
     if page.rung != "browser" or not routes:
         return False
     if docsify:
@@ -72,6 +75,6 @@ def _is_own(href: str, origin: str) -> bool:
 
 
 def _is_docsify(document: Document) -> bool:
-    """Whether a page is built by docsify."""
+    """Whether docsify builds a page."""
     scripts = document.tree.select("script")
     return any("docsify" in attribute_of(one, "src") or "$docsify" in one.text for one in scripts)

@@ -17,7 +17,7 @@ from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.remote_sites import owner_names, site_group
 
 BROWSER = "browser"
-"""The lane of workers with a browser."""
+"""The name of the lane of workers that have a browser."""
 
 
 class Handover(Protocol):
@@ -28,7 +28,7 @@ class Handover(Protocol):
 
 
 class LaneRouter:
-    """Moves hosts between lanes. `usual` returns the lane that a host's site or the crawl names."""
+    """Moves hosts between lanes. `usual` returns the lane that is set by a host's site or by the crawl."""
 
     def __init__(self, frontier: Handover, usual: Callable[[str], str]) -> None:
         self._frontier, self._usual = frontier, usual
@@ -45,10 +45,10 @@ class LaneRouter:
 def lanes_of(
     frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]
 ) -> LaneRouter | None:
-    """Returns the LaneRouter of a crawl. `lane` and `ladder` are the crawl's defaults for sites that set
-    none.
+    """Returns the LaneRouter of a crawl. `lane` and `ladder` are the crawl's defaults, for sites that do not
+    set their own.
 
-    Returns None if a site that needs a browser names its own lane, because then the workers of that lane must
+    Returns None if a site that needs a browser sets its own lane. In that case, the workers of this lane must
     have a browser.
     """
     for one in sites:
@@ -78,12 +78,12 @@ class SiteRouter:
         """The groups of sites that this worker has already announced."""
 
     async def took(self, batch: list[Claim], put: Callable[[Visit], None]) -> bool:
-        """If this worker lacks the file of one of a host's sites, requeues the claims of the host, which then
-        waits for other workers. Returns whether the claims were requeued."""
+        """Requeues the claims of a host if this worker lacks the file of one of the host's sites. The host
+        then waits for other workers. Returns whether the claims were requeued."""
         apart = next(filter(None, map(self._group, batch)), "")
         if not apart:
             return False
-        if apart not in self.told:  # announce the group before its first host waits
+        if apart not in self.told:  # announces the group before its first host waits
             await self._tell(apart)
             self.told.add(apart)
         await self._frontier.handover(batch[0].bucket, batch[0].host, f"+{apart}")
@@ -95,7 +95,7 @@ class SiteRouter:
         return True
 
     async def again(self, known: Collection[str]) -> None:
-        """Repeats the announcement of groups that the store no longer knows."""
+        """Announces groups again if the store no longer contains their announcement."""
         for lost in self.told.difference(known):
             await self._tell(lost)
 

@@ -1,6 +1,6 @@
-"""A request budget that hosts with the same address or registered domain share (`--polite-by`). Before a
-request starts, it must take a turn, that is, a permit for one request from this budget. The turn is given
-back afterwards."""
+"""A request budget that hosts with the same address or registered domain share (`--polite-by`). Before each
+request, a worker must take a turn, which is a permit for one request from this budget. After the request, the
+worker gives the turn back."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gossamer.politeness.robots_access import Access
 
 
 class ThrottleGroups(Protocol):
-    """The shared budgets (`state.host_groups`). `enter` requests a turn. It returns the turn's token, and 0
-    or the seconds to wait. `leave` gives a turn back."""
+    """The interface to the shared budgets (`state.host_groups`). `enter` requests a turn. It returns the
+    turn's token, and 0 or the seconds to wait. `leave` gives a turn back."""
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]: ...
     async def leave(self, name: str, token: str, since: float, delay: float) -> None: ...
@@ -23,7 +23,7 @@ class ThrottleGroups(Protocol):
 
 class SharedThrottle:
     """Takes and gives back turns for the claims of one crawl. `group` returns the name of the budget that a
-    host shares, or None if the host shares none or its budget is unknown."""
+    host shares. It returns None if the host shares no budget, or if its budget is not known yet."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class SharedThrottle:
         self._turns: dict[tuple[int, int], tuple[str, str]] = {}
 
     async def enter(self, claim: Claim) -> float:
-        """Takes a turn for a claim. Returns 0 if the turn was granted, otherwise the seconds that the host
-        must wait."""
+        """Takes a turn for a claim. Returns 0 if the turn was granted, otherwise the number of seconds for
+        which the host must wait."""
         name = await self._group(claim.host)
         if name is None:
             return 0.0

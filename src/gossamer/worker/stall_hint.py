@@ -1,5 +1,5 @@
-"""Determines why a crawl has no pages yet. A host that does not answer is retried as often as `--retries`
-allows. Meanwhile the user should see what the crawl is waiting for."""
+"""Determines why a crawl has not received any page yet. A host that does not answer is retried as often as
+`--retries` allows. During the retries, the user should see what the crawl is waiting for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ FAULTS = (HostHealth.FAULT, HostHealth.REPEATED_FAULT)
 
 
 class StallHint:
-    """An object that is called with every visit, and records failures until the first page arrives. `of`: the
-    host that failed last and its error, or None if there is nothing to report."""
+    """An object that is called with every visit, and records failures until the first page arrives. The
+    attribute `of` contains the host that failed last and its error, or None if there is nothing to report."""
 
     def __init__(self) -> None:
         self.of: tuple[str, str] | None = None

@@ -1,5 +1,5 @@
-"""Recognizes and counts pages that are empty until their scripts have run. Also counts links to routes that
-are not followed."""
+"""Recognizes and counts unrendered pages, which are empty until their scripts have run. Also counts links to
+routes that are not followed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_NAMED_HOSTS = 100
 """Maximum number of hosts for which a process keeps separate counts. All other hosts share one count."""
 RENDERS = ("browser", "unlocker")
-"""Rungs that return pages as they are after a browser has run their scripts."""
+"""Rungs that return pages after a browser has run the pages' scripts."""
 
 
 class UnrenderedPages:
@@ -30,7 +30,7 @@ class UnrenderedPages:
     def judge(self, claim: Claim, page: Page, document: Document) -> str:
         """Returns the reason why a page needs a browser, or '' if it does not need one."""
         if self._need is None:
-            from gossamer.parsing.rendering_need import RenderingNeed  # it imports the parser
+            from gossamer.parsing.rendering_need import RenderingNeed  # imports the parser
 
             self._need = RenderingNeed()
         return self._need.judge(claim.host, document, page.body, page.content_type)
@@ -38,9 +38,10 @@ class UnrenderedPages:
     def count(
         self, read: ReadResult, claim: Claim, page: Page, document: Document, routes: list[str]
     ) -> ReadResult:
-        """Returns the result of reading a page, with added counts: 1 if the page needs a browser, and the
-        number of routes that are not followed. A page that was judged before it was read is not counted,
-        because its ladder has a browser. `routes`: the different routes to which the page links."""
+        """Adds counts to the result of reading a page, and returns it. The counts are 1 if the page needs a
+        browser, and the number of routes that are not followed. If the page was judged before it was read, it
+        is not counted as needing a browser, because the ladder has a browser. `routes`: the different routes
+        to which the page links."""
         counts: dict[str, int] = {}
         if page.unrendered is None and may_be_empty(claim, page):
             page.unrendered = self.judge(claim, page, document)
@@ -53,7 +54,7 @@ class UnrenderedPages:
         return read
 
     def _name(self, host: str) -> str:
-        """Returns the name under which a host is counted: its own, or OTHER_HOSTS if too many hosts are
+        """Returns the name under which a host is counted: its own name, or OTHER_HOSTS if too many hosts are
         counted."""
         if len(self._named) < MAX_NAMED_HOSTS:
             self._named.add(host)
@@ -61,7 +62,8 @@ class UnrenderedPages:
 
 
 def may_be_empty(claim: Claim, page: Page) -> bool:
-    """Whether a page may need a browser: HTML with a good status that no browser fetched."""
+    """Whether a page may need a browser. This is possible if it is HTML with a good status that was fetched
+    without a browser."""
     kind = page.content_type
     return (
         200 <= page.status < 300

@@ -1,8 +1,8 @@
 """Counts the requests of settled visits for the metrics of all crawls (`observability.totals`).
 
-The counts are sent with the settle, so they change together with the claims: a killed worker neither loses
-nor repeats the counts of a settled visit. The name of a count is `WHAT|LABEL|LABEL`. Labels come from fixed
-lists, except domains and collectors, whose number is limited here.
+The counts are sent with the settle, so they change together with the claims. A killed worker therefore
+neither loses nor repeats the counts of a settled visit. The name of a count is `WHAT|LABEL|LABEL`. Labels
+come from fixed lists, except domains and collectors. This module limits the number of these.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from gossamer.model.visit import Attempt, Visit
 from gossamer.url import registered_domain
 
 OTHER = "other"
-"""The label for all names beyond a limit."""
+"""The label that all names beyond a limit share."""
 MAX_COLLECTORS, MAX_KINDS, MAX_PROVIDERS = 12, 50, 20
 MIN_REQUESTS = 10
-"""Number of requests that this process makes to a domain before it proposes the domain for its own
-metrics."""
+"""After this many requests to a domain, this process proposes the domain for its own metrics."""
 MAX_WATCHED = 1000
 """Maximum number of domains whose requests a process counts."""
 _OK = frozenset((ClaimEnd.DONE.word, REDIRECTED))
@@ -32,8 +31,8 @@ _At = tuple[str, str, int, str, str]
 
 
 class LabelLimit:
-    """The labels that a process uses for one kind of name. The first `most` names are their own labels. All
-    further names get the label OTHER."""
+    """Limits the labels that a process uses for one kind of name. The first `most` names are used as labels.
+    All further names get the label OTHER."""
 
     def __init__(self, most: int) -> None:
         self._most, self._known = most, set[str]()
@@ -52,9 +51,9 @@ class LabelLimit:
 class TotalsOfVisits:
     """Counts visits of one process.
 
-    - `lane`, `region`: of this worker.
-    - `domains`: the registered domains that have their own metrics. Others are counted as OTHER. The set may
-      grow while the process runs.
+    - `lane`, `region`: the lane and the region of this worker.
+    - `domains`: the registered domains that have their own metrics. All other domains are counted as OTHER.
+      The set may grow while the process runs.
     - `ask`: a function that is called with a domain to which this process made many requests. The domain may
       be added to `domains` later.
     """
@@ -71,8 +70,8 @@ class TotalsOfVisits:
         self._domain = lru_cache(10_000)(lambda host: registered_domain(host).replace("|", "_"))
 
     def __call__(self, visits: Collection[Visit], counts: Mapping[str, int]) -> Counter[str]:
-        """Returns the changes to the totals. `counts`: the sum of the counts of these visits. The number of
-        `requests` is added to `counts` if it is a dict."""
+        """Returns the changes to the totals. `counts`: the sum of the counts of these visits. If it is a
+        dict, the number of requests is added to it as `requests`."""
         totals: Counter[str] = Counter()
         made = 0
         for visit in visits:
@@ -139,8 +138,8 @@ class TotalsOfVisits:
 
 
 def result_of(attempt: Attempt) -> str:
-    """Returns the outcome of one request: its error, the reason for a skip, `ok`, `not-modified`, or the name
-    of an outcome that does not end the claim."""
+    """Returns the outcome of one request. This is its error, the reason for a skip, `ok`, `not-modified`, or
+    the name of an outcome that does not end the claim."""
     if attempt.error:
         return attempt.error
     if attempt.outcome == CLIMBED:

@@ -1,4 +1,4 @@
-"""The visitor turns one claim into one visit: it checks the gate, fetches the page, detects blocks, parses
+"""The visitor turns one claim into one visit. It checks the gate, fetches the page, detects blocks, parses
 the page and decides the verdict. It writes nothing to the store or to sinks."""
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ MAX_FIXED_HOSTS = 100_000
 
 
 class ReadsPages(Protocol):
-    """Reads pages, which is step 7 of a URL's path. It is pure except for its caches. An error in a site
-    function is returned as a value. `functions`: whether any site has page functions."""
+    """The interface of an object that reads pages, which is step 7 of a URL's path. It has no side effects
+    except on its caches. An error in a site function is returned as a value. `functions`: whether any site
+    has page functions."""
 
     functions: bool
 
@@ -78,22 +79,23 @@ class VisitSettings(NamedTuple):
     raw: bool = False
     """Whether an output stores whole responses."""
     by: str | None = None
-    """Digest of the site files, stored with each URL for a later recrawl. None stores nothing about URLs."""
+    """Digest of the site files, which is stored with the data about each URL for a later recrawl. If None, no
+    data about URLs is stored."""
     revisits: bool = False
-    """Whether known pages are visited again without end, past the seen-set."""
+    """Whether known pages are visited again and again, without a check of the seen set."""
 
 
 class Visitor:
     """Makes the visits of one crawl.
 
-    - `gate`: decides whether a URL may be visited, by robots.txt and the rules of its host.
+    - `gate`: decides whether a URL may be visited, according to robots.txt and the treatment of its host.
     - `fetching`: makes the requests of a visit.
     - `reader`: reads pages.
     - `scope`: the crawl's scope, which grows when a seed is redirected, and its link intake.
     - `nearer`: visits a page again if a shorter path to it is found. None if depths need not be exact.
     - `sharing`: the budgets that several hosts share. None if each host has its own budget.
     - `apart`: requeues claims of sites whose files this worker lacks. None if this worker has all site files.
-    - `keeping`: stores the files of items. None if they are not wanted.
+    - `keeping`: stores the files of items. None if the crawl does not download files.
     """
 
     def __init__(
@@ -196,7 +198,7 @@ class Visitor:
             claim.request.use != FILE
             and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
         ):
-            await self.scope.refresh()  # another worker may have recorded a redirect that widens the scope
+            await self.scope.refresh()  # another worker may have widened the scope
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
         visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
@@ -236,8 +238,8 @@ class Visitor:
                 return Visit(claim, settle, attempts=self._attempt(claim, result, verdict.end.word, None))
 
     def _kept(self, visit: Visit, *results: Page | Failure) -> Visit:
-        """Returns the visit. If an output stores whole responses, first adds the raw responses to its rows.
-        The response that determined the verdict is the last."""
+        """Returns the visit. If an output stores whole responses, first adds the raw responses to the visit's
+        rows. The last of them is the response that determined the verdict."""
         if self.raw:
             pages = [result for result in results if isinstance(result, Page)]
             visit.rows = [*visit.rows, *(records.raw_row(visit.claim.request, page) for page in pages)]
@@ -260,8 +262,8 @@ class Visitor:
         return visit
 
     async def _read(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
-        """Reads a page and returns its visit. If a page kills every process that reads it, its URL becomes a
-        dead letter."""
+        """Reads a page and returns its visit. If the page kills every process that reads it, the page's URL
+        becomes a dead letter."""
         read = await self.reader.reads(claim, page, verdict.error)
         if read.error == "crash":
             return self._dropped(claim, Drop(error="crash", detail=ENDS_ITS_READER), page, began)
@@ -312,7 +314,7 @@ class Visitor:
             await self.scope.redirected(request.url, verdict.target)
         temporary = request.temporary
         if request.key is not None and result.status in TEMPORARY_REDIRECTS:
-            temporary = True  # not for all requests: earlier versions cannot read a request that has it
+            temporary = True  # only if needed, because earlier versions cannot read such a request
         child = msgspec.structs.replace(request, url=verdict.target, hops=hops, temporary=temporary)
         if split(verdict.target)[:2] != split(request.url)[:2]:
             child = msgspec.structs.replace(
@@ -322,7 +324,7 @@ class Visitor:
             child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
         flags = "ri" if is_infrastructure(request) else "rf"
         if self.revisits and request.known is not None:
-            flags += "v"  # the target of a known page is visited again, too
+            flags += "v"  # the redirect target of a known page is visited again, too
         self.taker.request(
             child, taken, self.taker.voucher(claim), flags, "*" if request.depth == 0 else claim.host
         )
@@ -403,8 +405,8 @@ class Visitor:
         return visit
 
     def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:
-        """Stores in the visit's settle the host's new pace after this response, and the delay until the
-        host's next request."""
+        """Computes the host's new pace after this response, and the delay until the host's next request.
+        Stores both in the visit's settle."""
         slow = isinstance(result, Page) and (
             result.status in SLOW_DOWN or " rate-limit " in (result.block or "")
         )
@@ -413,7 +415,7 @@ class Visitor:
         if fixed is None or slow or before.doublings:
             before = pace.after(before, result.elapsed, slow)
             visit.settle.pace = before.text()
-        elif claim.host not in self._fixed:  # only once, so that the stored delay is the one that applies
+        elif claim.host not in self._fixed:  # stored only once per host
             if len(self._fixed) >= MAX_FIXED_HOSTS:
                 self._fixed.clear()
             self._fixed.add(claim.host)
@@ -431,7 +433,7 @@ class Visitor:
 
 
 def visit_health(claim: Claim, result: Page | Failure, verdict: Verdict) -> HostHealth:
-    """Returns the health of the host that a response implies (`politeness.breaker`)."""
+    """Returns the health of the host according to a response (`politeness.breaker`)."""
     reason = verdict.reason if isinstance(verdict, Retry) else getattr(verdict, "error", None)
     status = result.status if isinstance(result, Page) else None
     final = isinstance(result, Failure) and result.final

@@ -1,5 +1,5 @@
-"""Scores this worker by its visits (`politeness.scores`), shares the score with the fleet, and limits how
-much it may claim."""
+"""Scores this worker by its visits (`politeness.scores`), shares the score with the fleet, and limits the
+worker's claims accordingly."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ SCORE_TTL_S = 60.0
 
 
 class ScoreStore(Protocol):
-    """Stores the scores of all workers (`state.scores`). `tell` writes this worker's score, and returns the
-    store's time in seconds and the scores of all workers. `drop` removes a score. `now` returns the store's
-    time."""
+    """The interface to the store of all workers' scores (`state.scores`). `tell` writes this worker's score,
+    and returns the store's time in seconds and the scores of all workers. `drop` removes a score. `now`
+    returns the store's time."""
 
     async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]: ...
     async def drop(self, name: str) -> None: ...
@@ -44,11 +44,11 @@ class ScoreStore(Protocol):
 class ScoreKeeper:
     """Keeps the score of one worker: how often and how fast its recent visits succeeded.
 
-    - `patience`: called with the milliseconds that easy and hard hosts must have waited before this worker
-      may claim them.
+    - `patience`: a function that is called with two values: for how many milliseconds easy hosts, and hard
+      hosts, must have waited before this worker may claim them.
     - `tell`: a function that is called with a message for the operator.
     - `serves`: the queues from which this worker claims. Only workers with the same queues are compared.
-    - `probe`: the seconds between the test visits of a worker that takes no claims because of its score.
+    - `probe`: the seconds between the test visits of a worker that has excluded itself because of its score.
       `turn`: the seconds between two exchanges of scores.
     """
 
@@ -88,13 +88,13 @@ class ScoreKeeper:
         return min(want, 1)
 
     def claimed(self, n: int) -> None:
-        """Records that `n` claims were made. In a worker that excluded itself, this starts the wait for the
-        next test visit."""
+        """Records that `n` claims were made. If the worker has excluded itself, the wait for its next test
+        visit starts."""
         if self.mine.out and n:
             self._probe_at = time.monotonic() + self._probe
 
     def saw(self, visit: Visit) -> None:
-        """Updates the score with a visit that ended."""
+        """Updates the score with the result of a visit."""
         said, reason = visit.settle.health, visit.settle.reason
         if not said:
             return
@@ -108,7 +108,7 @@ class ScoreKeeper:
             return
         failed = "blocked" if said == HostHealth.BLOCKED else reason if reason in NETWORK else ""
         if not failed:
-            self._streak.clear()  # the host was reachable and answered with an error
+            self._streak.clear()  # the host was reachable, but answered with an error
         elif not visit.settle.final:
             self._streak.saw(visit.claim.host, failed)
             if not self.mine.out and (why := self._streak.out(self.others, time.monotonic() + self._clock)):
@@ -123,8 +123,8 @@ class ScoreKeeper:
 
     async def keep(self, room: Callable[[], bool], level: Callable[[], tuple[int, str]]) -> None:
         """Exchanges scores with the other workers until cancelled. `room` returns whether this worker could
-        take on more work. `level` returns how many visits its process may run at once, and what limits
-        them."""
+        take on more work. `level` returns how many visits its process may run at once, and the limit that
+        applies."""
         while True:
             self.mine.concurrency, self.mine.limit = level()
             with contextlib.suppress(GossamerError):  # after an outage, the next exchange catches up
@@ -132,7 +132,7 @@ class ScoreKeeper:
             await asyncio.sleep(self._turn)
 
     async def look(self, room: bool) -> None:
-        """Makes one exchange of scores."""
+        """Exchanges scores with the other workers once."""
         now = time.monotonic() + self._clock if self._clock else await self._scores.now()
         counted = (self.mine.easy.n, self.mine.hard.n)
         if self.mine.at:
@@ -154,6 +154,6 @@ class ScoreKeeper:
 
 
 def update_rate(means: MovingMeans, visits: int, seconds: float) -> None:
-    """Updates the moving mean of visits per second with `visits` in the last `seconds`."""
+    """Updates the moving mean of visits per second with the number of visits in the last `seconds`."""
     if seconds > 0:
         means.rate += 0.5 * (visits / seconds - means.rate)

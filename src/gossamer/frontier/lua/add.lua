@@ -1,15 +1,22 @@
 -- Purpose: adds URLs to the frontier. Updates the seen set, budgets, host queues, ready heaps and counts in
 --   one atomic step.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, seen mode (default|exact|bloom), sets of the first generation, page cap of a discovered host
---   (negative: the same for every host), depths (min_depth.lua), pages, strangers and singles of the other
---   buckets (page_budget.lua), then groups of one host and level: host, level, lane, flags, voucher, marks,
---   entries (links.lua).
--- Flags: o own (a seed's host), f front of the queue, r target of a redirect, i infrastructure (a sitemap,
--- not a page), s a seed, h outside the scope (held in case a seed is redirected to its host), v a known URL that
--- is visited again, past the seen-set (revisit.lua, and redirects of such URLs).
--- Returns: {new, known, parked, new ones from strangers, new ones from singles (links.lua)}.
--- Promise: adding twice has the same effect as adding once.
+-- ARGV:
+--   - crawl,
+--   - seen mode (default|exact|bloom),
+--   - number of sets (bloom: pages) in the first generation of the seen set,
+--   - page cap of a discovered host (negative: the same cap for every host),
+--   - number of hashes that store depths (0: depths are not kept; min_depth.lua),
+--   - three counts of the other buckets (page_budget.lua): pages, pages of strangers, pages of singles,
+--   - then groups of links to one host and level (links.lua): host, level, lane, flags, voucher, marks,
+--     entries.
+-- Flags of a group: `o` the host is a seed's own host. `f` the links go to the front of the queue. `r` the
+-- link is the target of a redirect. `i` infrastructure: the URLs are sitemaps, not pages. `s` the URLs are
+-- seeds. `h` the host is outside the scope, so the links are held in case a seed is redirected to that host.
+-- `v` known URLs are visited again, and the seen set is not checked (revisit.lua, redirects of such URLs).
+-- Returns: the counts {new, known, parked, new URLs charged to strangers, new URLs charged to singles}
+--   (links.lua).
+-- Promise: adding a URL twice has the same effect as adding it once.
 -- Cost: see links.lua. The client sends at most 500 URLs per call.
 call('SADD', T .. 'c', ARGV[1])
 return add(ARGV, 9, #ARGV, 6)

@@ -1,8 +1,7 @@
--- Purpose: adds links to a host that were held back as outside the scope, after a seed was redirected to that
---   host.
+-- Purpose: adds the links to a host that were held back because the host was outside the scope. Called after
+--   a seed was redirected to that host.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, seen mode, sets of the first generation, page cap, depths, pages, strangers and singles of the
---   other buckets (all as in add.lua), host.
+-- ARGV: the first eight as in add.lua, then the host.
 -- Returns: how many links were added.
 -- Promise: links to the host that arrive later with the flag h are also added.
 -- Cost: 6 us per link.

@@ -1,9 +1,10 @@
--- Purpose: updates the circuit breaker of a host, and how hard the host is, from its responses. Loaded after
---   the prelude.
--- Promise: follows the table in politeness/breaker.py. A host that never fails costs nothing.
--- The field `b` of the host hash contains: faults in a row, openings in a row, time of the first of these
--- faults in ms, time in ms until which the breaker is open (0: closed), share of failed visits in
--- thousandths, `!` if the host is hard, and the reason for which it was given up ('': not given up).
+-- Purpose: updates a host's circuit breaker, and decides whether the host is hard, from the results of its
+--   visits. Loaded after the prelude.
+-- Promise: follows the table in politeness/breaker.py. A host that never fails causes no work.
+-- The field `b` of the host hash contains seven values with commas between them: the number of faults in a
+-- row, the number of openings in a row, the time of the first of these faults in ms, the time in ms until
+-- which the breaker is open (0: closed), the share of failed visits in thousandths, `!` if the host is hard,
+-- and the reason if the host was given up.
 local function trouble(text)
   if not text then return nil end
   local f, o, s, e, share, hard, why = string.match(text, '^(%d+),(%d+),(%d+),(%d+),(%d+),(!?),(.*)$')
@@ -16,17 +17,17 @@ local function written(t)
 end
 
 local function open(t) return t and t.ends > now and t.why == '' end -- no requests
-local function given_up(t) return t and t.ends > now and t.why ~= '' end -- URLs end without a request
+local function given_up(t) return t and t.ends > now and t.why ~= '' end -- its URLs fail without a request
 local function probed(t) return t and t.ends > 0 and (t.why == '' or t.ends <= now) end -- one request at a time
 
 local function forgive(s) -- called when an operator closes the breaker
   if s.t then s.t, s.told = trouble('0,0,0,0,0,,'), true end
 end
 
--- Applies the result of a visit once. health: '' nothing; g a good response; b blocked; e a fault of a URL
--- that failed before; f a fault of the host; d a fault after which the host is given up if three probes
--- failed. f and d are followed by the number of faults that opens the breaker, and by the first and the
--- longest opening in ms.
+-- Applies the result of one visit. `health` is '' (nothing to record), or begins with a letter: `g` a good
+-- response, `b` a block, `e` a fault of a URL that failed before, `f` a fault of the host, `d` a fault of a
+-- host that is given up after three failed probes. After `f` and `d` follow the number of faults that opens
+-- the breaker, and the first and the longest opening in ms.
 local function felt(s, health, why)
   local kind = string.sub(health, 1, 1)
   local t = s.t
@@ -43,7 +44,7 @@ local function felt(s, health, why)
   local most, first, longest = string.match(health, '^.(%d+),(%d+),(%d+)$')
   t.faults = t.faults + 1
   if t.since == 0 then t.since = now end
-  if t.ends > now or (t.ends == 0 and t.faults < tonumber(most)) then return end -- open: the request began before the opening
+  if t.ends > now or (t.ends == 0 and t.faults < tonumber(most)) then return end -- if open, the request began before the breaker opened
   t.why = t.openings >= 3 and kind == 'd' and why or ''
   t.openings = t.openings + 1
   s.opened = why -- `arm` records it

@@ -1,17 +1,35 @@
 -- Purpose: claims URLs of hosts that may start now, and grants a lease on each.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, heaps served (ready_heaps.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, most claims per
---   host at once, obey robots (1|0), page limit (-1: none), byte limit (-1: none), requests per second of the crawl (0: no cap), width of
---   a gate (most URLs of a host in one claim when many may end without a request), limits of a host (host_limits.lua), order between hosts
---   (`TURN FLOOR`, see `ready`), run id of the server ('': never changes), then requests that have ended (landed.lua), whose hosts may be
---   claimed again at once.
--- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), rank of that host (host_order.lua), then flat claims:
---   token, host, level, kind (page|gate|robots), robots version (for robots: tries so far), pace, delay ms, crawl-delay ms, operator's delay
---   ms or -1, vouchers, trouble ('' or `ms since the first fault (0: breaker closed),failing share in thousandths,! if hard,reason if given up`), entry}.
--- Promise: a host has at most its number of claims at once. While a host has all of them, it has no next start. If the robots.txt of a
---   host is unknown or expired, only robots.txt is claimed. Every 8th claim of a host comes from its lowest level. After a server change,
---   failover.lua applies. Hosts come in the order of claim_order.lua.
--- Cost: reads ready hosts only: O(log hosts + k). About 15 us per claim.
+-- ARGV:
+--   - crawl,
+--   - heaps that the worker serves (ready_heaps.lua),
+--   - k: the maximum number of claims,
+--   - ms for which a lease holds,
+--   - fixed delay ms (-1: each host has its own delay), delay ms of a host without a learned delay,
+--   - maximum number of claims per host at once,
+--   - obey robots (1|0),
+--   - page limit (-1: none), byte limit (-1: none), requests per second of the crawl (0: no cap),
+--   - width of a gate: the most URLs of a host in one claim, when many of them may end without a request,
+--   - limits of a host (host_limits.lua),
+--   - order between hosts (`TURN FLOOR`, see `ready`),
+--   - run ID of the server ('': it never changes),
+--   - then requests that have ended (landed.lua). Their hosts may be claimed again at once.
+-- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), rank of that host
+--   (host_order.lua), then claims}. A claim consists of these values:
+--   - token, host, level,
+--   - kind (page|gate|robots),
+--   - version of the host's robots rules (if the kind is robots: number of earlier tries),
+--   - pace, delay ms, crawl-delay ms, the operator's delay ms or -1,
+--   - number of vouchers,
+--   - trouble: '', or these four values with commas between them: ms since the first fault (0: breaker
+--     closed), share of failed visits in thousandths, `!` if the host is hard, reason if the host was given
+--     up,
+--   - entry.
+-- Promise: a host never has more claims at once than its maximum. While it has that many, it is in no ready
+--   heap. If the robots.txt of a host is unknown or expired, only robots.txt is claimed. Every 8th claim of a
+--   host comes from its lowest level. After the bucket's server changed, failover.lua delays the hosts. Hosts
+--   come in the order of claim_order.lua.
+-- Cost: O(log hosts + k), because only ready hosts are read. About 15 us per claim.
 local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
 local out, tat = {now, -1, '', 0}, nil
@@ -50,11 +68,12 @@ local function visit(host, hk, hv, free, share)
   if n > 0 then
     s.i, s.n = s.i + n, now + delay
     call('HSET', hk, 'k', (turn + n) % 8, 'M', per_host)
-    if hv[7] then call('HSET', hk, 'F', fixed >= 0 and fixed or num(hv[6], default)) end -- applies without the operator's
+    if hv[7] then call('HSET', hk, 'F', fixed >= 0 and fixed or num(hv[6], default)) end -- the delay that applies once the operator's is removed
     if not (hv[2] or hv[7]) then call('PEXPIRE', hk, 172800000) end
     begun(host)
   elseif popped > 0 then
-    -- these entries are for other workers, so the next turn may reach another level with entries for this worker
+    -- these entries are for other workers, but the next turn may take another level, with entries for this
+    -- worker
     call('HSET', hk, 'k', (turn + 1) % 8)
   end
   return n

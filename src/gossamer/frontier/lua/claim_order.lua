@@ -1,9 +1,9 @@
--- Purpose: the hosts of a claim in their order. Used by claim, loaded after the queue and ready_ranks.lua.
--- Promise: hosts with the highest level come first. Every 8th host is the one that is due longest. A crawl of one level
---   has the order by time alone.
+-- Purpose: selects the hosts of a claim, in order. Used by claim, loaded after the queue and ready_ranks.lua.
+-- Promise: hosts with the highest level come first. Every 8th host is the one that has been due for longest.
+--   If a crawl has only one level, its hosts come in order of time.
 -- Cost: see ready_heaps.lua and ready_ranks.lua.
 
--- Gives hosts with a retry that became due the rank that they have now.
+-- Updates the rank of hosts that have a retry which became due.
 local function raise_hosts()
   for _, host in ipairs(call('ZRANGE', C .. 'rt', '-inf', now, 'BYSCORE', 'LIMIT', 0, 64)) do
     call('ZREM', C .. 'rt', host)
@@ -14,8 +14,8 @@ local function raise_hosts()
   end
 end
 
--- Returns up to k hosts of each heap that may start now, as {rank, host, name of the heap}, the highest ranks first,
--- and whether there are levels that were not looked at. Heaps alternate within a rank.
+-- Returns up to k hosts of each heap that may start now, as {rank, host, name of the heap}, in descending
+--   order of rank. Within a rank, the heaps alternate. Also returns whether some levels were not examined.
 local function ready_of_ranks(k, base, floor)
   local all, lists, beyond = {}, 0, false
   for h, heap in ipairs(heaps) do
@@ -35,9 +35,9 @@ local function ready_of_ranks(k, base, floor)
   return all, beyond
 end
 
--- Returns up to k hosts, each with the name of its heap, and if the crawl has several levels with its rank.
--- order: `TURN FLOOR`: how many hosts the caller has claimed so far, modulo 8 (-: none of them is taken by its time),
--- and the lowest rank to claim (-: all).
+-- Returns three lists: up to k hosts, the name of each host's heap, and each host's rank (nil if the crawl
+--   has only one level). order: `TURN FLOOR`. TURN is the number of hosts that the caller has claimed so far,
+--   modulo 8 (-: no host is taken by its time). FLOOR is the lowest rank to claim (-: all).
 local function ready(k, order)
   look()
   adopt_order(C)
@@ -47,7 +47,7 @@ local function ready(k, order)
   turn, floor = tonumber(turn), tonumber(floor)
   local ranked, beyond = ready_of_ranks(k, orders[C][1], floor or -math.huge)
   local hosts, from, ranks, taken, r, t = {}, {}, {}, {}, 1, 1
-  local fill = beyond or not floor -- take what is left by its time
+  local fill = beyond or not floor -- fill the remaining places with hosts by time
   local timed, heap_of_timed = {}, {}
   if turn or fill then timed, heap_of_timed = ready_by_time(k) end
   while #hosts < k do
@@ -64,8 +64,8 @@ local function ready(k, order)
   return hosts, from, ranks
 end
 
--- The number of URLs that a host may take at once. A host with a higher rank than the last one may take all of
--- its highest level.
+-- Returns the number of URLs that may be claimed of a host at once. A host with a higher rank than the last
+-- host of this claim may have its whole highest level claimed.
 local function share_of(host, free, ranks, j, share)
   if free <= share or ranks[j] <= ranks[#ranks] then return share end
   local level = string.match(call('HGET', C .. 'h:' .. host, 'L') or '', '^[^,]+')

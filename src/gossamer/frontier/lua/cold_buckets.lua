@@ -1,8 +1,8 @@
 -- Purpose: finds the buckets of one server that have URLs in the cold store, or entries to write to it.
 -- KEYS[1]: tag of one bucket of the server (selects the server).
 -- ARGV: crawl, then the tags of the buckets.
--- Returns: for each such bucket: its position in the list (from 0), number of entries in its outbox, number
---   of hosts whose queue is almost empty, number of cold URLs.
+-- Returns: four values for each such bucket: its position in the list (from 0), the number of entries in its
+--   outbox, the number of hosts whose queue is almost empty, and the number of cold URLs.
 -- Promise: changes nothing.
 -- Cost: 1 us per bucket, in one call instead of three per bucket.
 local out = {}

@@ -1,12 +1,13 @@
--- Purpose: brings cold URLs of one host and level back to the end of their queue, or to other levels after a
---   change of priority, in one step.
+-- Purpose: returns cold URLs of one host and level to the end of their queue, in one step. URLs whose
+--   priority was changed go to other levels.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, host, level, cursor (number of the last entry brought back, as the caller read it), new
---   cursor, how many counted entries were lost, then pairs (level, or '' for the end of the queue; entry).
+-- ARGV: crawl, host, level, cursor (number of the last entry that was brought back, as the caller read it),
+--   new cursor, how many counted entries were lost, then pairs: the level to which an entry goes ('': the end
+--   of its queue), and the entry.
 -- Returns: the number of cold URLs left in the level, or -1 if the cursor has moved, in which case nothing
 --   changes.
--- Promise: a URL is brought back once, however many callers try. The host stays marked for refill until each
---   of its cold levels has enough URLs in the queue.
+-- Promise: a URL is brought back only once, even if several callers try. The host stays marked for refill
+--   until each of its levels with cold URLs has enough URLs in the queue.
 -- Cost: 2 us per URL.
 local host, level, lost, by_level, order = ARGV[2], ARGV[3], tonumber(ARGV[6]), {}, {}
 local kk, hk = C .. 'k:' .. host, C .. 'h:' .. host

@@ -1,8 +1,8 @@
--- Purpose: limits how much of a host the store keeps in memory. The rest waits in the cold store (cold.py).
---   Loaded after the queue.
--- Promise: if there is a limit (`hot` of the crawl's `g`), the list of a level accepts at most that many
---   URLs, and a host at most four times as many. If a level has cold URLs, new URLs are added after them.
---   Retries and URLs for the front of a queue are not limited.
+-- Purpose: limits how many URLs of a host the store keeps in memory. The rest waits in the cold store
+--   (cold.py). Loaded after the queue.
+-- Promise: if there is a limit (`hot` of the crawl's `g`), the list of a level holds at most that many URLs,
+--   and all lists of a host hold at most four times as many. If a level has cold URLs, new URLs are added
+--   after them. Retries and URLs for the front of a queue are not limited.
 -- Cost: 0.4 us per group of links; 2 us per URL moved to the cold store.
 local bound
 local function limit()
@@ -10,8 +10,8 @@ local function limit()
   return bound
 end
 
--- Appends entries to the outbox. Their numbers come from the store's clock, so that a store that lost its
--- last second of writes never repeats a number.
+-- Appends entries to the outbox. Their numbers come from the store's clock, so no number is repeated even if
+-- the store loses its last second of writes.
 local function spill(host, level, entries, first)
   local kk, out, n = C .. 'k:' .. host, {}, #entries - first + 1
   local seq = math.max(clock[1] * 1000000 + clock[2], num(call('HGET', C .. 'g', 'seq'), 0) + 1)

@@ -1,9 +1,9 @@
 -- Purpose: computes how many claims the limits of the crawl permit. Used by claim.
 -- Promise: the page limit is exact with any number of workers, because each open claim counts as a page. The
---   byte limit permits no claims once the total is reached. The rate cap permits the requests of a tenth of a
---   second at once, but at least one.
--- Returns: number of claims permitted, limit reached ('' none), theoretical arrival time of the rate cap, ms
---   to wait for the rate cap or -1.
+--   byte limit permits no claims once the total is reached. The rate cap permits as many requests at once as
+--   it allows in a tenth of a second, but at least one.
+-- Returns: the number of claims permitted, the limit that is reached ('': none), the theoretical arrival time
+--   of the rate cap, and the ms to wait for the rate cap or -1.
 local function allowance(k, pages, bytes, rate)
   local counts = call('HMGET', C .. 'n', 'pages', 'bytes', 'tat')
   local reached = ''

@@ -2,7 +2,7 @@
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, requeue|drop, id...
 -- Returns: how many of them existed.
--- Promise: a requeued URL starts anew: its earlier attempts and crashes do not count. A dropped URL counts as
+-- Promise: the earlier attempts and crashes of a requeued URL no longer count. A dropped URL counts as
 --   failed.
 -- Cost: 6 us per dead letter.
 local done = 0

@@ -1,8 +1,10 @@
 -- Purpose: finds the buckets of one server in which hosts may start or leases expire.
 -- KEYS[1]: tag of one bucket of the server (selects the server).
--- ARGV: crawl, heaps served (ready_heaps.lua) or `l` for leases, then the tags of the buckets.
--- Returns: {now, then for each bucket with waiting hosts or leases: its position in the list (from 0), ms
---   when the first is due, rank (host_order.lua) of the first host that a claim then gets, or 0 for leases}.
+-- ARGV: crawl, the heaps that the worker serves (ready_heaps.lua) or `l` for leases, then the tags of the
+--   buckets.
+-- Returns: {now, then three values for each bucket that has waiting hosts or leases}: the bucket's position
+--   in the list (from 0), the ms when its first host or lease is due, and the rank (host_order.lua) of the
+--   host that a claim then gets first (0 for leases).
 -- Promise: changes nothing.
 -- Cost: 1.2 us per bucket and set, in one call instead of one per bucket.
 local out = {now}

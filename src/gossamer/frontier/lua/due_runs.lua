@@ -1,9 +1,11 @@
--- Purpose: records how the due times of one schedule up to a moment are handled: which runs begin, and which
---   are skipped.
+-- Purpose: records how the scheduler handles the due times of one schedule up to now: which runs begin, and
+--   which are skipped.
 -- KEYS[1]: bucket tag.
--- ARGV: '', token of the leader, schedule, its revision, its mark, the new mark, number of records to keep,
---   number of runs, (field, run)..., number of ended records, record..., (count, change)...
--- Returns: 1 done; 0 if the schedule was changed or another leader decided first; -1 if the lead was lost.
+-- ARGV: '', token of the leader, schedule, its revision, its mark (the time up to which due times are
+--   handled), the new mark, number of records to keep, number of runs that begin, (field, run) of each,
+--   number of ended records, these records, then (count, change) pairs.
+-- Returns: 1 if the due times are recorded; 0 if the schedule was changed or another leader recorded them
+--   first; -1 if the caller is no longer the leader.
 -- Promise: each due time is handled once, because the mark is compared and set in the same step as the runs.
 -- Cost: 5 us plus 1 us per run.
 local token, name = ARGV[2], ARGV[3]

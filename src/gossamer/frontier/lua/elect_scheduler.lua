@@ -1,7 +1,8 @@
 -- Purpose: elects one leader among the schedulers. The caller takes, keeps or gives up the lead.
 -- KEYS[1]: bucket tag.
--- ARGV: '', owner, ms for which the lead holds (0: give it up).
--- Returns: {token (0: another scheduler leads), the leader, now ms, number of the last change of a schedule}.
+-- ARGV: '', the caller, ms after which the lead expires unless it is renewed (0: give the lead up).
+-- Returns: {the leader's token (0: another scheduler leads), the leader, now ms, number of the last change of
+--   a schedule}.
 -- Promise: at most one owner leads at a time. Each new leader gets a larger token, so later writes of a
 --   former leader are rejected.
 -- Cost: 3 us.

@@ -1,12 +1,12 @@
--- Purpose: delays a bucket's hosts after its server changed (a replica was promoted, or a server restarted).
---   Loaded before claim.
+-- Purpose: delays a bucket's hosts after its server changed, that is, after a replica was promoted or the
+--   server restarted. Loaded before claim.
 -- Promise: no host gets a request before its delay has passed, although the new server may lack the latest
---   claims and its clock may differ. This is because each host waits its own delay after the first claim on
---   the new server.
+--   claims and its clock may differ. For this, each host waits its own delay after the first claim on the new
+--   server.
 -- Cost: 1 us per call that finds hosts.
-local since = 0 -- ms when the bucket's current server got its first claim; 0: the bucket never had another server
+local since = 0 -- ms when the bucket's current server got its first claim; 0: the server never changed
 
-local function look_for_change(run) -- run: id of the server's process; '': it never changes
+local function look_for_change(run) -- run: ID of the server's process; '': it never changes
   if run == '' then return end
   local was, at = string.match(call('GET', T .. 'e') or '', '^(%S+) (%d+)$')
   if was ~= run then

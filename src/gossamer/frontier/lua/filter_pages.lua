@@ -1,11 +1,12 @@
 -- Purpose: writes and splits the pages in which `--seen bloom` stores 23 bits of each fingerprint. Loaded
 --   before quotient_filter.lua.
--- Promise: pages are split one by one in order (linear hashing), so that a page contains 768 URLs on average,
---   whatever the total number of URLs.
+-- Promise: pages are split one by one in order (linear hashing), so that a page contains 768 URLs on average.
+--   The average does not depend on the total number of URLs.
 -- Cost: 0.05 ms to rewrite a page, 1 ms to split one.
--- A page is a string: number of members (u16), members before each group of 8 cells (u16), members in each of
--- 256 cells (u8), the members by cell (2 bytes each), then free space for new ones (3 bytes each: cell and
--- member). A member consists of 15 bits, which follow the bits of its page and cell in the fingerprint, and a
+-- A page is a string with these parts in order: the number of members (u16), the number of members before
+-- each group of 8 cells (u16 each), the number of members in each of 256 cells (u8 each), the members ordered
+-- by cell (2 bytes each), and free space for new members (3 bytes each, for cell and member). A member
+-- consists of 15 bits of the fingerprint, which follow the bits that select the page and the cell, and a
 -- final 1. A split shifts each member one bit to the left, so the bits after the last 1 are unknown and match
 -- anything.
 local floor, byte, char, sub, find = math.floor, string.byte, string.char, string.sub, string.find
@@ -14,8 +15,8 @@ local HEAD = 322
 local function pair(page, at) return byte(page, at) * 256 + byte(page, at + 1) end
 local function two(n) return char(floor(n / 256), n % 256) end
 
--- Returns a page with these members. Its free space has at least 24 places, plus the bytes by which the
---   allocator rounds up.
+-- Returns a page with these members. Its free space has at least 24 places, plus as many as fit into the
+--   bytes by which the allocator rounds up.
 local function written(counts, members)
   local starts, n = {}, 0
   for c = 1, 256 do

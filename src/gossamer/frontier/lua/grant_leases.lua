@@ -2,7 +2,7 @@
 --   loaded after queue and ready.
 -- Promise: an entry that needs another region returns to the queue without counting an attempt, and its host
 --   moves to the heap of that region.
--- Returns the entries for this worker. The others go back to the queue in their order.
+-- Returns the entries for this worker. The other entries go back to the queue in their order.
 local function ours(host, own, got)
   if all or not own or string.sub(own, -1) ~= '?' then return got end
   local kept, name = {}, string.sub(own, 1, -2)

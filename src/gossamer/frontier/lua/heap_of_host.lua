@@ -3,7 +3,7 @@
 --   breaker.lua.
 -- Promise: a host keeps the lane and region with which it was first added. A single request may require
 --   another region.
--- Cost: this code is never called for hosts in the lane http that are not hard.
+-- Cost: none for hosts in the lane http that are not hard, because this code is not called for them.
 
 -- Returns the region that a queue entry requires.
 local function region_of(entry)
@@ -11,16 +11,17 @@ local function region_of(entry)
   return extra and extra.region
 end
 
--- Returns the name of a heap with the region that an entry requires. If it requires none, the name stays the
--- same.
+-- Returns the name of a heap with the region that an entry requires. If it requires none, returns
+-- the name unchanged.
 local function sent_to(heap, entry)
   local region = region_of(entry)
   return region and string.match(heap, '^[^@]*') .. '@' .. region or heap
 end
 
--- Returns the heap of a host for its next request. This is the heap assigned to the host (`y`; `?` at its
--- end: its requests may require regions), with `!` after the lane if the host is hard. `Y` is the heap that
--- currently contains the host. The most common hosts never get here.
+-- Returns the heap of a host for its next request. This is the heap assigned to the host (`y`), with `!`
+-- after the lane if the host is hard. A `?` at the end of `y` means that the host's requests may require
+-- regions. `Y` is the heap that currently contains the host. For the most common hosts, this
+-- function is never called.
 local function heap_of(c, host, y, s)
   local hk, name = c .. 'h:' .. host, y or 'http'
   if string.sub(name, -1) == '?' then
@@ -40,8 +41,8 @@ local function heap_of(c, host, y, s)
   return name
 end
 
--- Sets the lane and region of a host when it is first added (`lane`; `?` at its end: its requests may require
--- regions).
+-- Sets the lane and region of a host when it is first added. A `?` at the end of `lane` means that the host's
+-- requests may require regions.
 local function house(host, lane)
   local hk, asks = C .. 'h:' .. host, string.sub(lane, -1) == '?'
   local own, at_home = call('HGET', hk, 'y'), call('HEXISTS', hk, 'q') == 1

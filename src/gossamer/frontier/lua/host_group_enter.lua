@@ -1,10 +1,11 @@
--- Purpose: takes a turn of a group of hosts (one address or one registered domain) before a request.
+-- Purpose: takes a turn before a request to a group of hosts (those of one IP address or of one registered
+--   domain).
 -- KEYS[1]: the group (`keys.group`).
 -- ARGV: token, maximum turns at once, delay ms, ms after which the turn of a dead worker expires.
 -- Returns: 0 if the turn was granted, otherwise the ms after which to try again.
--- Promise: a token gets one turn, however often it is requested. The group never has more than the maximum
---   number of turns at once, and they begin at least `delay` apart. Rejected workers get different times to
---   try again, so that they do not all return at once.
+-- Promise: a token gets one turn, even if the turn is requested several times. The group never has more than
+--   the maximum number of turns at once, and they begin at least `delay` apart. Each rejected worker gets a
+--   different time to try again, so that they do not all return at once.
 -- Cost: 8 us; O(turns in progress).
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

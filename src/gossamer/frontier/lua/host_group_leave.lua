@@ -2,7 +2,8 @@
 -- KEYS[1]: the group.
 -- ARGV: token, ms since the request began or -1, delay ms.
 -- Returns: 1, or 0 if the turn had already ended.
--- Promise: the next turn begins `delay` after the start of this request or of a later one.
+-- Promise: the next turn begins `delay` after the start of this request, or after the start of a later
+--   request if there was one.
 -- Cost: 4 us.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

@@ -5,8 +5,8 @@
 -- Cost: nothing if there are no such limits. Otherwise 1 us per host, and 1.5 us per parked URL, at most 500
 --   per call.
 
--- limits: `BYTES MS IDLE`, -1: no limit. IDLE: for how many ms since its beginning the crawl was not running.
--- `B` and `F` of the host hash contain the bytes so far and the time of the first claim.
+-- limits: `BYTES MS IDLE`; -1 means no limit. IDLE: for how many ms since its start the crawl was not
+-- running. `B` of the host hash contains the bytes so far, and `F` the time of the first claim.
 local most, longest, idle = string.match(ARGV[13], '^(%-?%d+) (%-?%d+) (%d+)$')
 most, longest, idle = num(most, -1), num(longest, -1), num(idle, 0)
 
@@ -16,7 +16,7 @@ local function enough(host)
   return most >= 0 and num(v[1], 0) >= most or longest >= 0 and now - idle - num(v[2], now - idle) >= longest
 end
 
--- The time of a host begins with its first claim.
+-- Called at each claim. The first claim of a host starts its time.
 local function begun(host)
   if longest >= 0 then call('HSETNX', C .. 'h:' .. host, 'F', now - idle) end
 end

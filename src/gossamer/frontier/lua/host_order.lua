@@ -1,23 +1,24 @@
--- Purpose: the order between hosts: a second order of the hosts of a heap by level, if the crawl has URLs of several
---   levels. Loaded before heap_of_host.lua.
--- Promise: `r:HEAP` always has every host that waits. `u:HEAP` has the same hosts by the level of their next
---   URL, and by time within a level. A host that is missing in `u:HEAP`, or has a wrong place there, is still
---   claimed by its time, and gets its right place then.
+-- Purpose: keeps a second order of a heap's hosts, by level, for crawls with URLs of several levels. Loaded
+--   before heap_of_host.lua.
+-- Promise: `r:HEAP` contains every waiting host. `u:HEAP` contains the same hosts by the level of their next
+--   URL, and by time within a level. If a host is missing in `u:HEAP` or has a wrong place there, it is still
+--   claimed by its time, and the claim corrects its place.
 -- Cost: a crawl of one level reads one field per script call. With several levels, about 1 us more per
 --   change of a host.
 -- The field `lv` of the crawl's `g` holds the level of the bucket's first URL, with `*` after it once the
--- bucket has had URLs of another level. Ranks stand for levels in a score: score = time - rank * SPAN, with
--- ranks relative to that first level, so that `u:HEAP` begins as a copy of `r:HEAP`.
+-- bucket has had URLs of another level. A score contains the rank of a level: score = time - rank * SPAN.
+-- Ranks are relative to the rank of that first level, so that `u:HEAP` begins as a copy of `r:HEAP`.
 local SPAN = 4398046511104 -- 2^42; 2^11 ranks and 42 bits of ms fit into a double
 
--- The rank of a level: the level itself up to 256, in steps of 1 % beyond, at most 1023.
+-- Returns the rank of a level. Up to 256, the rank is the level itself. Beyond, it grows by 1 for each
+-- increase of the level by 1 %, up to 1023.
 local function rank_of(level)
   local n = math.abs(level)
   if n > 256 then n = math.min(256 + math.floor(64 * math.log(n / 256) / math.log(2)), 1023) end
   return level < 0 and -n or n
 end
 
-local orders = {} -- crawl's prefix -> {rank of the first level, whether there are several levels}; false: not known
+local orders = {} -- crawl's prefix -> {rank of the first level, whether it has several levels}; false: unknown
 local function order_of(c)
   if orders[c] == nil then
     local base, several = string.match(call('HGET', c .. 'g', 'lv') or '', '^(%-?%d+)(%*?)$')
@@ -31,8 +32,8 @@ local function several_levels(c)
   return order and order[2]
 end
 
--- Heaps are written for many hosts at once: after `gather_places`, `set_place` only notes the last place of each host, and
--- `write_places` writes all of them, with one call per heap.
+-- The places of many hosts are written at once. After `gather_places`, `set_place` only remembers the last
+-- place of each host, and `write_places` writes all places, with one call per heap.
 local gathered -- key of a heap -> host -> score (false: the host leaves the heap); nil: places are written at once
 local function gather_places() gathered = gathered or {} end
 
@@ -60,7 +61,7 @@ local function write_places()
   end
 end
 
--- Begins the order by level in a bucket. The hosts that wait are taken to have the first level.
+-- Begins the order by level in a bucket. All hosts that wait at that moment get the rank of the first level.
 local function begin_order(c, base)
   write_places()
   local names = call('SMEMBERS', c .. 'hs')
@@ -72,14 +73,14 @@ local function begin_order(c, base)
   orders[c] = nil
 end
 
--- Begins the order if it is not known whether the crawl has several levels, because an older version added
--- its URLs.
+-- Begins the order if an older version added the crawl's URLs, because then it is unknown whether the crawl
+-- has several levels.
 local function adopt_order(c)
   if not order_of(c) and call('HEXISTS', c .. 'n', 'added') == 1 then begin_order(c, '0') end
   return order_of(c)
 end
 
--- A list of this level begins.
+-- Called when a host gets its first URL of this level.
 local function level_began(level)
   local order = adopt_order(C)
   if not order then
@@ -90,13 +91,14 @@ local function level_began(level)
   end
 end
 
--- A retry of a host will be due: its level may then raise the host's rank (claim.lua).
+-- Records when a retry of a host will be due. The level of the retry may then raise the host's rank
+-- (claim.lua).
 local function note_retry(host, due)
   if several_levels(C) then call('ZADD', C .. 'rt', 'LT', due, host) end
 end
 
--- Gives a host its place by level in a heap, or removes it (at: nil). levels: text that begins with the level of its
--- next URL.
+-- Sets the place of a host in the order by level, or removes the host if `at` is nil. levels: text that
+-- begins with the level of the host's next URL.
 local function rank_host(c, heap, host, at, levels)
   if not at then set_place(c .. 'u:' .. heap, host); return end
   local rank = rank_of(tonumber(string.match(levels or '', '^%-?%d+')) or 0) - orders[c][1]

@@ -2,7 +2,8 @@
 --   heap_of_host.lua.
 -- Promise: a host is in at most one ready heap per crawl, ordered by the time of its next start.
 
--- A host is read once per call. Code that changes a host leaves it to `arm` to write the changes.
+-- A host is read once per script call. Code that changes a host only changes the table `slots`, and `arm`
+-- writes the changes.
 local slots = {}
 local function slot(host, v)
   local s = slots[host]
@@ -65,15 +66,15 @@ local function arm_all(touched)
   write_places()
 end
 
--- Ends a request of the host: frees its slot and sets its next start. since: ms since the request began, or
--- -1 if none was made. If none was made, the next start returns to its value before the claim, unless the
--- host has other claims in progress, because a claim of the same gate may be sending a request now. wait: ms
--- that the host asked the crawler to wait.
+-- Ends a request of the host. Frees the slot and sets the host's next start. since: ms since the request
+-- began, or -1 if none was made. If none was made, the next start returns to its value before the claim. It
+-- does not if the host has other claims in progress, because a claim of the same gate may be sending a
+-- request now. wait: ms that the host asked the crawler to wait.
 local function release(host, n0, n1, since, delay, wait)
   local s = slot(host)
   if s.d then delay = math.min(delay, math.max(s.d, s.cd)) end -- the delay may have been fixed during the request
   local start = now - since + delay
-  local ours = s.n == tonumber(n1) -- the host was not claimed since then
+  local ours = s.n == tonumber(n1) -- there was no later claim of the host
   if since < 0 then start = ours and s.i <= 1 and tonumber(n0) or s.n elseif not ours then start = math.max(s.n, start) end
   if wait > 0 then start = math.max(start, now + wait) end
   s.i, s.n = math.max(s.i - 1, 0), start

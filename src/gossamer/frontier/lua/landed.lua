@@ -1,11 +1,13 @@
 -- Purpose: frees the slots of requests that have ended, before their rows are durable. Used by free_slots and
 --   claim.
--- Arguments of a request: token, ms since the request began, delay ms, pace, wait ms requested by the host,
+-- Arguments of a request: token, ms since the request began, delay ms, pace, ms that the host asked to wait,
 --   health code of the host (breaker.lua), reason.
--- Promise: frees each slot once. Settle ends the claim later, and does not free the slot or store the pace again.
+-- Promise: each slot is freed once. Settle ends the claim later. It then neither frees the slot nor stores
+--   the pace again.
 -- Cost: about 8 us per request.
 
--- Frees the slots of the requests whose arguments begin at ARGV[from]. Returns how many were still leased.
+-- Frees the slots of requests. Their arguments begin at ARGV[from]. Returns how many of their claims were
+-- still leased.
 local function land(from)
   local ours, touched = 0, {}
   for j = from, #ARGV, 7 do

@@ -1,9 +1,9 @@
--- Purpose: stores the rung that fetches a host's pages (politeness.ladder), so that all crawls and workers
---   share what they learn.
+-- Purpose: stores what was learned about the rung that fetches a host's pages (politeness.ladder). All crawls
+--   and workers share this record.
 -- KEYS[1]: bucket tag.
--- ARGV: '', host, the text that the caller knows, the new text ('': delete; absent: only read).
--- Returns: {whether the text was changed (1|0), the current text ('': none)}.
--- Promise: the text is changed only if the caller knew the current text.
+-- ARGV: '', host, the record that the caller read, the new record ('': delete it; absent: only read).
+-- Returns: {1 if the record was changed, else 0; the current record ('': none)}.
+-- Promise: the record is changed only if the caller had read the current one.
 -- Cost: 2 us.
 local key = T .. '@rung:' .. ARGV[2]
 local held = call('GET', key) or ''

@@ -1,11 +1,15 @@
 -- Purpose: adds URLs. Shared by add and settle. Loaded after the prelude and the seen set.
--- Promise: a URL is added once, however many producers offer it at the same moment. Each rejection is counted.
--- Cost: about 1 us per known URL, 5 us per new URL. A group of links shares the reads and writes of its host. A group consists of host,
---   level, lane, flags, voucher, marks (msgpack: hi, lo and entry length of each link) and one string of all entries. Most links are
---   already known, and their entries need not become separate strings. A mark of length 0 belongs to the entry before it: it only
---   enters the seen set.
+-- Promise: a URL is added only once, even if several producers offer it at the same moment. Each rejection is
+--   counted.
+-- A group of links consists of host, level, lane, flags, voucher, marks and one string of all entries. The
+-- marks are msgpack: hi, lo and entry length of each link. A mark of length 0 is a second mark of the entry
+-- before it, which is only added to the seen set. Most links are already known, so their entries need not
+-- become separate strings.
+-- Cost: about 1 us per known URL, 5 us per new URL. The links of a group share the reads and writes of their
+--   host.
 
--- Queues the entries. Parks entries beyond the host's budget. A host with more vouchers gets parked URLs back.
+-- Queues the entries, and parks those beyond the host's budget. If new vouchers raised the budget, parked
+-- URLs return to the queue.
 local function take(host, level, lane, entries, front, own, voucher, cap)
   local hk, pk, parked = C .. 'h:' .. host, C .. 'p:' .. host, 0
   if not own then
@@ -27,11 +31,11 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
   return parked
 end
 
-local before = {strangers = 0, singles = 0} -- pages that earlier calls of `add` in this script took from the shares, for other buckets
+local before = {strangers = 0, singles = 0} -- pages that earlier calls of `add` in this script, for other buckets, took from the shares
 
--- Adds the groups at the positions j to `last` of the list, as ARGV[2] to ARGV[5] specify. `shares`: the position in ARGV of the pages,
--- strangers and singles of the other buckets. Returns the counts of new, known and parked URLs, and of new URLs charged to strangers and
--- to singles (page_budget.lua).
+-- Adds the groups at the positions j to `last` of the list. ARGV[2] to ARGV[5] are as in add.lua. `shares`:
+-- the position in ARGV of the three counts of the other buckets. Returns the counts of new, known and parked
+-- URLs, and of new URLs charged to strangers and to singles (page_budget.lua).
 local function add(list, j, last, shares)
   local cap, depths = tonumber(ARGV[4]), tonumber(ARGV[5])
   before.strangers, before.singles = before.strangers + pools.strangers, before.singles + pools.singles
@@ -52,7 +56,7 @@ local function add(list, j, last, shares)
       local hi, lo, first = marks[e], marks[e + 1], at
       at = at + marks[e + 2]
       local fresh = again or not seen(hi, lo, true)
-      local second = at == first -- whether this is a second mark of the entry before it
+      local second = at == first -- this is a second mark of the entry before it
       if second then
         n, marked = n - 1, marked + (fresh and 1 or 0)
       else
@@ -70,7 +74,7 @@ local function add(list, j, last, shares)
     if is('h') then late = late + n end
     if is('s') then count('seeds', taken) end
     local own = is('o') or is('i')
-    -- a link to a known URL may raise the standing of its host, too
+    -- even a link to a known URL may be a voucher that raises the budget of its host
     local raises = not own and list[j + 4] ~= '' and call('EXISTS', C .. 'p:' .. host) == 1
     if taken > 0 or raises then
       parked = parked + take(host, list[j + 1], list[j + 2], entries, is('f'), own, list[j + 4], cap)

@@ -3,8 +3,8 @@
 -- KEYS[1]: a site's log-ins.
 -- ARGV: account, version and revision that the caller knows, state (the cookies), ms for which the log-ins
 --   are stored.
--- Returns: {1, revision} | {0, version, revision, state or ''}: another state is stored, so the caller must
---   apply its cookies to that.
+-- Returns: {1, revision} if the cookies were stored. {0, version, revision, state or ''} if another state is
+--   stored, in which case the caller must add its cookies to that state.
 -- Promise: no change by another worker is lost. Cookies of a log-in that has ended are not stored.
 -- Cost: O(1).
 local key, name = KEYS[1], ARGV[1]

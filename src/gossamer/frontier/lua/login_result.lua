@@ -1,12 +1,14 @@
--- Purpose: records the state of a log-in attempt: it continues (`renew`), succeeded (`in`), failed for now
---   (`again`) or was rejected (`out`).
+-- Purpose: records the state of a log-in attempt: it continues (`renew`), it succeeded (`in`), it failed for
+--   now (`again`), or the site rejected it (`out`).
 -- KEYS[1]: a site's log-ins.
--- ARGV: account, the caller's token, one of these words, then for renew: ms; in: state, fingerprint of the
---   credentials, ms for which the log-ins are stored; again: ms of the first wait (0: none), ms of the
---   longest; out: ms until the next try, fingerprint, reason.
+-- ARGV: account, the caller's token, one of the words above, then for
+--   - `renew`: ms until the attempt must be finished,
+--   - `in`: state, fingerprint of the credentials, ms for which the log-ins are stored,
+--   - `again`: ms of the first wait (0: none), ms of the longest wait,
+--   - `out`: ms until the next try, fingerprint of the credentials, reason.
 -- Returns: the account's version, or 0 if the caller no longer has the right to log in, in which case nothing
 --   changes.
--- Promise: a worker that lost the right to log in changes nothing.
+-- Promise: a worker that no longer has the right to log in changes nothing.
 -- Cost: O(1).
 local key, name, what = KEYS[1], ARGV[1], ARGV[3]
 local time = redis.call('TIME')

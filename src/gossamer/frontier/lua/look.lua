@@ -1,8 +1,13 @@
 -- Purpose: reads a crawl, or the totals of all crawls, in many buckets of one server.
 -- KEYS[1]: tag of one bucket of the server (selects the server).
 -- ARGV: crawl ('': the totals), then the tags of the buckets.
--- Returns: MessagePack of {n: name -> sum, leases: open claims, at: ms of the last page, periods: number -> {pages, requests} of the
---   periods of 10 s, heaps: name -> {hosts that may start now, all hosts, ms at which the first host may start}}. For the totals, only n.
+-- Returns: a MessagePack map with these keys. For the totals, only `n` is filled.
+--   - `n`: name -> sum of the counts,
+--   - `leases`: number of open claims,
+--   - `at`: ms of the last page,
+--   - `periods`: number of a period of 10 s -> {pages, requests},
+--   - `heaps`: name -> {number of hosts that may start now, number of all hosts, ms when the first may
+--     start}.
 -- Promise: changes nothing. All numbers of one server are from the same moment.
 -- Cost: 3 us per bucket that has the crawl, and 0.3 us per count.
 local out = {n = {}, leases = 0, at = 0, periods = {}, heaps = {}}

@@ -1,8 +1,8 @@
--- Purpose: handles information about a URL that arrives late: a shorter path to the URL, or a redirect of a
---   seed to its host. Loaded after the queue and before links.
--- Promise: if depths are kept (`depths`: number of hashes; 0: not kept), a URL that is found again closer to
---   a seed is visited at the smaller depth. If the URL was already visited, it is queued again with an
---   uppercase scheme letter, so that its links get the smaller depth.
+-- Purpose: handles what is learned about a URL only after it was found: a shorter path to the URL, or that a
+--   seed is redirected to its host. Loaded after the queue and before links.
+-- Promise: if depths are kept, a URL that is found again closer to a seed is visited at the smaller depth.
+--   `depths` is the number of hashes that store depths (0: depths are not kept). If the URL was already
+--   visited, it is queued again with an uppercase scheme letter, so that its links get the smaller depth.
 -- Cost: 2 us and 10 bytes per URL, only if depths are kept.
 local NEAR, HELD = 100, 1000 -- added to the depth of a visited URL; maximum links held per host
 
@@ -39,7 +39,7 @@ local function visited(hi, lo, depth, depths, record)
 end
 
 -- Keeps links to a host outside the scope, in case a seed is redirected to that host. Keeps at most HELD
--- links per host, and adds none of them to the frontier.
+-- links per host. They are not in the frontier.
 local function hold(host, level, lane, marks, entries)
   local key, at = C .. 'a:' .. host, 1
   for e = 1, #marks, 3 do

@@ -1,5 +1,5 @@
--- Purpose: moves a host of a crawl to other workers: to those of another lane (for example with browsers, or
---   of the usual lane), or to those that have the files of its sites.
+-- Purpose: moves a host of a crawl to other workers: to those of another lane (for example, workers with
+--   browsers), or to those that have the files of the host's sites.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, host, then either a lane, or `+SITE+SITE` to keep the lane and require workers that have the
 --   files of these sites.

@@ -1,9 +1,13 @@
--- Purpose: the near-duplicate index: three maps of short keys to short values, packed into strings (parts) of 1 to 3 KB.
--- KEYS[1]: bucket tag.  ARGV: crawl, then any number of (verb, map, key, value). Verbs: g get; p put unless the key has a value;
---   w overwrite; d delete if the key has this value. Maps: e equal pages, b bands, s sketches. Keys are hashes.
+-- Purpose: reads and writes the near-duplicate index. The index consists of three maps of short keys to short
+--   values, packed into strings (parts) of 1 to 3 KB.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, then any number of (verb, map, key, value). Verbs: `g` gets the value, `p` puts it unless the
+--   key has a value, `w` overwrites it, `d` deletes the key if it has this value. Maps: `e` equal pages, `b`
+--   bands, `s` sketches. Keys are hashes.
 -- Returns: {number of keys in e, then for each operation the previous value ('': none)}.
--- Promise: a value stays until it is deleted or overwritten. No part grows without bound: as the number of keys grows, the map gets
---   more parts, each of which takes its keys from one other part (linear hashing).  Cost: 2 us per get, 5 us per put.
+-- Promise: a value stays until it is deleted or overwritten. The size of a part is bounded: as the number of
+--   keys grows, the map gets more parts, each of which takes its keys from one other part (linear hashing).
+-- Cost: 2 us per get, 5 us per put.
 local WIDTHS = {e = {8, 6, 110}, b = {4, 6, 150}, s = {6, 64, 22}} -- bytes of a key, bytes of a value, average number of keys per part
 local meta, texts, changed, sizes = C .. 'y', {}, {}, {}
 local function level(parts) -- returns the largest power of 2 that is not greater than `parts`

@@ -1,7 +1,7 @@
--- Purpose: code that all scripts share. Loaded before each script.
+-- Purpose: contains the code that all scripts share. Loaded before each script.
 -- KEYS[1]: the bucket's tag.
 -- ARGV[1]: the crawl ('' if the script does not concern a crawl).
--- Promise: there is only one clock, the store's clock, in milliseconds. Keys: see store/keys.py.
+-- Promise: all times are from one clock, the store's, in milliseconds. Keys: see store/keys.py.
 local T, C = KEYS[1], KEYS[1] .. ARGV[1] .. ':'
 local call = redis.call
 local clock = call('TIME')
@@ -23,15 +23,16 @@ local function total(field, by)
   if by ~= 0 then call('HINCRBY', T .. '@totals', field, by) end
 end
 
--- Returns whether an entry does not count as a page: a sitemap, a feed, or a page that is only read again
--- (uppercase scheme letter). A file counts as a page.
+-- Returns whether an entry does not count as a page. Such entries are sitemaps, feeds, and pages that are
+-- only read again (uppercase scheme letter). A file counts as a page.
 local function infrastructure(entry)
   if string.byte(entry, 1) < 97 then return true end
   local extra = cmsgpack.unpack(string.sub(entry, 4))[4]
   return extra and string.byte(extra.use or '', 1) == 64 and extra.use ~= '@file' or false
 end
 
--- Such an entry is counted separately (`infra`). It counts as found only while it is a dead letter.
+-- Entries that do not count as pages have a count of their own (`infra`). They count as found only while they
+-- are dead letters.
 local function apart(entry, by)
   if infrastructure(entry) then count('infra', by); count('found', -by) end
 end

@@ -1,9 +1,13 @@
--- Purpose: shares the health of proxies among all workers: applies the caller's reports, and returns the
---   changes since its last call.
+-- Purpose: shares the health of proxies among all workers. Applies the caller's reports, and returns the
+--   changes since the caller's last call.
 -- KEYS[1]: health records.
 -- KEYS[2]: number of the last change of each record.
 -- ARGV: number of the last change that the caller received, ms after which an unused record is deleted, then
---   for each report: key, good, bad, seconds, tail, most, first ms, longest ms (proxies/proxy_health.py).
+--   for each report (proxies/proxy_health.py):
+--   - the key of the record,
+--   - number of good responses, number of bad ones, total seconds of the good ones,
+--   - number of faults after the last good response,
+--   - number of faults that opens the breaker, first and longest opening in ms.
 -- Returns: {now ms, number of the last change returned, key, record, key, record, ...}, at most 1,000
 --   records. If 1,000 records are returned, call again.
 -- Promise: follows the rules of proxies/proxy_health.py. Each call counts each report once.

@@ -15,9 +15,9 @@ local function with_level(levels, level)
   return table.concat(list, ',')
 end
 
-local began = {} -- hosts with a level that was empty before, so that their next request may be a different one
--- Puts entries into a host's queue: at the end, or one by one at the front. Returns how many URLs are queued
--- for the host.
+local began = {} -- hosts with a new level: their next request may be another one
+-- Adds entries to a host's queue, either at the end, or one by one at the front. Returns how many URLs are
+-- queued for the host.
 local function enqueue(host, level, entries, front)
   local hk = C .. 'h:' .. host
   if call(front and 'LPUSH' or 'RPUSH', C .. 'q:' .. host .. ':' .. level, unpack(entries)) == #entries then
@@ -45,7 +45,7 @@ local function without_level(host, level)
   return rest
 end
 
--- Puts due retries after the new URLs of their level.
+-- Moves retries that are due into the queue, after the new URLs of their level.
 local function promote(host)
   local key = C .. 't:' .. host
   for _, member in ipairs(call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, 64)) do

@@ -1,10 +1,10 @@
 -- Purpose: takes permits from the request rate caps of a lane or of the whole fleet before claims, and
 --   returns unused permits.
 -- KEYS[1]: gossamer:rates.
--- ARGV: number of permits to take (negative: to return), names of caps.
+-- ARGV: number of permits to take (if negative: to return), names of the caps.
 -- Returns: {number of permits taken, ms until one more is available (0: there were enough)}.
--- Promise: all callers together never exceed a cap by more than the requests of a tenth of a second, or one
---   request.
+-- Promise: all callers together exceed a cap by at most the number of requests that it allows in a tenth of a
+--   second, or by one request if that number is below one.
 -- Cost: 3 us.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000

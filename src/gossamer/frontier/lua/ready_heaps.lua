@@ -1,8 +1,9 @@
--- Purpose: finds the hosts that may start now in all heaps that a worker serves. Used by claim and due_buckets.
--- Promise: heaps alternate, so that none starves another. Hosts that have not waited long enough are left to
---   better workers.
--- ARGV[2]: `EASY HARD HEAP...`: ms that easy and hard hosts must have waited (0: none), and the names of the
---   heaps, or `*` for all heaps.
+-- Purpose: finds the hosts that may start now in all heaps that a worker serves. Used by claim and
+--   due_buckets.
+-- Promise: heaps alternate, so that none starves another. A worker with a low score leaves hosts that have
+--   not waited long enough to workers with better scores.
+-- ARGV[2]: `EASY HARD HEAP...`. EASY and HARD: the minimum ms that easy and hard hosts must have waited.
+--   HEAP: the names of the heaps, or `*` for all heaps.
 -- Cost: 1.5 us per heap.
 local served, all = {}, false -- names of the heaps, without `!`
 local heaps -- {name, ms that its hosts must have waited}
@@ -26,7 +27,7 @@ local function look()
   end
 end
 
--- Returns up to k hosts by the time of their next start, each with the name of its heap.
+-- Returns up to k hosts in order of their next start, and the name of each host's heap.
 local function ready_by_time(k)
   local lists, hosts, from, n = {}, {}, {}, 0
   for _, heap in ipairs(heaps) do

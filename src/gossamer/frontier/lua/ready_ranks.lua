@@ -1,11 +1,12 @@
--- Purpose: finds the most urgent host that may start now, and when the next one may. Used by claim and due_buckets, loaded
---   after host_order.lua and ready_heaps.lua.
--- Promise: looks at MAX_LEVELS levels at most.
--- Cost: with one level, 1.5 us per heap. With several, 3 us per heap, and 2 us for each level of which all hosts wait.
+-- Purpose: finds the hosts with the highest ranks that may start now, and the time when the next host may
+--   start. Used by claim and due_buckets, loaded after host_order.lua and ready_heaps.lua.
+-- Promise: examines at most MAX_LEVELS levels.
+-- Cost: with one level, 1.5 us per heap. With several levels, 3 us per heap, and 2 us for each level whose
+--   hosts must all wait.
 local MAX_LEVELS = 64
 
--- Returns up to k hosts of one heap that may start now, as {rank, host}, the highest ranks first, and whether there
--- are levels that were not looked at. Ranks below `floor` are left out.
+-- Returns up to k hosts of one heap that may start now, as {rank, host}, in descending order of rank. Ranks
+--   below `floor` are left out. Also returns whether some levels were not examined.
 local function ready_by_rank(heap, k, base, floor)
   local key, found, from = C .. 'u:' .. heap[1], {}, '-inf'
   for _ = 1, MAX_LEVELS do
@@ -25,7 +26,8 @@ local function ready_by_rank(heap, k, base, floor)
   return found, true
 end
 
--- Returns the ms when the next host may start, or -1 if no host waits, and the rank of the first host then.
+-- Returns the ms when the next host may start, or -1 if no host waits. Also returns the rank of the host that
+--   comes first at that time.
 local function next_start()
   local at, first, heap_of_first = -1, nil, nil
   for _, heap in ipairs(heaps) do
@@ -42,7 +44,7 @@ local function next_start()
       local best = ready_by_rank(heap, 1, base, -math.huge)[1]
       if best then rank = math.max(rank or best[1], best[1]) end
     end
-    local retry = call('ZRANGE', C .. 'rt', '-inf', now, 'BYSCORE', 'LIMIT', 0, 1)[1] -- a claim will raise its host
+    local retry = call('ZRANGE', C .. 'rt', '-inf', now, 'BYSCORE', 'LIMIT', 0, 1)[1] -- a claim will raise the host's rank
     if retry then
       local level = string.match(call('ZRANGE', C .. 't:' .. retry, 0, 0)[1] or '', '^[^\t]*')
       if level ~= '' then rank = math.max(rank or -math.huge, rank_of(tonumber(level))) end

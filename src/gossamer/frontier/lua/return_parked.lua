@@ -3,8 +3,8 @@
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, host.
 -- Returns: how many URLs were returned. Call again until the result is 0.
--- Promise: each URL returns once, to its level and in order. If the new limit is also exceeded, the next
---   claim parks them again.
+-- Promise: each URL returns once, to its level and in order. If the new limit is exceeded too, the next claim
+--   parks the URLs again.
 -- Cost: 2 us per URL, at most 500 per call.
 local host, levels, order, infra = ARGV[2], {}, {}, 0
 local got = call('LPOP', C .. 'e:' .. host, 500) or {}

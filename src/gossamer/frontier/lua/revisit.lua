@@ -1,10 +1,9 @@
--- Purpose: queues known URLs for another visit, past the seen-set (recrawl/page_table.py).
+-- Purpose: queues known URLs for another visit, without a check of the seen set (recrawl/page_table.py).
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, seen mode, sets of the first generation, page cap, depths, pages, strangers and singles of the
---   other buckets (all as in add.lua), number of the batch, then groups of one host and level (links.lua), all
---   with the flag v. A batch has one call in each of its buckets.
+-- ARGV: the first eight as in add.lua, then the number of the batch, then groups of links to one host and
+--   level (links.lua), all with the flag `v`. A batch makes one call in each of its buckets.
 -- Returns: 1 if the URLs were queued, 0 if the batch was queued before.
--- Promise: a batch is queued once, however often it is sent. Batches have ascending numbers.
+-- Promise: a batch is queued only once, even if it is sent several times. Batches have ascending numbers.
 -- Cost: about 2 us per URL.
 if num(call('HGET', C .. 'g', 'rv'), 0) >= tonumber(ARGV[9]) then return 0 end
 call('SADD', T .. 'c', ARGV[1])

@@ -1,9 +1,10 @@
--- Purpose: makes one step of a scheduled run: takes the run over, confirms it or ends it.
+-- Purpose: makes one step of a scheduled run. A step takes the run over, confirms it or ends it.
 -- KEYS[1]: bucket tag.
--- ARGV: '', token of the leader ('': a run started by a person), schedule, field, the run as the caller read
---   it ('': none), the run as it is now, number of records to keep (0: the run continues, else it has ended),
---   count to increase.
--- Returns: 1 done; 0 if the run has changed or its schedule is gone; -1 if the lead was lost.
+-- ARGV: '', token of the leader ('': a person started the run), schedule, field, the run as the caller read
+--   it ('': none), the run's new value, number of records to keep (0: the run continues; otherwise it has
+--   ended), name of the count to increase.
+-- Returns: 1 if the step was made; 0 if the run has changed or its schedule was removed; -1 if the caller is
+--   no longer the leader.
 -- Promise: a run is taken over by one leader, and a former leader cannot overwrite the work of the new one.
 -- Cost: 5 us.
 local token, name, field = ARGV[2], ARGV[3], ARGV[4]

@@ -1,16 +1,16 @@
--- Purpose: the seen set, shared by the scripts that add URLs (add, settle) or test one (is_seen). Loaded
---   after the prelude.
--- Promise: for each full generation, at most 380 / 2^32 of the new URLs are wrongly taken for known ones
+-- Purpose: implements the seen set for the scripts that add URLs (add, settle) or test a URL (is_seen).
+--   Loaded after the prelude.
+-- Promise: each full generation causes at most 380 / 2^32 of the new URLs to be mistaken for known ones
 --   (bloom: about 1 in 1,000). `lost` of the crawl's `g` contains the expected number of URLs lost in this
 --   way, in 10^-12 URLs.
 -- Cost: about 0.6 us per generation and URL.
-local gens -- the generations: n their number, s1.. number of sets (bloom: pages) in each, c1.. number of URLs in each
+local gens -- n: number of generations; s1..: sets (bloom: pages) in each; c1..: URLs in each
 local seen_test
 local span -- the number of values that a member may have
 local latest -- the number of the last generation
 local sets, format = {}, string.format
 
--- `%d` prevents Lua from formatting the number as a possible fraction, which takes three times as long
+-- `%d` formats an integer, which takes a third of the time of Lua's usual conversion
 local function in_sets(g, hi, lo, put)
   local key = format('%s%d', gens[g], hi * sets[g] / 4294967296)
   if put then return call('SADD', key, lo) == 0 end
@@ -40,7 +40,7 @@ local function generations(mode, first)
   if mode == 'bloom' then
     filter_pages = gens.s1
     while first and gens.c1 > gens.s1 * 768 do
-      split(gens.s1) -- this is also the number of the node to split next
+      split(gens.s1) -- the number of pages is also the number of the node to split next
       gens.s1 = gens.s1 + 1
     end
     if gens.s1 > filter_pages then call('HSET', C .. 'g', 's1', gens.s1) end
@@ -53,7 +53,7 @@ local function generations(mode, first)
   for k = 1, latest do gens[k], sets[k] = table.concat({C, 's:', k, ':'}), gens['s' .. k] end
 end
 
--- Counts the new URLs, and the expected number of lost URLs.
+-- Updates the number of URLs, and the expected number of lost URLs.
 local function remembered(new)
   local risk = filter_risk
   for g = 1, gens.n do risk = risk + new * gens['c' .. g] / gens['s' .. g] / span end

@@ -1,7 +1,7 @@
 -- Purpose: decides which proxy a session uses. The first worker that calls this decides for all workers,
 --   until the session ends.
 -- KEYS[1]: the session.
--- ARGV: the proposed proxy, the proxy to replace ('': none), length of the session in ms.
+-- ARGV: the proxy that the caller proposes, the proxy to replace ('': none), length of the session in ms.
 -- Returns: the proxy that the session uses.
 -- Promise: all callers get the same answer until the session ends or a caller replaces exactly this proxy.
 -- Cost: O(1).

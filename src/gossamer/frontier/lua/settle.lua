@@ -1,23 +1,29 @@
--- Purpose: ends claims after their rows are durable. Stores file lengths, counts, verdicts and links in one atomic step.
--- KEYS[1]: tag of the first bucket. There may be several buckets only if all are on one server. A Cluster node permits this for scripts
---   without flags.
--- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (all as in add.lua), tag of the bucket that
---   stores all file lengths ('': each bucket its own), B, B times (tag of the bucket, n, n arguments of the bucket). The arguments of a
---   bucket are
---   - pages, strangers and singles of the other buckets (as in add.lua),
---   - F, F times (file, committed length, new length),
---   - D, D times (count, change); a change above 0 is also added to the total of that name, if the name has no `|` and does not begin
---     with `own:`,
---   - M, M times (total, change): totals of requests; the crawl keeps its own `requests`, `le` and `seconds`,
---   - H, H times (host, bytes), if hosts have limits (host_limits.lua),
---   - S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
---   - V, V times (token, hi, lo, depth) of visited URLs, if depths are kept,
---   - then groups of links as in add.lua.
--- An action is the letter of a ClaimEnd, followed by that of a HostHealth (model/verdict.py, breaker.lua): d done, r retry after
--- `wait`, x dead letter, k refused without a request (a gate), b back to the front of the queue.
--- Returns: {'ok', then for each bucket new, known, parked, strangers, singles}. If nothing was done: {'stale', then for each token that
---   is no longer leased: the position of its bucket (from 1), and the token}, or {'file', file, committed length}.
--- Promise: all or nothing, in all buckets. A token is settled once. A file length changes only together with the claims of its rows.
+-- Purpose: ends claims after their rows are durable. Stores file lengths, counts, verdicts and links in one
+--   atomic step.
+-- KEYS[1]: tag of the first bucket. The buckets of one call must all be on one server. A Cluster node permits
+--   several buckets only in scripts without flags.
+-- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (all as in
+--   add.lua), tag of the bucket that stores all file lengths ('': each bucket stores its own), number of
+--   buckets, then for each bucket: its tag, the number of its arguments, and these arguments:
+--   - the three counts of the other buckets (as in add.lua),
+--   - number of files, then (file, committed length, new length) of each,
+--   - number of counts, then (count, change) of each. A change above 0 is also added to the total of that
+--     name, unless the name has a `|` or begins with `own:`.
+--   - number of totals of requests, then (total, change) of each. The crawl also counts its own `requests`,
+--     `le` and `seconds`.
+--   - number of hosts, then (host, bytes) of each, if hosts have limits (host_limits.lua),
+--   - number of settled claims, then (token, action, ms since the request began or -1, delay ms, pace, ms
+--     that the host asked to wait, ms to wait before a retry, reason, detail) of each,
+--   - number of visited URLs, then (token, hi, lo, depth) of each, if depths are kept,
+--   - groups of links as in add.lua.
+-- An action is the letter of a ClaimEnd, followed by the letter of a HostHealth (model/verdict.py,
+-- breaker.lua). Letters of a ClaimEnd: `d` done, `r` retry after the wait, `x` dead letter, `k` refused
+-- without a request (in a gate), `b` back to the front of the queue.
+-- Returns: {'ok', then for each bucket the counts of new and known and parked URLs, and of new URLs charged
+--   to strangers and to singles}. If nothing was done: {'stale', then for each token that is no longer leased
+--   the position of its bucket (from 1) and the token}, or {'file', file, committed length}.
+-- Promise: the call takes effect in all buckets, or in none. A token is settled once. A file length changes
+--   only together with the claims of its rows.
 -- Cost: about 15 us per claim and its host, plus its links (links.lua).
 local keeps, at = ARGV[6], 8
 local function take_list(width)
@@ -47,7 +53,7 @@ for n = 1, tonumber(ARGV[7]) do
     if tonumber(have) > tonumber(ARGV[j + 1]) or (keeps ~= '' and have ~= ARGV[j + 1]) then return {'file', ARGV[j], have} end
   end
   for j = b.s1, b.s2, 9 do b.tokens[#b.tokens + 1] = ARGV[j] end
-  -- fails if the bucket is not on this server
+  -- this call fails if the bucket is not on this server
   if #b.tokens > 0 then b.records = call('HMGET', C .. 'lp', unpack(b.tokens)) else call('EXISTS', C .. 'lp') end
   for j, token in ipairs(b.tokens) do
     if not b.records[j] then stale[#stale + 1] = n; stale[#stale + 1] = token end
@@ -73,7 +79,8 @@ local function verdict(action, host, level, entry, j)
   end
 end
 
--- Adds pages and requests to the current period of 10 s. The crawl keeps 64 periods, and the time of its last page.
+-- Adds pages and requests to the current period of 10 s. The crawl keeps 64 periods, and the time of its last
+-- page.
 local function note_recent(pages, requests)
   if pages + requests == 0 then return end
   local key, period = C .. 'rp', math.floor(now / 10000)

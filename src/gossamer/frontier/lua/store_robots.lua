@@ -1,10 +1,14 @@
--- Purpose: stores the result of a robots claim: either the rules of the origin, or that the origin is closed
---   until a later try.
+-- Purpose: stores the result of a robots claim: either the rules of the origin, or a time until which nothing
+--   of the origin may be fetched because robots.txt was unreachable.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, token, scheme (h|s), version (-1: unreachable, so nothing may be fetched), ms for which the
---   rules are valid (0: not known yet), crawl-delay ms (0: none), ms since the request began (-1: none was
---   made), delay ms, pace, ms until the next try, rules in stored form ('': unchanged), health code of the
---   host and reason (breaker.lua).
+-- ARGV:
+--   - crawl, token, scheme (h|s),
+--   - version of the rules (-1: robots.txt is unreachable, so nothing may be fetched),
+--   - ms for which the rules are valid (0: the rules are not known yet),
+--   - crawl-delay ms (0: none), ms since the request began (-1: none was made), delay ms, pace,
+--   - ms until the next try,
+--   - rules in stored form ('': unchanged),
+--   - health code of the host and the reason for it (breaker.lua).
 -- Returns: 1, or 0 if the token is stale.
 -- Promise: all crawls and workers share the rules. No page of the origin is claimed until they are known.
 -- Cost: 15 us.

@@ -1,12 +1,14 @@
 -- Purpose: commits changes of the page table of a fleet's crawl (recrawl/stored_table.py).
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, expected version, new version, number of outcome entries that the changes contain, number of
---   chunks, number of pages, number of chunks of inlinks, then for each chunk: number, content ('' removes it); for
---   each page: ID, number of the batch in which it is queued (0: it is not queued); for each chunk of inlinks: number,
---   content; then pairs of the names and values of facts.
+--   chunks, number of pages, number of chunks of inlinks, then
+--   - for each chunk: number, content ('': the chunk is removed),
+--   - for each page: ID, number of the batch in which it is queued (0: it is not queued),
+--   - for each chunk of inlinks: number, content,
+--   - then the name and the value of each fact.
 -- Returns: 1 if the changes are committed, 0 if the table has another version than expected.
--- Promise: all changes or none. Sending a commit again changes nothing. Of two writers that read the same
---   version, one gets 0.
+-- Promise: all changes are committed, or none. Sending a commit again changes nothing. If two writers read
+--   the same version, only one of them can commit.
 -- Cost: one write per chunk, page and fact.
 local version = call('HGET', C .. 'vf', 'version') or ''
 if version == ARGV[3] then return 1 end

@@ -2,11 +2,12 @@
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, unlocker, token, credits, maximum calls at once, maximum credits per day, maximum credits of
 --   the crawl (-1: no limit), ms after which an unsettled call expires.
--- Returns: {reason, ms to wait}. Reasons: '' the call may begin; `busy` all places are taken, or reserved
---   credits may still be returned; `open` the breaker is open; `day`, `crawl`: these credits are spent.
+-- Returns: {reason, ms to wait}. The reason is '' if the call may begin. It is `busy` if all places are
+--   taken, or if credits that are now reserved may become free again. It is `open` if the breaker is open,
+--   and `day` or `crawl` if the credits of the day or of the crawl are spent.
 -- Promise: spent and reserved credits together never exceed a limit. A call that is never settled (its worker
 --   died, or it timed out) counts as spent, and keeps its place until it expires. A token gets one place,
---   however often it is requested.
+--   even if it is requested several times.
 -- Cost: 25 us plus 1 us per call in progress.
 local who, token, want = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local outs, spent = T .. '@calls:' .. who, T .. '@credits'

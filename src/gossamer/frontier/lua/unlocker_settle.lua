@@ -1,8 +1,8 @@
 -- Purpose: settles a call to an unlocker with its actual cost, and records its result.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, unlocker, token, credits (-1: unknown, so the reserved credits stay spent and the place stays
---   taken), health code of the unlocker (breaker.lua), reason.
--- Returns: {ms for which the unlocker's breaker is still open (0: closed), number of openings in a row}.
+-- ARGV: crawl, unlocker, token, credits, health code of the unlocker (breaker.lua), reason. If `credits` is
+--   -1, the cost is unknown, so the reserved credits stay spent and the place stays taken.
+-- Returns: {ms until the unlocker's breaker closes (0: it is closed), number of openings in a row}.
 -- Promise: a token is settled once, and settling it again changes no credits. The credits are charged to the
 --   day of the reservation.
 -- Cost: 15 us.

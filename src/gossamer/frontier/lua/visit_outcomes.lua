@@ -1,8 +1,9 @@
 -- Purpose: reports outcomes of visits to the page table of a fleet's crawl (recrawl/stored_table.py).
--- KEYS[1]: bucket tag. ARGV: crawl, then entries (compressed lines).
--- Returns: the number of entries that wait.
--- Promise: entries wait until the commit of the table that contains their outcomes (table_commit.lua). An entry
---   that is sent twice is in the list twice: the table counts its outcomes once.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, then entries (compressed lines).
+-- Returns: the number of entries in the list.
+-- Promise: entries stay in the list until the table's changes that contain their outcomes are committed
+--   (table_commit.lua). An entry that is sent twice is in the list twice, but the table counts it once.
 -- Cost: one RPUSH per entry.
 local waiting = 0
 for j = 2, #ARGV do waiting = call('RPUSH', C .. 'vi', ARGV[j]) end
