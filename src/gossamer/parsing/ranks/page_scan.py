@@ -40,6 +40,8 @@ class ResultCandidate:
     """The largest ancestor that contains no other candidate."""
     votes: int = 0
     class_votes: int = 0
+    has_cite: bool = False
+    """Whether its block contains a display URL, as results have it and sitelinks do not."""
     parent: ResultCandidate | None = None
     """The result that this one is a sitelink of, or that this one is indented below."""
 
@@ -135,8 +137,8 @@ def _scan_headings(
             or attribute_of(one.link, "href").startswith(_REDIRECTS)
             or not marked.isdisjoint(one.chain)
         )
-        has_cite = one.block.select_one(rules.cite) is not None or _shows_host(one)
-        structure = has_cite or (has_marks and not is_weak)
+        one.has_cite = one.block.select_one(rules.cite) is not None
+        structure = one.has_cite or _shows_host(one) or (has_marks and not is_weak)
         one.votes = structure + 1 + (one.class_votes >= enough)
     _sort_sitelinks(found, tree, rules, inside)
 
@@ -235,7 +237,7 @@ def _sort_sitelinks(
     above: dict[Element, ResultCandidate] = {}
     wraps = sum(one.link in set(one.heading.ancestors) for one in inside)
     for one in inside:
-        one.parent = _parent_of(one, sitelinks, above)
+        one.parent = None if one.has_cite else _parent_of(one, sitelinks, above)
         is_other_shape = 2 * wraps > len(inside) and one.heading in set(one.link.ancestors)
         if one.parent is None and is_other_shape:
             one.parent = next((above[element] for element in one.chain if element in above), None)
