@@ -68,6 +68,11 @@ def test_google_is_asked_as_each_documentation_says() -> None:
     assert asked("zyte?serp=true", GOOGLE)[1] == {"url": GOOGLE, "serp": True}
 
 
+def test_options_of_dataforseo_have_the_types_of_its_documentation() -> None:
+    found = asked("dataforseo?calculate_rectangles=true&max_crawl_pages=2&os=macos", GOOGLE)[1]
+    assert (found["calculate_rectangles"], found["max_crawl_pages"], found["os"]) == (True, 2, "macos")
+
+
 def test_bing_and_phones() -> None:
     assert asked("serpapi", BING, headers=MOBILE)[1] == {
         "engine": "bing",

@@ -32,7 +32,7 @@ class Result(msgspec.Struct, frozen=True):
     sub       the place inside the block, from 0, for sitelinks, indented results and entries of features;
               None for the block's own result
     votes     how many of the three votes (structure, heading, class table) the result got; 0 if unknown
-    pixel     the distance in CSS pixels from the top of the page, None unless the page carries its layout
+    pixel     the distance of the block from the top of the page in CSS pixels, None if it was not measured
     """
 
     type: str

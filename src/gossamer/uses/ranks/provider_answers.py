@@ -131,7 +131,8 @@ def _dataforseo(reply: dict[str, Any]) -> _Read | None:
 def _dataforseo_item(item: dict[str, Any]) -> Iterator[Result]:
     kind = provider_fields().dataforseo_types.get(str(item.get("type")), "unknown")
     place, group = _int(item.get("rank_absolute")), _int(item.get("rank_group"))
-    pixel = _of(item, "rectangle.y")
+    top = _of(item, "rectangle.y")
+    pixel = float(top) if isinstance(top, int | float) else None
     own = Result(
         kind,
         group if kind == "organic" else None,
@@ -139,23 +140,22 @@ def _dataforseo_item(item: dict[str, Any]) -> Iterator[Result]:
         _str(item.get("title")) or "",
         _http(item.get("url")),
         _str(item.get("description")) or "",
-        pixel=float(pixel) if isinstance(pixel, int | float) else None,
+        pixel=pixel,
     )
     entries = item.get("references") or item.get("items") or []
     if own.url or (own.title and not entries):
         yield own
     for sub, entry in enumerate(entries if isinstance(entries, list) else []):
         if isinstance(entry, str):
-            yield Result(kind, None, place, entry, sub=sub)
+            yield Result(kind, None, place, entry, sub=sub, pixel=pixel)
         elif isinstance(entry, dict):
             url = _http(entry.get("url")) or _http(_of(_first(entry.get("expanded_element")) or {}, "url"))
-            yield Result(kind, None, place, _str(entry.get("title")) or "", url, sub=sub)
+            yield Result(kind, None, place, _str(entry.get("title")) or "", url, sub=sub, pixel=pixel)
     links = item.get("links")
     for sub, entry in enumerate(links if isinstance(links, list) and kind == "organic" else []):
         if isinstance(entry, dict):
-            yield Result(
-                "sitelink", None, place, _str(entry.get("title")) or "", _http(entry.get("url")), sub=sub
-            )
+            title = _str(entry.get("title")) or ""
+            yield Result("sitelink", None, place, title, _http(entry.get("url")), sub=sub, pixel=pixel)
 
 
 READERS: Mapping[str, Callable[[dict[str, Any]], _Read | None]] = {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import gossamer
 from gossamer.errors import CrawlFailed, NoCredit, NothingFound
 from gossamer.parsing.ranks import ResultPage, result_page
+from gossamer.parsing.ranks.page_geometry import MEASURE_SCRIPT, without_marks
 from gossamer.parsing.ranks.page_rules import PageRules
 from gossamer.uses.ranks.history import PageRequest, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Search
@@ -27,6 +28,8 @@ CRAWL = "ranks"
 MAX_BODY = 8 << 20
 WALLS = ("captcha", "consent")
 """The verdicts that a page with an error status may have."""
+MEASURED = {"load": ["images", "fonts"], "until": MEASURE_SCRIPT}
+"""How the browser rung renders own searches: the page is measured, and what moves its blocks is loaded."""
 
 
 def parse_page(
@@ -93,6 +96,8 @@ class RankWatch:
 
     def site(self, options: Mapping[str, Any]) -> gossamer.Site:
         """Returns the site of the engines."""
+        if self.way.name == "own":
+            options = {"render": MEASURED, **options}
         # the name "default" makes the site read pages of every host, also those that redirects lead to
         site = gossamer.Site("default", follow=False, blocks=False, sinks=[PageRows(self)], **options)
 
@@ -123,6 +128,8 @@ class RankWatch:
         name, page, first = row["page"].split(" ")
         search = self.searches[name]
         body = zlib.decompress(base64.b64decode(row["body"]))
+        if search.device == "mobile":  # the browser has the window of a desktop
+            body = without_marks(body)
         parsed = None
         if body:
             parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"], self._layout)

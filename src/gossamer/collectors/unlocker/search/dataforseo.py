@@ -8,6 +8,7 @@ a request for page 3 costs 3. The outer status is 200; each task has a `status_c
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from typing import Any
 
 from gossamer.collectors.unlocker.interface import (
@@ -65,7 +66,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     url = endpoint.replace("{engine}", search.engine)
     basic = b64encode(key.encode()).decode()
     headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}
-    return Call(url, "POST", headers, to_json([task | dict(needs.extra)]))
+    return Call(url, "POST", headers, to_json([task | _values(needs.extra)]))
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
@@ -90,6 +91,14 @@ def cost(needs: ApiCall) -> int:
     return read_search(needs).page
 
 
+def _values(extra: Mapping[str, str]) -> dict[str, str | int | bool]:
+    """Returns options with the types that they have in JSON."""
+    return {
+        name: text == "true" if text in ("true", "false") else int(text) if text.isdecimal() else text
+        for name, text in extra.items()
+    }
+
+
 def location_code(country: str) -> int:
     """Returns Google's number of a country. Raises ValueError for a country that ISO 3166-1 does not have.
 
@@ -110,7 +119,7 @@ PROVIDER = Provider(
     request,
     answer,
     cost,
-    ("os", "max_crawl_pages"),
+    ("os", "max_crawl_pages", "calculate_rectangles"),
     (),
     ("render", "country", "wait_for", "session"),
     sample=SAMPLE,
