@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from gossamer.parsing.ranks import Result, ResultPage
+from gossamer.uses.ranks.model import ASSUMED_END
 
 MAX_RESULTS = 2000
 CUMULATIVE = ("dataforseo",)
@@ -67,7 +68,8 @@ def read_answer(provider: str, body: bytes, engine: str, page: int = 1) -> Resul
     if any(one.type == "organic" for one in results):
         return ResultPage(engine, "ok", "", results, 0, provider, query, page)
     if is_empty or (page > 1 and provider not in CUMULATIVE):
-        return ResultPage(engine, "no_results", "the engine has no results", (), 0, provider, query, page)
+        reason = "the engine has no results" if is_empty else ASSUMED_END
+        return ResultPage(engine, "no_results", reason, (), 0, provider, query, page)
     return ResultPage(engine, "soft_block", _NOTHING, (), 0, provider, query, page)
 
 
