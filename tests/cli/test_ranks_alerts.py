@@ -25,10 +25,10 @@ when = "falls 3"
 when = "not in results"
 [rules.won]
 when = "feature won"
-keyword = "kettle 1"
+keyword = "kettle 4"
 [rules.lost]
 when = "feature lost"
-keyword = "kettle 1"
+keyword = "kettle 4"
 [rules.drift]
 when = "layout drift"
 severity = "page"
