@@ -103,7 +103,9 @@ def dated(folder: Path) -> None:
         ours = {one.title for one in page.results if one.type == "people_also_ask"}
         scores["questions", half].add(listed, ours)
         if sources := {text for text in listed if "://" in text}:
-            print(f"  {row['id']}: {len(sources)} questions of the reference are the titles of answers' sources")
+            print(
+                f"  {row['id']}: {len(sources)} questions of the reference are the titles of answers' sources"
+            )
         else:
             scores["questions, where the reference has only questions", half].add(listed, ours)
         typed["people_also_ask"].add(["block"] * bool(asked), ["block"] * bool(ours))
