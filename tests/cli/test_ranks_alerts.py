@@ -125,4 +125,5 @@ def test_checks_that_failed_are_no_lost_positions(watched: Watched) -> None:
     assert list(watched.day(code=9)) == ["failing"]
     watched.provider.errors = [EMPTY, None, FORMLESS, None, EMPTY, None, FORMLESS]
     assert not {"falls", "missing", "lost"} & watched.day().keys()
+    watched.provider.errors = []
     assert watched.day() == {}

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gossamer
+from gossamer.client.background import Background
 from gossamer.errors import CrawlFailed, NoCredit, NothingFound
 from gossamer.parsing.ranks import ResultPage, result_page
 from gossamer.parsing.ranks.page_geometry import MEASURE_SCRIPT, without_marks
 from gossamer.parsing.ranks.page_rules import PageRules
 from gossamer.uses.ranks.history import PageRequest, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Search
+from gossamer.uses.ranks.own_exits import crawl_by_exits, exit_options, read_exits
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
 from gossamer.uses.ranks.search_urls import HOSTS, REFERERS, search_url
 from gossamer.uses.ranks.ways import Way, headers_of
@@ -60,6 +62,7 @@ class RankWatch:
         self.searches, self.way, self._hosts, self._layout = searches, way, hosts, layout
         self._history, self._keep = history, keep
         self._lock = threading.Lock()
+        self._recorded: set[tuple[str, int]] = set()
 
     def seeds(self, requests: Sequence[PageRequest]) -> list[dict[str, Any]]:
         """Returns the requests for pages."""
@@ -80,10 +83,26 @@ class RankWatch:
     def crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
         """Fetches pages. Returns the state of the crawl, or `no-credit: ...` if the provider's account is empty.
         Raises GossamerError, for example for a wrong key."""
+        if self.way.name == "own" and len(proxies := read_exits(options.get("proxies") or ())) > 1:
+            with exit_options(proxies, options) as exits:
+                background = Background(
+                    lambda _: crawl_by_exits(requests, exits, self._crawl, self._is_recorded)
+                )
+                background.start()
+                return background.wait()
+        crawling = Background(lambda _: self._crawl(requests, options))
+        crawling.start()
+        return crawling.wait()
+
+    def _is_recorded(self, request: PageRequest) -> bool:
+        return (request.search, request.page) in self._recorded
+
+    async def _crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
+        """Fetches pages with one crawl."""
         given = dict(options)
         site_options = {name: given.pop(name) for name in ("ladder",) if name in given}
         try:
-            result = gossamer.run(
+            result = await gossamer.run_async(
                 self.site(site_options), self.seeds(requests), name=CRAWL, fresh=True, scope="page", **given
             )
         except NoCredit as error:
@@ -123,6 +142,7 @@ class RankWatch:
         pages = [self._page(row) for row in rows]
         with self._lock:
             self._history.record(pages, keep=self._keep)
+            self._recorded.update((one.search, one.page) for one in pages)
 
     def _page(self, row: Mapping[str, Any]) -> FetchedResultPage:
         name, page, first = row["page"].split(" ")

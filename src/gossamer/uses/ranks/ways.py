@@ -11,11 +11,11 @@ from gossamer.errors import UsageError
 from gossamer.uses.ranks.model import Search
 
 OWN_DELAY = "5-10"
-"""Seconds between two own searches of an engine."""
+"""Seconds between two own searches of an engine through one exit: this machine's address, or a proxy."""
 OWN_NOTICE = (
     "own fetching: Google's and Bing's terms and their robots.txt forbid automated searches, and since 2025 Google "
     "answers most of them with a challenge, which gossamer does not solve. You decide that you may do this. One "
-    "search of an engine every 5 to 10 s"
+    "search of an engine and exit every 5 to 10 s"
 )
 UNLOCKER_NOTICE = (
     "the unlocker {name} fetches result pages, which the robots.txt of the engines forbids: this is your choice and "
