@@ -24,6 +24,7 @@ FEW_RESULTS: Final = 3
 """A page with fewer organic results is searched for headings of other kinds, as mobile pages have them."""
 MANY_RESULTS: Final = 5
 """This many results with such headings count more than the few with usual ones."""
+ASKED: Final = "people_also_ask"
 _REDIRECTS: Final = ("/url?", "/goto?")
 
 
@@ -180,9 +181,9 @@ def _links(
 def _containers(
     tree: turbohtml.Document, rules: EngineRules, inside: list[ResultCandidate], is_known: bool
 ) -> dict[Element, Feature]:
-    """Returns the elements that are blocks of known features. Two kinds of containers are left out: those of
-    single results that hold several candidates, and all that are known by class names only if these hold
-    most candidates of the page, because the class names then have new meanings."""
+    """Returns the elements that are blocks of known features. Three kinds of containers are left out: those of
+    single results that hold several candidates, or questions; and all that are known by class names only if these
+    hold most candidates of the page, because the class names then have new meanings."""
     holds = _holds(inside)
     limit = max(2, len(inside) // 2)
 
@@ -200,7 +201,8 @@ def _containers(
         by_class = elements((feature, feature.classes) for feature in rules.features)
         if sum(not by_class.keys().isdisjoint(one.chain) for one in inside) <= limit:
             found = by_class | found
-    return found
+    asked = {above for one, feature in found.items() if feature.type == ASKED for above in one.ancestors}
+    return {one: feature for one, feature in found.items() if not (feature.one and one in asked)}
 
 
 def _holds(inside: list[ResultCandidate]) -> dict[Element, int]:
@@ -238,6 +240,8 @@ def _sort_sitelinks(
     wraps = sum(one.link in set(one.heading.ancestors) for one in inside)
     for one in inside:
         one.parent = None if one.has_cite else _parent_of(one, sitelinks, above)
+        if one.parent is None and not one.has_cite and not sitelinks.isdisjoint(one.chain):
+            one.parent = _same_host(found.organic[-1:], one)  # beside the result, not around it
         is_other_shape = 2 * wraps > len(inside) and one.heading in set(one.link.ancestors)
         if one.parent is None and is_other_shape:
             one.parent = next((above[element] for element in one.chain if element in above), None)
@@ -252,6 +256,12 @@ def _sort_sitelinks(
         for element in one.chain:
             above[element] = one if one.parent is None else one.parent
     _set_blocks(found.organic)
+
+
+def _same_host(before: list[ResultCandidate], one: ResultCandidate) -> ResultCandidate | None:
+    """Returns the result before a candidate if both lead to the same host."""
+    hosts = [host_and_path(each.url)[0].removeprefix("www.") for each in (*before, one)]
+    return before[0] if before and hosts[0] == hosts[1] else None
 
 
 def _parent_of(
