@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -82,9 +83,10 @@ def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = N
 
 
 def _rows(source: str) -> Iterator[SourceRow]:
-    if source.startswith(("sitemap:", "http://", "https://")):
+    if not source.startswith("sql:") and not Path(source).is_file():
         raise UsageError(
-            f"{source}: a list of keywords is a CSV, JSON lines, Excel or text file, or 'sql:...'"
+            f"{source}: there is no such file; a list of keywords is a CSV, JSON lines, Excel or text file, or "
+            "'sql:sqlite:FILE SELECT keyword, domain FROM ...'"
         )
     return read_rows(source, partial(_has_keyword, source), text_column="keyword")
 

@@ -21,6 +21,10 @@ UNLOCKER_NOTICE = (
     "the unlocker {name} fetches result pages, which the robots.txt of the engines forbids: this is your choice and "
     "your contract with it"
 )
+NO_PROVIDER = (
+    'result pages come from a search provider: name it with --provider serper, or unlocker = "serper" in gossamer.toml, '
+    "and set its key in GOSSAMER_UNLOCKER_KEY (docs/ranks.md). --own searches from this machine"
+)
 MOBILE_AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36"
 
 
@@ -93,7 +97,7 @@ def choose_way(
         return Way("archive", seconds=0.01)
     if own:
         return Way("own", seconds=7.5, notice=OWN_NOTICE)
-    account = unlocker_account(options, with_key=with_key)
+    account = unlocker_account(options, with_key=with_key, none_named=NO_PROVIDER)
     known = _PROVIDERS.get(account.name)
     if known is not None and (known.form != "zyte" or account.options.get("serp") == "true"):
         return known._replace(account=account)
