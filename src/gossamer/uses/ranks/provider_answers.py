@@ -194,17 +194,18 @@ def _organic(found: Any, link: str, title: str = "title", text: str = "snippet")
 def _features(reply: dict[str, Any], table: tuple[Places, ...]) -> Iterator[Result]:
     for places in table:
         found = _of(reply, places.path)
-        if isinstance(found, dict) and not any(
+        is_list = not isinstance(found, dict) or any(
             isinstance(found.get(name), list) for name in ("places", "jobs")
-        ):
-            found = [found]
-        for sub, one in enumerate(found if isinstance(found, list) else []):
+        )
+        entries = found if is_list else [] if found.keys() == {"error"} else [found]
+        for sub, one in enumerate(entries if isinstance(entries, list) else []):
             if isinstance(one, dict):
                 title, url, text = (
                     next((value for name in names if (value := _of(one, name))), "")
                     for names in (places.title, places.url, places.text)
                 )
-                yield Result(places.type, None, 0, _str(title) or "", _http(url), _str(text) or "", sub)
+                words = _str(title) or "", _http(url), _str(text) or ""
+                yield Result(places.type, None, 0, *words, sub if is_list else None)
 
 
 def _of(found: Any, path: str) -> Any:
