@@ -70,7 +70,7 @@ def proxies() -> Iterator[list[Light]]:
     loop.close()
 
 
-def searched(folder: Path, address: str, count: int, lines: list[str]) -> RankRunSummary:
+def searched(folder: Path, address: str, count: int, lines: list[str], **more: str) -> RankRunSummary:
     """A run of own searches through proxies."""
     (folder / "k.csv").write_text("keyword,domain\n" + "".join(f"kettle {n},{OWN}\n" for n in range(count)))
     (folder / "p.txt").write_text("# mine\n" + "\n".join(lines) + "\n")
@@ -84,6 +84,7 @@ def searched(folder: Path, address: str, count: int, lines: list[str]) -> RankRu
             "delay": f"{DELAY_S}-{2 * DELAY_S}",
             "allow_private": "127.0.0.0/8",
             "proxies": [str(folder / "p.txt")],
+            **more,
         },
     )
     return run(read_keywords([str(folder / "k.csv")]).keywords, options, lambda _: None, lambda _: None)
@@ -100,6 +101,17 @@ def test_each_exit_has_a_pace_of_its_own(
         assert min(after - before for before, after in itertools.pairwise(times)) > 0.6 * DELAY_S
     first, second = came.values()
     assert max(first[0], second[0]) < min(first[-1], second[-1])  # at the same time, not one after the other
+
+
+def test_exits_with_one_store_share_its_pace(
+    tmp_path: Path, engine: tuple[str, Times], proxies: list[Light], valkey_url: str
+) -> None:
+    address, came = engine
+    lines = [f"http://{one.address}:{one.port}" for one in proxies]
+    done = searched(tmp_path, address, 6, lines, store=valkey_url)
+    assert (done.done, done.failed) == (6, 0)
+    every = sorted(itertools.chain.from_iterable(came.values()))
+    assert min(after - before for before, after in itertools.pairwise(every)) > 0.6 * DELAY_S
 
 
 def test_searches_of_a_dead_proxy_go_to_the_other(
@@ -125,7 +137,7 @@ def test_lists_are_divided_and_deleted(tmp_path: Path) -> None:
     assert len(lines) == 40
     with exit_options(lines, {"delay": "5-10", "data": str(tmp_path / "d")}) as exits:
         assert len(exits) == MAX_EXITS
-        assert len({one["data"] for one in exits}) == MAX_EXITS
+        assert len({one["data"] for one in exits}) == len({one["name"] for one in exits}) == MAX_EXITS
         files = [Path(one["proxies"][0]) for one in exits]
         assert sorted(line for file in files for line in file.read_text().split()) == sorted(lines)
         assert {file.parent.stat().st_mode & 0o077 for file in files} == {0}

@@ -34,15 +34,17 @@ def read_exits(files: Sequence[str]) -> list[str]:
 
 @contextlib.contextmanager
 def exit_options(proxies: Sequence[str], options: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
-    """Yields the options of each exit: its list of proxies, and a data folder with a store of its own. The lists
-    contain passwords, so they are readable by the user alone, and they are deleted at the end."""
+    """Yields the options of each exit: the name of its crawl, its list of proxies, and a data folder with a store of
+    its own. (A store that the settings name is shared, and with it the pace.) The lists contain passwords, so they are
+    readable by the user alone, and they are deleted at the end."""
     base = Path(str(options.get("data") or ".gossamer")) / "ranks-exits"
     with tempfile.TemporaryDirectory(prefix="gossamer-exits-") as folder:
         found = []
         for number in range(min(len(proxies), MAX_EXITS)):
             path = Path(folder) / f"{number}.txt"
             path.write_text("\n".join(proxies[number::MAX_EXITS]) + "\n", encoding="utf-8")
-            more = {"proxies": [str(path)], "data": str(base / str(number)), "progress": False}
+            more = {"name": f"ranks-{number}", "proxies": [str(path)], "progress": False}
+            more["data"] = str(base / str(number))
             found.append({**options, **more})
         yield found
 

@@ -100,10 +100,11 @@ class RankWatch:
     async def _crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
         """Fetches pages with one crawl."""
         given = dict(options)
+        given.setdefault("name", CRAWL)
         site_options = {name: given.pop(name) for name in ("ladder",) if name in given}
         try:
             result = await gossamer.run_async(
-                self.site(site_options), self.seeds(requests), name=CRAWL, fresh=True, scope="page", **given
+                self.site(site_options), self.seeds(requests), fresh=True, scope="page", **given
             )
         except NoCredit as error:
             return f"no-credit: {error}"
