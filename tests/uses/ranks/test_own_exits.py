@@ -25,6 +25,8 @@ from uses.ranks.simulated_days import OWN, page_html
 
 DELAY_S = 0.5
 Times = dict[str, list[float]]
+SAID: list[str] = []
+"""The messages of runs."""
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def searched(folder: Path, address: str, count: int, lines: list[str], **more: s
             **more,
         },
     )
-    return run(read_keywords([str(folder / "k.csv")]).keywords, options, lambda _: None, lambda _: None)
+    return run(read_keywords([str(folder / "k.csv")]).keywords, options, SAID.append, lambda _: None)
 
 
 def test_each_exit_has_a_pace_of_its_own(
@@ -114,14 +116,17 @@ def test_exits_with_one_store_share_its_pace(
     assert min(after - before for before, after in itertools.pairwise(every)) > 0.6 * DELAY_S
 
 
-def test_searches_of_a_dead_proxy_go_to_the_other(
-    tmp_path: Path, engine: tuple[str, Times], proxies: list[Light]
+@pytest.mark.parametrize("line", ["http://127.0.0.4:18431", "no proxy at all"])
+@pytest.mark.parametrize("count", [1, 4])
+def test_searches_of_a_proxy_that_fails_go_to_the_other(
+    tmp_path: Path, engine: tuple[str, Times], proxies: list[Light], line: str, count: int
 ) -> None:
     address, came = engine
-    dead = "http://127.0.0.4:18431"
-    done = searched(tmp_path, address, 4, [dead, f"http://{proxies[0].address}:18431"])
-    assert (done.done, done.failed) == (4, 0)
-    assert {where: len(times) for where, times in came.items()} == {"127.0.0.2": 4}
+    SAID.clear()
+    done = searched(tmp_path, address, count, [line, f"http://{proxies[0].address}:18431"])
+    assert (done.done, done.failed) == (count, 0)
+    assert {where: len(times) for where, times in came.items()} == {"127.0.0.2": count}
+    assert len([one for one in SAID if one.startswith("a proxy cannot be used")]) == 1
 
 
 def test_nothing_is_searched_without_a_proxy(tmp_path: Path, engine: tuple[str, Times]) -> None:

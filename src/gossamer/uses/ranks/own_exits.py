@@ -10,13 +10,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gossamer.errors import NoProxyLeft, UsageError
+from gossamer.errors import ConfigError, NoProxyLeft, UsageError
 from gossamer.uses.ranks.history import PageRequest
 
 MAX_EXITS = 16
 """The most crawls at once. More proxies share them."""
 CrawlOfExit = Callable[[Sequence[PageRequest], Mapping[str, Any]], Awaitable[str]]
 """Fetches pages through one exit with options of `gossamer.run`, and returns the state of the crawl."""
+
+_UNUSABLE = (NoProxyLeft, ConfigError, UsageError)
+"""The errors of a crawl whose proxies do not answer, or whose list has no proxy that can be read."""
 
 
 def read_exits(files: Sequence[str]) -> list[str]:
@@ -54,25 +57,27 @@ async def crawl_by_exits(
     exits: Sequence[dict[str, Any]],
     crawl: CrawlOfExit,
     is_recorded: Callable[[PageRequest], bool],
+    tell: Callable[[str], None],
 ) -> str:
-    """Divides requests among exits and fetches them at the same time. The requests of an exit whose proxies fail go
-    to the other exits. Returns the state of the crawls: `finished`, unless one has another state. Raises the first
-    error, and NoProxyLeft if no exit is left."""
+    """Divides requests among exits and fetches them at the same time. The requests of an exit whose proxies cannot be
+    used go to the other exits, with a message for the user. Returns the state of the crawls: `finished`, unless one
+    has another state. Raises the error of the last exit if none is left, and any other error at once."""
     waiting, state = list(requests), "finished"
     while waiting:
-        if not exits:
-            raise NoProxyLeft("no proxy left: none of the list can be used")
-        parts = [waiting[number :: len(exits)] for number in range(len(exits))]
+        used = exits[: len(waiting)]
         done = await asyncio.gather(
-            *(crawl(part, options) for part, options in zip(parts, exits, strict=True) if part),
+            *(crawl(waiting[number :: len(used)], options) for number, options in enumerate(used)),
             return_exceptions=True,
         )
-        for one in done:
-            if isinstance(one, BaseException) and not isinstance(one, NoProxyLeft):
+        failed = {number: one for number, one in enumerate(done) if isinstance(one, _UNUSABLE)}
+        for number, one in enumerate(done):
+            if isinstance(one, BaseException) and (number not in failed or len(failed) == len(exits)):
                 raise one
         state = next((one for one in (state, *done) if isinstance(one, str) and one != "finished"), state)
-        usable = [one for one, what in zip(exits, done, strict=False) if not isinstance(what, NoProxyLeft)]
-        if len(usable) == len(exits):
+        if not failed:
             break
-        exits, waiting = usable, [one for one in waiting if not is_recorded(one)]
+        for error in failed.values():
+            tell(f"a proxy cannot be used, so its searches go to the others: {error}")
+        exits = [one for number, one in enumerate(exits) if number not in failed]
+        waiting = [one for one in waiting if not is_recorded(one)]
     return state

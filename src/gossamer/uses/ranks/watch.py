@@ -7,7 +7,7 @@ import base64
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gossamer
@@ -47,7 +47,7 @@ def parse_page(
 class RankWatch:
     """Visits of result pages, and their way into the history. Rows are written by threads of the crawl, one at a
     time. `hosts`: the addresses of the engines. `layout`: a data file for HTML pages. `keep`: whether bodies are
-    kept."""
+    kept. `tell`: called with messages for the user."""
 
     def __init__(
         self,
@@ -58,9 +58,10 @@ class RankWatch:
         hosts: Mapping[str, str] = HOSTS,
         layout: PageRules | None = None,
         keep: bool = True,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.searches, self.way, self._hosts, self._layout = searches, way, hosts, layout
-        self._history, self._keep = history, keep
+        self._history, self._keep, self._tell = history, keep, tell
         self._lock = threading.Lock()
         self._recorded: set[tuple[str, int]] = set()
 
@@ -86,7 +87,7 @@ class RankWatch:
         if self.way.name == "own" and len(proxies := read_exits(options.get("proxies") or ())) > 1:
             with exit_options(proxies, options) as exits:
                 background = Background(
-                    lambda _: crawl_by_exits(requests, exits, self._crawl, self._is_recorded)
+                    lambda _: crawl_by_exits(requests, exits, self._crawl, self._is_recorded, self._tell)
                 )
                 background.start()
                 return background.wait()
