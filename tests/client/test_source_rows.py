@@ -25,7 +25,7 @@ def test_csv_with_bad_lines(tmp_path: Path) -> None:
     path.write_bytes("word;n\nbär;1\n\nx;2;3\n".encode("cp1252"))
     assert rows(str(path)) == [
         SourceRow(2, {"word": "bär", "n": "1"}),
-        SourceRow(4, None, "it has 3 columns, and the head has 2"),
+        SourceRow(4, None, "it has 3 columns, and the head has 2: quote a value that contains ';'"),
     ]
     assert HEADS == [["word", "n"]]
 

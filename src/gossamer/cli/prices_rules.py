@@ -8,14 +8,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from gossamer.cli.alert_output import Outputs, put_reported
 from gossamer.cli.options import Argument, Json, Option, Setting
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.uses.prices.history import History
 
-NOT_SENT = 9
-"""The exit code if a receiver did not accept an alert."""
 RULES = "rules.toml"
 HISTORY = "prices.db"
 STATES = ("gone", "moved", "blocked", "empty", "failed", "no-price", "undecided")
@@ -30,15 +29,6 @@ RulesFile = Annotated[
     str | None,
     Option("--rules", metavar="FILE", help="The file of rules (default rules.toml, if it exists)."),
 ]
-Outputs = Annotated[
-    list[str] | None,
-    Option(
-        "-o",
-        "--output",
-        metavar="OUTPUT",
-        help="Send events to it: changes.jsonl, kafka://..., https+webhook://...",
-    ),
-]
 
 
 def alert(
@@ -52,7 +42,7 @@ def alert(
 
     Alerts go to the receivers of the setting `alerts`. Exit code 9 if one of them does not accept.
     """
-    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.cli.printing import remark
     from gossamer.uses.prices.after_run import report_changes
 
     file = rules or (RULES if Path(RULES).is_file() else None)
@@ -62,34 +52,7 @@ def alert(
         told = report_changes(
             found, rules=file, outputs=output or (), folder=folder, options=options, tell=remark
         )
-    if as_json:
-        put_json(
-            {
-                "alerts": [{"id": one.id, **_facts(one.notification)} for one in told.alerts],
-                "sent": told.sent,
-                "suppressed": told.suppressed,
-                "failures": list(told.failures),
-                "events_sent": told.events_sent,
-            }
-        )
-    else:
-        rows = [
-            (one.notification.rule, one.notification.severity, one.notification.text) for one in told.alerts
-        ]
-        if rows:
-            put_table(("rule", "severity", "alert"), rows, long=("alert",))
-        print(
-            f"{len(told.alerts):,} new alerts, {told.sent:,} sent, {told.suppressed:,} left out (max_per_day), "
-            f"{told.events_sent:,} events sent to outputs"
-        )
-    return NOT_SENT if told.failures else 0
-
-
-def _facts(notification: object) -> dict[str, object]:
-    import msgspec
-
-    found: dict[str, object] = msgspec.to_builtins(notification)
-    return found
+    return put_reported(told, as_json)
 
 
 def rules(

@@ -89,7 +89,8 @@ Setting = Annotated[
     list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting of a crawl.")
 ]
 Proxies = Annotated[
-    list[str] | None, Option("--proxies", metavar="FILE", help="With --own: a list of proxies.")
+    list[str] | None,
+    Option("--proxies", metavar="FILE", help="With --own: a list of proxies, each with its own pace."),
 ]
 Ladder = Annotated[
     str | None,

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from gossamer.cli.alert_output import Outputs, put_reported
 from gossamer.cli.options import Argument, Json, Option, Setting
 from gossamer.cli.ranks import (
     Country,
@@ -25,8 +26,6 @@ from gossamer.errors import UsageError
 if TYPE_CHECKING:
     from gossamer.uses.ranks.import_pages import Imported
 
-NOT_SENT = 9
-"""The exit code if a receiver did not accept an alert."""
 RULES = "rank-rules.toml"
 DAY_S = 86_400.0
 MAX_SHOWN = 10
@@ -37,15 +36,7 @@ def alert(
         str | None,
         Option("--rules", metavar="FILE", help=f"The file of rules (default {RULES}, if it exists)."),
     ] = None,
-    output: Annotated[
-        list[str] | None,
-        Option(
-            "-o",
-            "--output",
-            metavar="OUTPUT",
-            help="Send events to it: changes.jsonl, kafka://..., https+webhook://...",
-        ),
-    ] = None,
+    output: Outputs = None,
     history: HistoryUrl = None,
     setting: Setting = None,
     as_json: Json = False,
@@ -54,9 +45,7 @@ def alert(
 
     Alerts go to the receivers of the setting `alerts`. Exit code 9 if one of them does not accept.
     """
-    import msgspec
-
-    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.cli.printing import remark
     from gossamer.uses.ranks.after_run import report_changes
 
     file = rules or (RULES if Path(RULES).is_file() else None)
@@ -66,27 +55,7 @@ def alert(
         told = report_changes(
             found, rules=file, outputs=output or (), folder=folder, options=options, tell=remark
         )
-    if as_json:
-        put_json(
-            {
-                "alerts": [{"id": one.id, **msgspec.to_builtins(one.notification)} for one in told.alerts],
-                "sent": told.sent,
-                "suppressed": told.suppressed,
-                "failures": list(told.failures),
-                "events_sent": told.events_sent,
-            }
-        )
-    else:
-        rows = [
-            (one.notification.rule, one.notification.severity, one.notification.text) for one in told.alerts
-        ]
-        if rows:
-            put_table(("rule", "severity", "alert"), rows, long=("alert",))
-        print(
-            f"{len(told.alerts):,} new alerts, {told.sent:,} sent, {told.suppressed:,} left out (max_per_day), "
-            f"{told.events_sent:,} events sent to outputs"
-        )
-    return NOT_SENT if told.failures else 0
+    return put_reported(told, as_json)
 
 
 def rules(

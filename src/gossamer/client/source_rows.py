@@ -41,12 +41,16 @@ class SourceRow(NamedTuple):
 
 
 def read_rows(
-    source: str, check_names: CheckNames, options: Mapping[str, Any] | None = None
+    source: str,
+    check_names: CheckNames,
+    options: Mapping[str, Any] | None = None,
+    *,
+    text_column: str = "url",
 ) -> Iterator[SourceRow]:
     """Yields the rows of a source: a path (`.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json`, `.xlsx`, or text with one
-    URL per line), `sitemap:URL`, `sql:DATABASE QUERY` or a URL. Rows of text, of a sitemap and of a URL have the
-    column `url`. `options`: the options of `gossamer.fetch`, for sitemaps. Raises GossamerError if the source
-    cannot be read."""
+    URL per line), `sitemap:URL`, `sql:DATABASE QUERY` or a URL. Rows of a sitemap and of a URL have the column
+    `url`. Rows of text, and of a CSV file with one column and no header, have the column `text_column`. `options`:
+    the options of `gossamer.fetch`, for sitemaps. Raises GossamerError if the source cannot be read."""
     if source.startswith("sitemap:"):
         return _of_sitemap(target_kind(source).text, dict(options or {}))
     if source.startswith("sql:"):
@@ -64,7 +68,9 @@ def read_rows(
         return _of_excel(path, check_names)
     if ending in (".jsonl", ".ndjson", ".json"):
         return _of_json(path)
-    return _of_csv(path, check_names) if ending in (".csv", ".tsv") else _of_text(path)
+    if ending in (".csv", ".tsv"):
+        return _of_csv(path, check_names, text_column)
+    return _of_text(path, text_column)
 
 
 def _text_of(path: Path) -> str:
@@ -78,14 +84,14 @@ def _text_of(path: Path) -> str:
         return raw.decode("cp1252", "replace")
 
 
-def _of_csv(path: Path, check_names: CheckNames) -> Iterator[SourceRow]:
+def _of_csv(path: Path, check_names: CheckNames, text_column: str) -> Iterator[SourceRow]:
     text = _text_of(path)
     head = text.partition("\n")[0]
     mark = max("\t;,", key=head.count) if path.suffix.lower() == ".csv" else "\t"
     lines = csv.reader(text.splitlines(keepends=True), delimiter=mark)
     names = next(lines, [])
-    if len(names) == 1 and "://" in names[0]:  # a list of URLs without a header
-        yield from _of_text(path)
+    if len(names) == 1 and _is_value(names[0], check_names, text_column):  # a list without a head
+        yield from _of_text(path, text_column)
         return
     check_names(names)
     while True:
@@ -100,10 +106,21 @@ def _of_csv(path: Path, check_names: CheckNames) -> Iterator[SourceRow]:
         if not any(value.strip() for value in values):
             continue
         if len(values) > len(names):
-            reason = f"it has {len(values)} columns, and the head has {len(names)}"
+            reason = f"it has {len(values)} columns, and the head has {len(names)}: quote a value that contains {mark!r}"
             yield SourceRow(number, None, reason)
         else:
             yield SourceRow(number, dict(zip(names, values, strict=False)))
+
+
+def _is_value(name: str, check_names: CheckNames, text_column: str) -> bool:
+    """Whether the only field of the first line is a value, and not the name of a column."""
+    if text_column == "url":
+        return "://" in name
+    try:
+        check_names([name])
+    except UsageError:
+        return True
+    return False
 
 
 def _of_json(path: Path) -> Iterator[SourceRow]:
@@ -121,10 +138,10 @@ def _of_json(path: Path) -> Iterator[SourceRow]:
             yield SourceRow(number, None, "it is not a JSON object")
 
 
-def _of_text(path: Path) -> Iterator[SourceRow]:
+def _of_text(path: Path, column: str) -> Iterator[SourceRow]:
     for number, line in enumerate(_text_of(path).splitlines(), 1):
         if line.strip() and not line.startswith("#"):
-            yield SourceRow(number, {"url": line.strip()})
+            yield SourceRow(number, {column: line.strip()})
 
 
 def _of_excel(path: Path, check_names: CheckNames) -> Iterator[SourceRow]:

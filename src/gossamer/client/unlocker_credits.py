@@ -11,6 +11,7 @@ from gossamer.app.wiring import open_existing_store
 from gossamer.client.background import Background
 from gossamer.client.options import job_of
 from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError
 
 
 class UnlockerAccount(NamedTuple):
@@ -36,12 +37,15 @@ class UnlockerAccount(NamedTuple):
 
 
 def unlocker_account(
-    options: Mapping[str, Any], folder: str = ".", *, with_key: bool = True
+    options: Mapping[str, Any], folder: str = ".", *, with_key: bool = True, none_named: str = ""
 ) -> UnlockerAccount:
     """Returns the account in the settings. These are read from `gossamer.toml`, the environment, and
     `options`, which are options of `gossamer.run`. No request is made. `with_key`: whether the key must be
-    set. Raises ConfigError if there is no provider or no key, and StoreError."""
+    set. `none_named`: the message if the settings name no unlocker. Raises ConfigError if there is no provider
+    or no key, and StoreError."""
     settings = job_of((), options, folder).settings
+    if settings.unlocker is None and none_named:
+        raise ConfigError(none_named)
     one = chosen_of(settings)
     if with_key:
         key_of(settings, one)

@@ -42,6 +42,21 @@ class Delivered(NamedTuple):
     """One message for each receiver to which sending failed. Its alerts are sent the next time."""
 
 
+class ReportedChanges(NamedTuple):
+    """What was reported after a run."""
+
+    alerts: tuple[RuleAlert, ...]
+    """The new alerts."""
+    sent: int
+    """Alerts that receivers have accepted now, counted for each receiver."""
+    suppressed: int
+    """Alerts that were left out because of `max_per_day`."""
+    failures: tuple[str, ...]
+    """One line for each receiver that did not accept. Its alerts are sent next time."""
+    events_sent: int
+    """Events that the outputs have got now."""
+
+
 def alert_id(*causes: str) -> str:
     """Returns the id of an alert, which is a hash of its causes."""
     return hashlib.blake2b("\0".join(causes).encode(), digest_size=10).hexdigest()

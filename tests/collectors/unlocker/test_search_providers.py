@@ -68,6 +68,11 @@ def test_google_is_asked_as_each_documentation_says() -> None:
     assert asked("zyte?serp=true", GOOGLE)[1] == {"url": GOOGLE, "serp": True}
 
 
+def test_options_of_dataforseo_have_the_types_of_its_documentation() -> None:
+    found = asked("dataforseo?calculate_rectangles=true&max_crawl_pages=2&os=macos", GOOGLE)[1]
+    assert (found["calculate_rectangles"], found["max_crawl_pages"], found["os"]) == (True, 2, "macos")
+
+
 def test_bing_and_phones() -> None:
     assert asked("serpapi", BING, headers=MOBILE)[1] == {
         "engine": "bing",
@@ -205,6 +210,30 @@ def test_countries_have_googles_numbers() -> None:
             "retry",
         ),
         ("dataforseo", 200, {"tasks": "none"}, "retry"),
+        *(
+            ("dataforseo", 200, {"tasks": [{"status_code": code, "status_message": text}]}, kind)
+            for code, text, kind in (
+                (40201, "Your account was temporarily paused.", "key"),
+                (40203, "The cost limit has been exceeded.", "credit"),
+                (40204, "Access denied. Subscription is not active.", "key"),
+                (40207, "Access denied. Your IP is not whitelisted.", "key"),
+                (40209, "Too many simultaneous requests.", "busy"),
+                (40101, "Internal error of the search engine.", "retry"),
+                (40103, "Task execution failed, please try later.", "retry"),
+                (40602, "Task In Queue.", "retry"),
+                (40205, "The duplicate task limit per hour has been exceeded.", "target"),
+            )
+        ),
+        *(
+            (name, 402, {"error": "Payment Required"}, "credit")
+            for name in ("serpapi", "searchapi", "serper", "dataforseo")
+        ),
+        *(
+            (name, 403, {"error": "The account was deleted."}, "key")
+            for name in ("serpapi", "searchapi", "serper", "dataforseo")
+        ),
+        ("serpapi", 429, {"error": "Your searches for the month have run out."}, "credit"),
+        ("serpapi", 200, {"search_metadata": "none"}, "retry"),
         ("zyte?serp=true", 200, {"url": "u", "statusCode": 200}, "retry"),
         ("zyte?serp=true", 429, {"title": "Limits exceeded"}, "busy"),
     ],

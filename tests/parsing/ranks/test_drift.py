@@ -8,7 +8,7 @@ import re
 import pytest
 
 from gossamer.parsing.ranks import result_page
-from parsing.ranks.ranks_pages import GOOGLE_ERAS, SITES, bing, bing_items
+from parsing.ranks.ranks_pages import GOOGLE_ERAS, SITES, bing, bing_items, google, organics
 
 PAGES = {("google", era): make() for era, make in GOOGLE_ERAS.items()} | {
     ("bing", "2026"): bing(bing_items())
@@ -48,3 +48,12 @@ def test_new_ids_give_a_verdict_and_no_wrong_position(engine: str, era: str, see
         assert ranked == list(SITES)
     else:
         assert (page.verdict, ranked) == ("layout_unknown", [])
+
+
+@pytest.mark.parametrize("name", [b"usJj9c", b"sld", b"oIk2Cb"])
+def test_a_result_with_a_class_name_of_sitelinks_keeps_its_rank(name: bytes) -> None:
+    whole = google(f"<div>{organics()}</div>")
+    first, second, *rest = whole.split(b'"yuRUbf"')
+    body = b'"yuRUbf"'.join([first, second + b'"yuRUbf ' + name + b'"' + rest[0], *rest[1:]])
+    page = result_page(body, "google")
+    assert [one.url for one in page.results if one.rank] == list(SITES)

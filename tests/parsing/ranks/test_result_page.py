@@ -141,6 +141,15 @@ def test_an_unknown_block_is_a_type_and_is_counted() -> None:
     assert [one.url for one in of_type(page, "organic")] == list(SITES)
 
 
+@pytest.mark.parametrize("style", ["display:none", "color: red; display: none"])
+def test_a_hidden_result_has_no_rank_unless_the_whole_column_is_hidden(style: str) -> None:
+    hidden = f'<div style="{style}">{organic("https://hidden.example/", "Hidden")}</div>'
+    page = result_page(google(organics(1, 5) + hidden + organics(6, 10)), "google")
+    assert [(one.rank, one.url) for one in of_type(page, "organic")] == list(enumerate(SITES, 1))
+    whole = result_page(google(f'<div style="{style}">{organics()}</div>'), "google")
+    assert [one.url for one in of_type(whole, "organic")] == list(SITES)
+
+
 def test_one_url_has_one_rank() -> None:
     again = organic(SITES[0] + "#:~:text=again", "Result 1 again")
     page = result_page(google(organics(1, 5) + again + organics(6, 10)), "google")

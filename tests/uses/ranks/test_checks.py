@@ -7,15 +7,16 @@ import pytest
 from gossamer.parsing.ranks import Result
 from gossamer.uses.ranks.changes import Known, changes
 from gossamer.uses.ranks.checks import CheckedPage, read_check
+from gossamer.uses.ranks.model import ASSUMED_END
 
 OWN = {"own.example": True, "rival.example": False}
 
 
-def page(number: int, *hosts: str, verdict: str = "ok", first: int = 0) -> CheckedPage:
+def page(number: int, *hosts: str, verdict: str = "ok", first: int = 0, reason: str = "why") -> CheckedPage:
     results = tuple(
         Result("organic", rank, rank, host, f"https://{host}/") for rank, host in enumerate(hosts, 1) if host
     )
-    return CheckedPage(number, first or number, verdict, "why", results, 100.0 + number)
+    return CheckedPage(number, first or number, verdict, reason, results, 100.0 + number)
 
 
 def place(*pages: CheckedPage, depth: int = 20) -> object:
@@ -27,6 +28,7 @@ def place(*pages: CheckedPage, depth: int = 20) -> object:
 
 
 OTHERS = ["a.example"] * 10
+ASSUMED = page(2, verdict="no_results", reason=ASSUMED_END)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,11 @@ OTHERS = ["a.example"] * 10
         ([page(1, "own.example", verdict="partial")], 1),
         ([page(1, *OTHERS, verdict="partial"), page(2, *OTHERS)], "failed"),
         ([page(1, *OTHERS), page(2, verdict="no_results")], None),
+        ([page(1, *OTHERS), ASSUMED], "failed"),
+        ([page(1, *OTHERS), ASSUMED, page(3, verdict="no_results", reason=ASSUMED_END)], "failed"),
+        ([page(1, *OTHERS[:4]), ASSUMED], None),
+        ([page(1, *OTHERS, "own.example"), ASSUMED], 11),
+        ([ASSUMED], "failed"),
         ([page(1, verdict="no_results")], "no-results"),
         ([page(1, verdict="failed")], "failed"),
         ([], "failed"),

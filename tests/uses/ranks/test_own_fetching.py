@@ -93,7 +93,8 @@ def test_nothing_is_fetched_without_a_choice(tmp_path: Path) -> None:
     (tmp_path / "k.csv").write_text(f"keyword,domain\nkettle,{OWN}\n")
     code, _, err = gossamer(tmp_path, "ranks", "run", "k.csv")
     assert code == 4
-    assert "unlocker" in err
+    assert "name it with --provider serper" in err
+    assert "--own" in err
     code, _, err = gossamer(tmp_path, "ranks", "run", "k.csv", "--provider", "serper")
     assert code == 4
     assert "needs a key" in err

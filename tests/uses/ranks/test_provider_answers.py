@@ -100,6 +100,27 @@ def test_serpapi() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("provider", "overview", "due"),
+    [
+        (
+            "serpapi",
+            {"page_token": "KIVu", "serpapi_link": "https://serpapi.com/search.json?x"},
+            [("", None)],
+        ),
+        ("serpapi", {"error": "no overview"}, []),
+        ("serpapi", {"references": [{"title": "R", "link": "https://r.example/"}]}, [("", None), ("R", 0)]),
+        ("searchapi", {"markdown": "Boil.", "reference_links": []}, [("", None)]),
+    ],
+)
+def test_an_overview_is_shown_also_without_references(
+    provider: str, overview: dict[str, Any], due: list[tuple[str, int | None]]
+) -> None:
+    reply = SERPAPI | {"ai_overview": overview}
+    page = read_answer(provider, json.dumps(reply).encode(), "google")
+    assert [(one.title, one.sub) for one in page.results if one.type == "ai_overview"] == due
+
+
 def test_dataforseo_has_places_and_pixels() -> None:
     page = read_answer("dataforseo", json.dumps(DATAFORSEO).encode(), "google")
     assert [(one.type, one.rank, one.position) for one in page.results] == [

@@ -5,12 +5,24 @@ reading its data file.
 - `result_page` returns a `ResultPage`. Its verdict tells whether the positions can be trusted.
 - `load` reads a data file other than the one in the package.
 - `Result` is one result.
+- `MEASURE_SCRIPT` is a script with which a browser writes the place of each block into the page.
 """
 
 from __future__ import annotations
 
 from gossamer.parsing.ranks.model import TYPES, Result, ResultPage, Verdict
+from gossamer.parsing.ranks.page_geometry import MEASURE_SCRIPT
 from gossamer.parsing.ranks.page_rules import PageRules, load
 from gossamer.parsing.ranks.result_page import result_page, results
 
-__all__ = ["TYPES", "PageRules", "Result", "ResultPage", "Verdict", "load", "result_page", "results"]
+__all__ = [
+    "MEASURE_SCRIPT",
+    "TYPES",
+    "PageRules",
+    "Result",
+    "ResultPage",
+    "Verdict",
+    "load",
+    "result_page",
+    "results",
+]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gossamer.parsing.html import attribute_of
 from gossamer.parsing.ranks.model import Result
 from gossamer.parsing.ranks.page_blocks import HEADINGS, PageBlock, shown_text
+from gossamer.parsing.ranks.page_geometry import top_of
 from gossamer.parsing.ranks.page_rules import EngineRules, PageRules
 from gossamer.parsing.ranks.page_scan import Element, ResultCandidate, Scan, ancestors
 from gossamer.parsing.ranks.result_links import host_and_path, result_target
@@ -22,13 +23,16 @@ links were replaced."""
 
 
 class ResultList:
-    """Collects the results of a page in order, and numbers them."""
+    """Collects the results of a page in order, and numbers them. `measured`: whether a browser measured the page
+    (`page_geometry`)."""
 
-    def __init__(self, found: Scan, engine: EngineRules, rules: PageRules) -> None:
+    def __init__(self, found: Scan, engine: EngineRules, rules: PageRules, *, measured: bool = False) -> None:
         self.engine = engine
         self.rules = rules
         self.results: list[Result] = []
+        self._measured = measured
         self._position = 0
+        self._pixel: float | None = None
         self._rank = 0
         self._seen: set[str] = set()
         self._subs: dict[ResultCandidate, int] = {}
@@ -49,15 +53,35 @@ class ResultList:
         entries = self._entries(block)
         if entries is None:
             return
-        self._append_all(block.type, entries)
+        self._append_all(block.type, block.element, entries)
 
-    def _append_all(self, kind: str, entries: list[tuple[str, str, str, int | None]]) -> None:
-        """Adds the entries of one block under the next position."""
-        self._position += 1
+    def _append_all(
+        self, kind: str, element: Element, entries: Sequence[tuple[str, str, str, int | None]]
+    ) -> None:
+        """Adds the entries of one block under the next position. `element`: the block."""
+        self._go_to(element)
         for title, url, text, sub in entries[:MAX_ENTRIES]:
-            self.results.append(
-                Result(kind, None, self._position, title[:MAX_TITLE_CHARS], url, text[:MAX_TEXT_CHARS], sub)
-            )
+            self._append(kind, title, url, text, sub)
+
+    def _go_to(self, element: Element) -> None:
+        """Begins the next position, which is that of a block."""
+        self._position += 1
+        self._pixel = top_of(element) if self._measured else None
+
+    def _append(
+        self,
+        kind: str,
+        title: str,
+        url: str,
+        text: str,
+        sub: int | None,
+        votes: int = 0,
+        *,
+        rank: int | None = None,
+    ) -> None:
+        """Adds a result at the present position."""
+        title, text = title[:MAX_TITLE_CHARS], text[:MAX_TEXT_CHARS]
+        self.results.append(Result(kind, rank, self._position, title, url, text, sub, votes, self._pixel))
 
     def _add_organic(self, one: ResultCandidate) -> None:
         """Adds an organic result with its sitelinks. A URL that already has a rank is left out."""
@@ -65,22 +89,20 @@ class ResultList:
         if key in self._seen and not self._is_anonymous:
             return
         self._seen.add(key)
-        self._position += 1
+        self._go_to(one.block)
         self._rank += 1
         sub = None
         if one.parent is not None:
             sub = self._subs[one.parent] = self._subs.get(one.parent, -1) + 1
-        title, text = _title(one), _snippet(one, self.engine)
-        self.results.append(
-            Result("organic", self._rank, self._position, title, one.url, text, sub, one.votes)
-        )
+        text = _snippet(one, self.engine)
+        self._append("organic", _title(one), one.url, text, sub, one.votes, rank=self._rank)
         headed = self._sitelinks.get(one, [])
         listed = [(_title(link), link.url, link.link, link.votes) for link in headed]
         listed += self._inline_sitelinks(one, {link.url for link in headed})
         others = {link for _, _, link, _ in listed} | {one.link}
         for place, (name, goal, link, votes) in enumerate(listed[:MAX_ENTRIES]):
             text = _text_beside(link, others, name) if headed else ""
-            self.results.append(Result("sitelink", None, self._position, name, goal, text, place, votes))
+            self._append("sitelink", name, goal, text, place, votes)
 
     def _inline_sitelinks(self, one: ResultCandidate, known: set[str]) -> list[tuple[str, str, Element, int]]:
         """Returns the links inside an organic result that have no heading and lead to other pages of the
@@ -162,7 +184,8 @@ class ResultList:
         cards = [part for part in parts if part.tag == "g-inner-card"]
         if cards:
             links = {link: shown_text(card) for card in cards for link in self._links(card)[:1]}
-            self._append_all("ad", [(*link, text, at) for at, (link, text) in enumerate(links.items())])
+            ads = [(*link, text, at) for at, (link, text) in enumerate(links.items())]
+            self._append_all("ad", block.element, ads)
             return
         for part in parts:
             heading = part.select_one(HEADINGS)
@@ -171,13 +194,12 @@ class ResultList:
             if not url and not named:
                 continue
             title = named or title
-            self._append_all("ad", [(title, url, shown_text(part), None)])
+            self._append_all("ad", part, [(title, url, shown_text(part), None)])
             others = set(part.select("a[href]"))
             targets = {self._goal(link): link for link in others}
             for place, (name, goal) in enumerate([one for one in below if one[0]][:MAX_ENTRIES]):
                 text = _text_beside(targets[goal], others, name) if goal in targets else ""
-                name = name[:MAX_TITLE_CHARS]
-                self.results.append(Result("sitelink", None, self._position, name, goal, text, place))
+                self._append("sitelink", name, goal, text, place)
 
     def _cards(self, block: PageBlock) -> list[tuple[str, str, str]]:
         """Returns the entries of a feature as (title, url, text)."""

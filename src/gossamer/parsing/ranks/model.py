@@ -32,7 +32,7 @@ class Result(msgspec.Struct, frozen=True):
     - `sub`: the place inside the block, from 0, for sitelinks, indented results and entries of features. None
       for the main result of the block.
     - `votes`: the number of votes that the result got (structure, heading, class names). 0 if unknown.
-    - `pixel`: the distance from the top of the page in CSS pixels. None if the page contains no layout data.
+    - `pixel`: the distance of the block from the top of the page in CSS pixels. None if it was not measured.
     """
 
     type: str

@@ -53,6 +53,9 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
         named = rules.heading_type(first.text) if first is not None else ""
         if named:
             grown[aside] = Feature(named, aside=True)
+    for element in [one for one, feature in grown.items() if feature.type in _PART_OF]:
+        if (whole := _PART_OF[grown[element].type]) == _type_by_signs(element, engine):
+            grown[element] = features[whole]
     listed += [
         PageBlock(feature.type, element, found.order[element], feature)
         for element, feature in grown.items()
@@ -60,6 +63,7 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
     ]
     taken = {one.block for one in found.organic} | grown.keys()
     ignored = {element for css in engine.ignore for element in tree.select(css)}
+    ignored |= {one.link for one in found.sitelinks}
     for rest in _leftover(parts, taken | ignored):
         kind = _type_by_signs(rest, engine)
         if kind or _is_shown_block(rest):

@@ -26,6 +26,7 @@ pages use."""
 MANY_RESULTS: Final = 5
 """If at least this many results have headings of mobile pages, they replace the few results with usual
 headings."""
+ASKED: Final = "people_also_ask"
 _REDIRECTS: Final = ("/url?", "/goto?")
 
 
@@ -42,6 +43,8 @@ class ResultCandidate:
     """The largest ancestor that contains no other candidate."""
     votes: int = 0
     class_votes: int = 0
+    has_cite: bool = False
+    """Whether its block contains a display URL, as results have it and sitelinks do not."""
     parent: ResultCandidate | None = None
     """The result to which this sitelink belongs, or below which this result is indented."""
 
@@ -138,8 +141,8 @@ def _scan_headings(
             or attribute_of(one.link, "href").startswith(_REDIRECTS)
             or not marked.isdisjoint(one.chain)
         )
-        has_cite = one.block.select_one(rules.cite) is not None or _shows_host(one)
-        structure = has_cite or (has_marks and not is_weak)
+        one.has_cite = one.block.select_one(rules.cite) is not None
+        structure = one.has_cite or _shows_host(one) or (has_marks and not is_weak)
         one.votes = structure + 1 + (one.class_votes >= enough)
     _sort_sitelinks(found, tree, rules, inside)
 
@@ -182,8 +185,8 @@ def _containers(
     tree: turbohtml.Document, rules: EngineRules, inside: list[ResultCandidate], is_known: bool
 ) -> dict[Element, Feature]:
     """Returns the elements that are blocks of known features. A container of a single result is left out if
-    it contains several candidates. All containers that are known only by their class names are left out if
-    they contain most candidates of the page, because the class names must then have a new meaning."""
+    it contains several candidates or questions. All containers that are known only by their class names are left
+    out if they contain most candidates of the page, because the class names must then have a new meaning."""
     holds = _holds(inside)
     limit = max(2, len(inside) // 2)
 
@@ -201,7 +204,8 @@ def _containers(
         by_class = elements((feature, feature.classes) for feature in rules.features)
         if sum(not by_class.keys().isdisjoint(one.chain) for one in inside) <= limit:
             found = by_class | found
-    return found
+    asked = {above for one, feature in found.items() if feature.type == ASKED for above in one.ancestors}
+    return {one: feature for one, feature in found.items() if not (feature.one and one in asked)}
 
 
 def _holds(inside: list[ResultCandidate]) -> dict[Element, int]:
@@ -238,7 +242,9 @@ def _sort_sitelinks(
     above: dict[Element, ResultCandidate] = {}
     wraps = sum(one.link in set(one.heading.ancestors) for one in inside)
     for one in inside:
-        one.parent = _parent_of(one, sitelinks, above)
+        one.parent = None if one.has_cite else _parent_of(one, sitelinks, above)
+        if one.parent is None and not one.has_cite and not sitelinks.isdisjoint(one.chain):
+            one.parent = _same_host(found.organic[-1:], one)  # beside the result, not around it
         is_other_shape = 2 * wraps > len(inside) and one.heading in set(one.link.ancestors)
         if one.parent is None and is_other_shape:
             one.parent = next((above[element] for element in one.chain if element in above), None)
@@ -253,6 +259,12 @@ def _sort_sitelinks(
         for element in one.chain:
             above[element] = one if one.parent is None else one.parent
     _set_blocks(found.organic)
+
+
+def _same_host(before: list[ResultCandidate], one: ResultCandidate) -> ResultCandidate | None:
+    """Returns the result before a candidate if both lead to the same host."""
+    hosts = [host_and_path(each.url)[0].removeprefix("www.") for each in (*before, one)]
+    return before[0] if before and hosts[0] == hosts[1] else None
 
 
 def _parent_of(

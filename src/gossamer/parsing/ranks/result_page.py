@@ -13,6 +13,7 @@ from gossamer.parsing.page_cost import TooComplex, limited_memory, may_explode
 from gossamer.parsing.ranks.block_results import ResultList
 from gossamer.parsing.ranks.model import Result, ResultPage
 from gossamer.parsing.ranks.page_blocks import blocks
+from gossamer.parsing.ranks.page_geometry import has_marks
 from gossamer.parsing.ranks.page_rules import EngineRules, PageRules, default, load
 from gossamer.parsing.ranks.page_scan import scan
 from gossamer.parsing.ranks.verdicts import verdict
@@ -70,7 +71,7 @@ def result_page(
     )
     if not page.writes_positions:
         return page
-    collected = ResultList(found, one, rules)
+    collected = ResultList(found, one, rules, measured=has_marks(body))
     for block in listed:
         collected.add(block)
     unknown = sum(block.type == "unknown" for block in listed)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gossamer.client.notifications import receivers_of_settings
-from gossamer.uses.alert_outbox import RuleAlert
+from gossamer.uses.alert_outbox import ReportedChanges
 from gossamer.uses.prices.event_outputs import events_to
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.price_alerts import deliver, evaluate
@@ -14,21 +14,6 @@ from gossamer.uses.prices.rules import PriceRule, never_fires, read_rules, rules
 from gossamer.uses.rule_files import RuleBook
 
 MAX_SHOWN = 20
-
-
-class ReportedChanges(NamedTuple):
-    """The result of `report_changes`."""
-
-    alerts: tuple[RuleAlert, ...]
-    """The new alerts."""
-    sent: int
-    """Number of alerts that receivers accepted. An alert counts once for each receiver."""
-    suppressed: int
-    """Number of alerts that were not sent because of `max_per_day`."""
-    failures: tuple[str, ...]
-    """One message for each receiver to which sending failed. Its alerts are sent the next time."""
-    events_sent: int
-    """Number of events that were sent to the outputs."""
 
 
 def report_changes(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gossamer.parsing.ranks import Result
 from gossamer.uses.ranks.domains import DomainMatch
-from gossamer.uses.ranks.model import PAGE_RESULTS, Position
+from gossamer.uses.ranks.model import ASSUMED_END, PAGE_RESULTS, Position
 from gossamer.uses.ranks.strategy import END, FAILED, GOOD
 
 WRITES = ("ok", "partial")
@@ -40,6 +40,8 @@ OWNED_TYPES = frozenset(
 )
 """The types of results, besides organic ones, in which a domain can appear."""
 _LAST_PAGE = 1_000
+_FULL_PAGE = 7
+"""A page with at least this many organic results is usually not the last one."""
 
 
 class CheckedPage(NamedTuple):
@@ -83,6 +85,12 @@ def read_check(
     be read, or ''."""
     bad = next((one for one in pages if one.state == FAILED), None)
     error = f"{bad.verdict.replace('_', ' ')}: {bad.reason}" if bad else ""
+    if doubtful := next((one for one in pages if _is_doubtful_end(one, pages)), None):
+        error = (
+            error
+            or f"soft block: page {doubtful.page} came without results, though the page before it is full"
+        )
+        pages = [one for one in pages if one is not doubtful]
     if withheld:
         return SearchOutcome("failed", withheld, {}, False, {}, {})
     if any(one.verdict == "no_results" and one.first == 1 for one in pages):
@@ -147,6 +155,16 @@ def _covered(pages: Iterable[CheckedPage]) -> set[int]:
         elif one.verdict == "no_results" and one.first > 1:
             covered.update(range(one.first, _LAST_PAGE))
     return covered
+
+
+def _is_doubtful_end(page: CheckedPage, pages: Sequence[CheckedPage]) -> bool:
+    """Whether a page is only assumed to be behind the last one, and the page before it looks as if there were more.
+    Some providers bill an answer without results when the engine has blocked them."""
+    if page.verdict != "no_results" or page.reason != ASSUMED_END:
+        return False
+    before = next((one for one in pages if one.page == page.page - 1 and one.verdict in WRITES), None)
+    ranked = sum(one.type == "organic" and one.rank is not None for one in before.results) if before else 0
+    return ranked >= _FULL_PAGE
 
 
 def _why_open(pages: Sequence[CheckedPage], covered: set[int], depth: int) -> str:

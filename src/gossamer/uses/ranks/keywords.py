@@ -1,19 +1,19 @@
-"""Reads lists of keywords: CSV, JSON lines, Excel and text. A line that is not a keyword is rejected with its
-line number and the reason, and reading continues."""
+"""Reads lists of keywords: CSV, JSON lines, Excel, text and SQL queries. A line that is not a keyword is rejected
+with its line number and the reason, and reading continues."""
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gossamer.client.extras import install_command
-from gossamer.errors import ConfigError, UsageError
+from gossamer.client.source_rows import SourceRow, read_rows
+from gossamer.errors import UsageError
 from gossamer.uses.prices.targets import RejectedLine
 from gossamer.uses.ranks.domains import plain_domain
 from gossamer.uses.ranks.model import DEVICES, ENGINES, Keyword, Search
@@ -47,8 +47,6 @@ OTHER_NAMES = {
 MAX_CHARS = 2048
 """Maximum length of a keyword in characters. Google cuts a query after 32 words, and its URLs at about this
 length."""
-Place = tuple[int, Mapping[str, Any] | str]
-"""A line number with the columns of the line, or with the reason why it cannot be read."""
 
 
 class RankKeywords(msgspec.Struct, frozen=True):
@@ -72,11 +70,11 @@ def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = N
     rejected: list[RejectedLine] = []
     repeated = 0
     for source in sources:
-        for line, columns in _lines(source):
-            read = columns if isinstance(columns, str) else _keywords(columns, defaults or {})
+        for row in _rows(source):
+            read = row.reason if row.columns is None else _keywords(row.columns, defaults or {})
             if isinstance(read, str):
-                text = "" if isinstance(columns, str) else json.dumps(dict(columns), default=str)[:500]
-                rejected.append(RejectedLine(source, line, read, text))
+                text = "" if row.columns is None else json.dumps(dict(row.columns), default=str)[:500]
+                rejected.append(RejectedLine(source, row.line, read, text))
                 continue
             for one in read:
                 repeated += (one.search.id, one.domain) in found
@@ -85,93 +83,20 @@ def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = N
     return RankKeywords(list(found.values()), rejected, notes)
 
 
-def _lines(source: str) -> Iterator[Place]:
-    path = Path(source)
-    if not path.is_file():
+def _rows(source: str) -> Iterator[SourceRow]:
+    if not source.startswith("sql:") and not Path(source).is_file():
         raise UsageError(
-            f"{source}: there is no such file; a list of keywords is a CSV, JSON lines, Excel or text file"
+            f"{source}: there is no such file; a list of keywords is a CSV, JSON lines, Excel or text file, or "
+            "'sql:sqlite:FILE SELECT keyword, domain FROM ...'"
         )
-    ending = path.suffix.lower()
-    if ending == ".xlsx":
-        return _of_excel(path)
-    if ending in (".jsonl", ".ndjson", ".json"):
-        return _of_json(path)
-    return _of_csv(path) if ending in (".csv", ".tsv") else _of_text(path)
+    return read_rows(source, partial(_has_keyword, source), text_column="keyword")
 
 
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return path.read_bytes().decode("cp1252", "replace")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _of_csv(path: Path) -> Iterator[Place]:
-    text = _text_of(path)
-    head = text.partition("\n")[0]
-    mark = max("\t;,", key=head.count) if path.suffix.lower() == ".csv" else "\t"
-    lines = csv.reader(text.splitlines(keepends=True), delimiter=mark)
-    names = next(lines, [])
+def _has_keyword(source: str, names: Sequence[str]) -> None:
+    """Raises UsageError if no column of a source has a keyword."""
     if not any(_column(name) == "keyword" for name in names):
-        if len(names) == 1:  # keywords without a header
-            yield from _of_text(path)
-            return
-        raise UsageError(f"{path} has no column keyword; its columns are {', '.join(names)[:200] or 'none'}")
-    while True:
-        number = lines.line_num + 1
-        try:
-            values = next(lines)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield number, str(error)
-            continue
-        if len(values) > len(names):
-            reason = (
-                f"it has {len(values)} columns, and the head has {len(names)}: quote a keyword with a comma"
-            )
-            yield number, reason
-        elif any(value.strip() for value in values):
-            yield number, dict(zip(names, values, strict=False))
-
-
-def _of_json(path: Path) -> Iterator[Place]:
-    for number, line in enumerate(_text_of(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except ValueError as error:
-            yield number, f"it is not JSON: {error}"
-            continue
-        yield number, found if isinstance(found, dict) else "it is not a JSON object"
-
-
-def _of_text(path: Path) -> Iterator[Place]:
-    for number, line in enumerate(_text_of(path).splitlines(), 1):
-        if line.strip() and not line.startswith("#"):
-            yield number, {"keyword": line.strip()}
-
-
-def _of_excel(path: Path) -> Iterator[Place]:
-    try:
-        import openpyxl
-    except ImportError:
-        raise ConfigError(f"an Excel list needs another package: {install_command('excel')}") from None
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except Exception as error:
-        raise UsageError(f"{path} is not an Excel file (.xlsx): {error}") from error
-    rows = book.worksheets[0].iter_rows(values_only=True)
-    names = ["" if one is None else str(one) for one in next(rows, ())]
-    if not any(_column(name) == "keyword" for name in names):
-        raise UsageError(f"{path} has no column keyword in its first row")
-    for number, values in enumerate(rows, 2):
-        if any(value is not None for value in values):
-            yield number, dict(zip(names, values, strict=False))
-    book.close()
+        shown = ", ".join(names)[:200] or "none"
+        raise UsageError(f"{source} has no column keyword; its columns are {shown}")
 
 
 def _column(name: str) -> str:

@@ -13,6 +13,8 @@ PAGE_RESULTS = 10
 """Number of organic results on a page. Both engines show about ten. The first result of page 2 has the
 position 11 even if page 1 has fewer results, so that a position does not depend on which other pages were
 fetched."""
+ASSUMED_END = "the provider answered without results, so this is assumed to be behind the last page"
+"""The reason of `no_results` on a later page if the provider does not say that there are none."""
 ENGINES = ("google", "bing")
 DEVICES = ("desktop", "mobile")
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from gossamer.parsing.ranks import Result, ResultPage
+from gossamer.uses.ranks.model import ASSUMED_END
 
 MAX_RESULTS = 2000
 CUMULATIVE = ("dataforseo",)
@@ -69,7 +70,8 @@ def read_answer(provider: str, body: bytes, engine: str, page: int = 1) -> Resul
     if any(one.type == "organic" for one in results):
         return ResultPage(engine, "ok", "", results, 0, provider, query, page)
     if is_empty or (page > 1 and provider not in CUMULATIVE):
-        return ResultPage(engine, "no_results", "the engine has no results", (), 0, provider, query, page)
+        reason = "the engine has no results" if is_empty else ASSUMED_END
+        return ResultPage(engine, "no_results", reason, (), 0, provider, query, page)
     return ResultPage(engine, "soft_block", _NOTHING, (), 0, provider, query, page)
 
 
@@ -133,7 +135,8 @@ def _dataforseo(reply: dict[str, Any]) -> _Read | None:
 def _dataforseo_item(item: dict[str, Any]) -> Iterator[Result]:
     kind = provider_fields().dataforseo_types.get(str(item.get("type")), "unknown")
     place, group = _int(item.get("rank_absolute")), _int(item.get("rank_group"))
-    pixel = _of(item, "rectangle.y")
+    top = _of(item, "rectangle.y")
+    pixel = float(top) if isinstance(top, int | float) else None
     own = Result(
         kind,
         group if kind == "organic" else None,
@@ -141,23 +144,22 @@ def _dataforseo_item(item: dict[str, Any]) -> Iterator[Result]:
         _str(item.get("title")) or "",
         _http(item.get("url")),
         _str(item.get("description")) or "",
-        pixel=float(pixel) if isinstance(pixel, int | float) else None,
+        pixel=pixel,
     )
     entries = item.get("references") or item.get("items") or []
     if own.url or (own.title and not entries):
         yield own
     for sub, entry in enumerate(entries if isinstance(entries, list) else []):
         if isinstance(entry, str):
-            yield Result(kind, None, place, entry, sub=sub)
+            yield Result(kind, None, place, entry, sub=sub, pixel=pixel)
         elif isinstance(entry, dict):
             url = _http(entry.get("url")) or _http(_of(_first(entry.get("expanded_element")) or {}, "url"))
-            yield Result(kind, None, place, _str(entry.get("title")) or "", url, sub=sub)
+            yield Result(kind, None, place, _str(entry.get("title")) or "", url, sub=sub, pixel=pixel)
     links = item.get("links")
     for sub, entry in enumerate(links if isinstance(links, list) and kind == "organic" else []):
         if isinstance(entry, dict):
-            yield Result(
-                "sitelink", None, place, _str(entry.get("title")) or "", _http(entry.get("url")), sub=sub
-            )
+            title = _str(entry.get("title")) or ""
+            yield Result("sitelink", None, place, title, _http(entry.get("url")), sub=sub, pixel=pixel)
 
 
 READERS: Mapping[str, Callable[[dict[str, Any]], _Read | None]] = {
@@ -194,17 +196,18 @@ def _organic(found: Any, link: str, title: str = "title", text: str = "snippet")
 def _features(reply: dict[str, Any], table: tuple[Places, ...]) -> Iterator[Result]:
     for places in table:
         found = _of(reply, places.path)
-        if isinstance(found, dict) and not any(
+        is_list = not isinstance(found, dict) or any(
             isinstance(found.get(name), list) for name in ("places", "jobs")
-        ):
-            found = [found]
-        for sub, one in enumerate(found if isinstance(found, list) else []):
+        )
+        entries = found if is_list else [] if found.keys() == {"error"} else [found]
+        for sub, one in enumerate(entries if isinstance(entries, list) else []):
             if isinstance(one, dict):
                 title, url, text = (
                     next((value for name in names if (value := _of(one, name))), "")
                     for names in (places.title, places.url, places.text)
                 )
-                yield Result(places.type, None, 0, _str(title) or "", _http(url), _str(text) or "", sub)
+                words = _str(title) or "", _http(url), _str(text) or ""
+                yield Result(places.type, None, 0, *words, sub if is_list else None)
 
 
 def _of(found: Any, path: str) -> Any:

@@ -97,6 +97,7 @@ def run(
             hosts=options.hosts,
             layout=layout,
             keep=options.keep_days > 0,
+            tell=tell,
         )
         skipped = _rounds(history, watch, depth, options, refused, tell)
         events = history.end_run(depth, skipped, options.keep_days)

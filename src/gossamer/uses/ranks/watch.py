@@ -7,15 +7,18 @@ import base64
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gossamer
+from gossamer.client.background import Background
 from gossamer.errors import CrawlFailed, NoCredit, NothingFound
 from gossamer.parsing.ranks import ResultPage, result_page
+from gossamer.parsing.ranks.page_geometry import MEASURE_SCRIPT, without_marks
 from gossamer.parsing.ranks.page_rules import PageRules
 from gossamer.uses.ranks.history import PageRequest, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Search
+from gossamer.uses.ranks.own_exits import crawl_by_exits, exit_options, read_exits
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
 from gossamer.uses.ranks.search_urls import HOSTS, REFERERS, search_url
 from gossamer.uses.ranks.ways import Way, headers_of
@@ -27,6 +30,8 @@ CRAWL = "ranks"
 MAX_BODY = 8 << 20
 WALLS = ("captcha", "consent")
 """The verdicts that a page with an error status may have."""
+MEASURED = {"load": ["images", "fonts"], "until": MEASURE_SCRIPT}
+"""How the browser rung renders own searches: the page is measured, and what moves its blocks is loaded."""
 
 
 def parse_page(
@@ -42,7 +47,7 @@ def parse_page(
 class RankWatch:
     """Crawls result pages and writes them into the history. Threads of the crawl write the rows, one at a
     time. `hosts`: the addresses of the engines. `layout`: a data file for HTML pages. `keep`: whether bodies
-    are kept."""
+    are kept. `tell`: called with messages for the user."""
 
     def __init__(
         self,
@@ -53,10 +58,12 @@ class RankWatch:
         hosts: Mapping[str, str] = HOSTS,
         layout: PageRules | None = None,
         keep: bool = True,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.searches, self.way, self._hosts, self._layout = searches, way, hosts, layout
-        self._history, self._keep = history, keep
+        self._history, self._keep, self._tell = history, keep, tell
         self._lock = threading.Lock()
+        self._recorded: set[tuple[str, int]] = set()
 
     def seeds(self, requests: Sequence[PageRequest]) -> list[dict[str, Any]]:
         """Returns the requests for pages."""
@@ -77,11 +84,28 @@ class RankWatch:
     def crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
         """Fetches pages. Returns the state of the crawl, or `no-credit: ...` if the provider's account is empty.
         Raises GossamerError, for example for a wrong key."""
+        if self.way.name == "own" and len(proxies := read_exits(options.get("proxies") or ())) > 1:
+            with exit_options(proxies, options) as exits:
+                background = Background(
+                    lambda _: crawl_by_exits(requests, exits, self._crawl, self._is_recorded, self._tell)
+                )
+                background.start()
+                return background.wait()
+        crawling = Background(lambda _: self._crawl(requests, options))
+        crawling.start()
+        return crawling.wait()
+
+    def _is_recorded(self, request: PageRequest) -> bool:
+        return (request.search, request.page) in self._recorded
+
+    async def _crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
+        """Fetches pages with one crawl."""
         given = dict(options)
+        given.setdefault("name", CRAWL)
         site_options = {name: given.pop(name) for name in ("ladder",) if name in given}
         try:
-            result = gossamer.run(
-                self.site(site_options), self.seeds(requests), name=CRAWL, fresh=True, scope="page", **given
+            result = await gossamer.run_async(
+                self.site(site_options), self.seeds(requests), fresh=True, scope="page", **given
             )
         except NoCredit as error:
             return f"no-credit: {error}"
@@ -93,6 +117,8 @@ class RankWatch:
 
     def site(self, options: Mapping[str, Any]) -> gossamer.Site:
         """Returns the site of the engines."""
+        if self.way.name == "own":
+            options = {"render": MEASURED, **options}
         # the name "default" matches every host, including the targets of redirects
         site = gossamer.Site("default", follow=False, blocks=False, sinks=[PageRows(self)], **options)
 
@@ -118,11 +144,14 @@ class RankWatch:
         pages = [self._page(row) for row in rows]
         with self._lock:
             self._history.record(pages, keep=self._keep)
+            self._recorded.update((one.search, one.page) for one in pages)
 
     def _page(self, row: Mapping[str, Any]) -> FetchedResultPage:
         name, page, first = row["page"].split(" ")
         search = self.searches[name]
         body = zlib.decompress(base64.b64decode(row["body"]))
+        if search.device == "mobile":  # the browser has the window of a desktop
+            body = without_marks(body)
         parsed = None
         if body:
             parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"], self._layout)

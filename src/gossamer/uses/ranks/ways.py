@@ -11,15 +11,20 @@ from gossamer.errors import UsageError
 from gossamer.uses.ranks.model import Search
 
 OWN_DELAY = "5-10"
-"""Seconds between two own requests to an engine."""
+"""Seconds between two own searches of an engine through one exit. An exit is the address of this machine, or a
+proxy."""
 OWN_NOTICE = (
     "own fetching: Google's and Bing's terms and their robots.txt forbid automated searches, and since 2025 Google "
     "answers most of them with a challenge, which gossamer does not solve. You decide that you may do this. One "
-    "search of an engine every 5 to 10 s"
+    "search of an engine and exit every 5 to 10 s"
 )
 UNLOCKER_NOTICE = (
     "the unlocker {name} fetches result pages, which the robots.txt of the engines forbids: this is your choice and "
     "your contract with it"
+)
+NO_PROVIDER = (
+    'result pages come from a search provider: name it with --provider serper, or unlocker = "serper" in gossamer.toml, '
+    "and set its key in GOSSAMER_UNLOCKER_KEY (docs/ranks.md). --own searches from this machine"
 )
 MOBILE_AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36"
 
@@ -93,7 +98,7 @@ def choose_way(
         return Way("archive", seconds=0.01)
     if own:
         return Way("own", seconds=7.5, notice=OWN_NOTICE)
-    account = unlocker_account(options, with_key=with_key)
+    account = unlocker_account(options, with_key=with_key, none_named=NO_PROVIDER)
     known = _PROVIDERS.get(account.name)
     if known is not None and (known.form != "zyte" or account.options.get("serp") == "true"):
         return known._replace(account=account)

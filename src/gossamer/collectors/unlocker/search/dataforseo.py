@@ -8,6 +8,7 @@ a request for page 3 costs 3. The outer status is 200; each task has a `status_c
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from typing import Any
 
 from gossamer.collectors.unlocker.interface import (
@@ -23,19 +24,24 @@ from gossamer.collectors.unlocker.interface import (
     Provider,
     Refusal,
     json_of,
-    provider_message,
-    retry_after,
     to_json,
 )
+from gossamer.collectors.unlocker.search.search_answers import UNDOCUMENTED, http_refusal, json_page
 from gossamer.collectors.unlocker.search.search_query import PAGE_RESULTS, SAMPLE, read_search
 from gossamer.data import sections
 
-JSON = [("content-type", "application/json")]
 MAX_DEPTH = 200
 """The most results of a live task (since September 2025)."""
 OK, NO_RESULTS = 20000, 40102
-CODES = {40100: KEY, 40104: KEY, 40200: CREDIT, 40210: CREDIT, 40202: BUSY, 40209: BUSY, 40501: TARGET}
-"""The meanings of its codes. Other 4xxxx are TARGET, 5xxxx are RETRY."""
+CODES = {
+    **dict.fromkeys((40100, 40104, 40201, 40204, 40207), KEY),
+    **dict.fromkeys((40200, 40203, 40210), CREDIT),
+    **dict.fromkeys((40202, 40209), BUSY),
+    **dict.fromkeys((40101, 40103, 40601, 40602), RETRY),
+}
+"""The meanings of its codes. KEY: the account is not verified, paused or without access, or the address is not on
+its list. CREDIT: no money is left, or the user's own limit of a day is reached. BUSY: too many requests per minute,
+or at once. RETRY: the search engine failed, or the task is not finished. Other 4xxxx are TARGET, 5xxxx are RETRY."""
 COUNTRY_BASE = 2000
 """Google's number of a country is larger than its number in ISO 3166-1 by this."""
 
@@ -60,28 +66,21 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     url = endpoint.replace("{engine}", search.engine)
     basic = b64encode(key.encode()).decode()
     headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}
-    return Call(url, "POST", headers, to_json([task | dict(needs.extra)]))
+    return Call(url, "POST", headers, to_json([task | _values(needs.extra)]))
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the JSON of a task, or a refusal."""
-    words = provider_message(found, "status_message")
-    if found.status == 401:
-        return Refusal(KEY, words)
-    if found.status == 402:
-        return Refusal(CREDIT, words)
-    if found.status == 429:
-        return Refusal(BUSY, words, after=retry_after(found.header("retry-after")))
     if found.status != 200:
-        return Refusal(TARGET, words, reason="http-4xx") if found.status < 500 else Refusal(RETRY, words)
+        return http_refusal(found, "status_message")
     reply = json_of(found.body)
     tasks = reply.get("tasks")
     task = tasks[0] if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) else reply
     code = task.get("status_code")
     if not isinstance(code, int):
-        return Refusal(RETRY, "its answer does not match its documentation", needs.cost)
+        return Refusal(RETRY, UNDOCUMENTED, needs.cost)
     if code in (OK, NO_RESULTS):
-        return FetchedPage(200, JSON, found.body, None, needs.cost)
+        return json_page(found.body, needs.cost)
     charged = needs.cost if task.get("cost") else 0
     kind = CODES.get(code, RETRY if code >= 50000 else TARGET)
     return Refusal(kind, f"{code} {task.get('status_message', '')}"[:200], charged, reason="http-4xx")
@@ -90,6 +89,14 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 def cost(needs: ApiCall) -> int:
     """Returns 1 credit for each page of 10 results up to the wanted one."""
     return read_search(needs).page
+
+
+def _values(extra: Mapping[str, str]) -> dict[str, str | int | bool]:
+    """Returns options with the types that they have in JSON."""
+    return {
+        name: text == "true" if text in ("true", "false") else int(text) if text.isdecimal() else text
+        for name, text in extra.items()
+    }
 
 
 def location_code(country: str) -> int:
@@ -112,7 +119,7 @@ PROVIDER = Provider(
     request,
     answer,
     cost,
-    ("os", "max_crawl_pages"),
+    ("os", "max_crawl_pages", "calculate_rectangles"),
     (),
     ("render", "country", "wait_for", "session"),
     sample=SAMPLE,

@@ -5,11 +5,6 @@ its cache, which is free."""
 from __future__ import annotations
 
 from gossamer.collectors.unlocker.interface import (
-    BUSY,
-    CREDIT,
-    KEY,
-    RETRY,
-    TARGET,
     ApiAnswer,
     ApiCall,
     Call,
@@ -17,13 +12,9 @@ from gossamer.collectors.unlocker.interface import (
     Provider,
     Refusal,
     endpoint_url,
-    json_of,
-    provider_message,
-    retry_after,
 )
+from gossamer.collectors.unlocker.search.search_answers import http_refusal, searched_page
 from gossamer.collectors.unlocker.search.search_query import PAGE_RESULTS, SAMPLE, read_search
-
-JSON = [("content-type", "application/json")]
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
@@ -47,21 +38,10 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the JSON of a search, or a refusal. The status of a search is in `search_metadata.status`."""
-    words = provider_message(found, "error")
+    """Returns the JSON of a search, or a refusal."""
     if found.status == 200:
-        reply = json_of(found.body)
-        state = (reply.get("search_metadata") or {}).get("status") if reply else None
-        if state == "Success":
-            return FetchedPage(200, JSON, found.body, None, needs.cost)
-        return Refusal(RETRY, f"{words} (search status {state})"[:200])
-    if found.status in (401, 403):
-        return Refusal(KEY, words)
-    if found.status == 429:
-        if b"run out of searches" in found.body[:2000]:
-            return Refusal(CREDIT, words)
-        return Refusal(BUSY, words, after=retry_after(found.header("retry-after")))
-    return Refusal(TARGET, words, reason="http-4xx") if found.status < 500 else Refusal(RETRY, words)
+        return searched_page(found, needs.cost)
+    return http_refusal(found, "error", no_credit=(b"run out",))
 
 
 def cost(needs: ApiCall) -> int:

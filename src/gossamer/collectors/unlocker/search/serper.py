@@ -6,11 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from gossamer.collectors.unlocker.interface import (
-    BUSY,
-    CREDIT,
-    KEY,
     RETRY,
-    TARGET,
     ApiAnswer,
     ApiCall,
     Call,
@@ -18,14 +14,11 @@ from gossamer.collectors.unlocker.interface import (
     Provider,
     Refusal,
     json_of,
-    provider_message,
-    retry_after,
     to_json,
     whole_credits,
 )
+from gossamer.collectors.unlocker.search.search_answers import UNDOCUMENTED, http_refusal, json_page
 from gossamer.collectors.unlocker.search.search_query import SAMPLE, read_search
-
-JSON = [("content-type", "application/json")]
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
@@ -44,18 +37,13 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the JSON of a search, or a refusal."""
-    words = provider_message(found, "message", "error")
-    if found.status == 200:
-        if reply := json_of(found.body):
-            return FetchedPage(200, JSON, found.body, None, whole_credits(reply.get("credits"), needs.cost))
-        return Refusal(RETRY, "its answer does not match its documentation", needs.cost)
-    if b"not enough credits" in found.body[:2000].lower() or found.status == 402:
-        return Refusal(CREDIT, words)
-    if found.status in (401, 403):
-        return Refusal(KEY, words)
-    if found.status == 429:
-        return Refusal(BUSY, words, after=retry_after(found.header("retry-after")))
-    return Refusal(TARGET, words, reason="http-4xx") if found.status < 500 else Refusal(RETRY, words)
+    if found.status != 200:
+        return http_refusal(
+            found, "message", "error", no_credit=(b"not enough credits",), no_credit_status=400
+        )
+    if reply := json_of(found.body):
+        return json_page(found.body, whole_credits(reply.get("credits"), needs.cost))
+    return Refusal(RETRY, UNDOCUMENTED, needs.cost)
 
 
 def cost(needs: ApiCall) -> int:

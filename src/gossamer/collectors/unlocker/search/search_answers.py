@@ -1,0 +1,51 @@
+"""What the answers of search providers have in common: the page that an answer becomes, and its errors."""
+
+from __future__ import annotations
+
+from gossamer.collectors.unlocker.interface import (
+    BUSY,
+    CREDIT,
+    KEY,
+    RETRY,
+    TARGET,
+    ApiAnswer,
+    FetchedPage,
+    Refusal,
+    json_of,
+    provider_message,
+    retry_after,
+)
+
+UNDOCUMENTED = "its answer does not match its documentation"
+
+
+def json_page(body: bytes, paid: int) -> FetchedPage:
+    """Returns the JSON of a search as a page. `paid`: the credits that it cost."""
+    return FetchedPage(200, [("content-type", "application/json")], body, None, paid)
+
+
+def searched_page(found: ApiAnswer, paid: int) -> FetchedPage | Refusal:
+    """Returns the page of an answer with status 200 that contains the state of the search
+    (`search_metadata.status`). A search that is not finished or that failed is not billed."""
+    metadata = json_of(found.body).get("search_metadata")
+    state = metadata.get("status") if isinstance(metadata, dict) else None
+    if state == "Success":
+        return json_page(found.body, paid)
+    return Refusal(RETRY, f"{provider_message(found, 'error')} (search status {state})"[:200])
+
+
+def http_refusal(
+    found: ApiAnswer, *fields: str, no_credit: tuple[bytes, ...] = (), no_credit_status: int = 429
+) -> Refusal:
+    """Returns what an answer with an error status means. `fields`: where the JSON contains the message.
+    `no_credit`: texts in lower case, one of which a message contains if no credit is left, for providers that use
+    `no_credit_status` for this instead of 402."""
+    words = provider_message(found, *fields)
+    lower = found.body[:2000].lower()
+    if found.status == 402 or (found.status == no_credit_status and any(text in lower for text in no_credit)):
+        return Refusal(CREDIT, words)
+    if found.status in (401, 403):
+        return Refusal(KEY, words)
+    if found.status == 429:
+        return Refusal(BUSY, words, after=retry_after(found.header("retry-after")))
+    return Refusal(TARGET, words, reason="http-4xx") if found.status < 500 else Refusal(RETRY, words)

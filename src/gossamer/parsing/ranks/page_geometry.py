@@ -1,0 +1,50 @@
+"""Where the blocks of a rendered page stand: a script marks each visible element with its distance from the top of
+the page before the browser's document is read, and the parser reads the marks."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from gossamer.parsing.html import attribute_of
+from gossamer.parsing.ranks.page_scan import Element
+
+MARK: Final = "data-gossamer-top"
+"""The attribute that holds the distance in CSS pixels."""
+MAX_TOP: Final = 1_000_000
+_MARKS: Final = re.compile(rf' {MARK}="[^"]*"'.encode())
+MEASURE_SCRIPT: Final = """(() => {
+  const name = "data-gossamer-top", shown = { opacityProperty: true, visibilityProperty: true }, tops = [];
+  for (const one of document.querySelectorAll(`[${name}]`)) one.removeAttribute(name);
+  for (const one of document.body ? document.body.querySelectorAll("*") : []) {
+    const box = one.getBoundingClientRect();
+    if (box.width && box.height && one.checkVisibility(shown)) tops.push([one, Math.round(box.top + scrollY)]);
+  }
+  for (const [one, top] of tops) one.setAttribute(name, top);
+  return true;
+})()"""
+"""A JavaScript expression for the option `until` of `gossamer.Site(render=)`: it marks all elements of the page that
+are visible, and is true. Let the page load images and fonts, because they move what is below them."""
+
+
+def without_marks(body: bytes) -> bytes:
+    """Returns a measured page without its marks."""
+    return _MARKS.sub(b"", body)
+
+
+def has_marks(body: bytes) -> bool:
+    """Whether a page was measured."""
+    return f"{MARK}=".encode() in body
+
+
+def top_of(element: Element) -> float | None:
+    """Returns the distance of an element from the top of the page: its own mark, or if it has no box of its own the
+    smallest mark inside it. None if nothing of it is visible, or if a mark is not a distance."""
+    if (own := attribute_of(element, MARK)) != "":
+        return _distance(own)
+    inner = [_distance(attribute_of(one, MARK)) for one in element.select(f"[{MARK}]")]
+    return None if None in inner else min((top for top in inner if top is not None), default=None)
+
+
+def _distance(text: str) -> float | None:
+    return float(text) if text.isascii() and text.isdigit() and int(text[:8]) < MAX_TOP else None

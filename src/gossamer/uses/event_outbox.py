@@ -1,0 +1,47 @@
+"""Sends the events of a history to outputs: to Kafka, a webhook, a database, or a file.
+
+Events are the rows of the table `KIND_events` of a history that are not `sent`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gossamer.client.row_outputs import RowOutputs
+from gossamer.uses.prices.database import Database
+
+BATCH_ROWS = 500
+
+
+def send_events(
+    database: Database, outputs: Sequence[str], folder: str, columns: Sequence[str], join: str
+) -> int:
+    """Sends the events that no output has had yet, each at least once, with its id as the key. Returns their
+    number.
+
+    `outputs`: as after `-o`. `folder`: for rows that are not sent yet. `columns`: what a row contains besides the
+    id: columns of the events (`e.time`) and of the table of `join` (SQL). The name of a row is the column's.
+    Raises UsageError, ConfigError, SinkError, SinkAway and DiskFull. What was not sent is sent next time.
+    """
+    if not outputs:
+        return 0
+    kind, table = f"{database.kind}_event", f"{database.kind}_events"
+    first = database.rows(f"SELECT id FROM {table} WHERE sent = 0 ORDER BY time, id LIMIT 1")
+    names = ("id", *(name.partition(".")[2] for name in columns))
+    rows = RowOutputs(outputs, f"gossamer {database.kind}s", str(first), folder)
+    count = 0
+    try:
+        while True:
+            found = database.rows(
+                f"SELECT e.id, {', '.join(columns)} FROM {table} e {join} WHERE e.sent = 0 "
+                "ORDER BY e.time, e.id LIMIT ?",
+                [BATCH_ROWS],
+            )
+            if not found:
+                return count
+            rows.send(kind, [(str(row[0]), dict(zip(names, row, strict=True))) for row in found])
+            with database.transaction():
+                database.many(f"UPDATE {table} SET sent = 1 WHERE id = ?", [(row[0],) for row in found])
+            count += len(found)
+    finally:
+        rows.close()
