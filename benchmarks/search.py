@@ -21,7 +21,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gossamer.uses.search.index import IndexedPage, PageSource, SearchIndex
+from gossamer.uses.search.document import IndexedPage, PageSource
+from gossamer.uses.search.index import SearchIndex
 from gossamer.uses.search.query import PageFilter, Term, parse
 
 HOSTS, VOCABULARY = 500, 50_000
