@@ -5,8 +5,9 @@ Every query is also answered by a scan of all texts, which must find the same pa
 
 The documents have 60 to 700 words (400 on average) of a vocabulary of 50,000 words with Zipf's law, on 500 hosts, as
 a crawl writes them with `--text`. Queries are phrases that occur, with two qualifiers: `site:` and `title:`, `lang:`
-or `after:`. Goal: a phrase with two qualifiers under 50 ms. The floor of a query is the bare FTS5 query without ranking, dates
-and snippets; that of an index is the making of its words. CPU times include the threads of tantivy. `--full` also measures words that almost every page has.
+or `after:`. Goal: a phrase with two qualifiers under 50 ms. The floor of a query is the bare FTS5 query without
+ranking, dates and snippets; that of an index is the making of its words. CPU times include the threads of tantivy.
+`--full` also measures words that almost every page has.
 """
 
 from __future__ import annotations
