@@ -196,7 +196,9 @@ def failed(done: AuditSummary, fail_on: str | None) -> int:
     """Returns 0. Raises GateNotMet if there is what `--fail-on` names, or something worse."""
     if fail_on is None:
         return 0
-    worst = {"error": 1, "warning": 2, "notice": 3, "new": 3}[fail_on.removeprefix("new-")]
+    worst = {"error": 1, "warning": 2, "notice": 3, "new": 3}[
+        fail_on.removeprefix("new-")
+    ]  # an info is no fault
     severities = ("error", "warning", "notice")[:worst]
     only_new = fail_on.startswith("new")
     n = sum(one.new if only_new else one.count for one in done.checks if one.severity in severities)
@@ -209,7 +211,7 @@ def print_summary(done: AuditSummary) -> None:
     """Prints an audit on stdout."""
     from gossamer.cli.printing import format_duration, put_table
 
-    rank = {"error": 0, "warning": 1, "notice": 2}
+    rank = {"error": 0, "warning": 1, "notice": 2, "info": 3}
     found = sorted((one for one in done.checks if one.count or one.fixed), key=lambda one: rank[one.severity])
     compared = done.before is not None
     rows = [

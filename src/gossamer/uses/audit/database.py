@@ -56,10 +56,12 @@ CREATE TABLE IF NOT EXISTS sitemap_urls (
 CREATE TABLE IF NOT EXISTS robots_files (origin TEXT PRIMARY KEY, status INTEGER, problem TEXT NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS blocked (id INTEGER PRIMARY KEY, rule TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS hosts (host TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS host_findings (url TEXT, fact TEXT, detail TEXT NOT NULL, PRIMARY KEY (url, fact));
 """
 SITE_TABLES = (
     *("urls", "pages", "responses", "links", "hreflangs", "sitemaps", "sitemap_urls", "robots_files"),
-    *("blocked", "hosts", "finals", "depths", "alike", "inlinks", "targets", "missing_fragments"),
+    *("blocked", "hosts", "host_findings", "finals", "depths", "alike", "inlinks", "targets"),
+    "missing_fragments",
 )
 
 

@@ -20,13 +20,15 @@ _LOCAL: Final = (".localhost", ".local", ".internal", ".test", ".localdomain")
 class CheckScope(NamedTuple):
     """What the checks may conclude. `reasons`: why the crawl did not see the whole site. `sitemaps`: whether
     there is a sitemap. `links`: whether links were checked; `unchecked`: how many were not. `offline`: no other
-    site answered, so the network of this machine may be at fault."""
+    site answered, so the network of this machine may be at fault. `unasked`: why the hosts themselves were
+    not asked, or ''."""
 
     reasons: Sequence[str]
     sitemaps: bool
     links: bool
     unchecked: int
     offline: bool = False
+    unasked: str = ""
 
 
 def said(status: int | None, error: str | None) -> str:
@@ -129,6 +131,8 @@ def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
             return "skipped", "there is no sitemap with URLs to compare with"
     elif check.needs == "sitemap" and not scope.sitemaps:
         return "skipped", "there is no sitemap with URLs"
+    elif check.needs == "hosts" and scope.unasked:
+        return "skipped", scope.unasked
     elif check.needs == "links":
         if not scope.links:
             return "skipped", "links were not checked (--external 0)"
@@ -149,7 +153,8 @@ def _page_findings(database: AuditDatabase, checks: Sequence[AuditCheck]) -> Ite
         facts = decode_facts(text)
         for check in indexable[bool(flag)]:
             assert check.test is not None
-            details = list(check.test(facts))
+            found = check.test(facts)
+            details = list(filter(None, [found] if isinstance(found, str) else found))
             for place, detail in enumerate(details):
                 # several findings of one page are told apart by their text
                 yield AuditFinding(check.id, url, detail if len(details) > 1 or place else "", detail)

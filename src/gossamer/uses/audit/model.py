@@ -20,6 +20,8 @@ class Severity(StrEnum):
     """The page works, but is probably not found or shown as intended."""
     NOTICE = "notice"
     """Worth a look."""
+    INFO = "info"
+    """No fault: something to know. Not counted."""
 
 
 class PageLink(msgspec.Struct, array_like=True):
@@ -95,6 +97,12 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Properties that Google requires and that are missing, such as `Product: offers, review or ...`."""
     structured_bad: list[str] = []
     """Values of a wrong type."""
+    contradictions: list[str] = []
+    """What the structured data says and the page shows otherwise."""
+    blocking_scripts: list[str] = []
+    """The src of scripts in the head that the browser runs before it shows the page."""
+    lazy_hero: str = ""
+    """The src of the first picture of the page if it is loaded late, or ''."""
     ids: list[str] = []
     """Targets of fragments: ids, and names of anchors."""
     duplicate_ids: list[str] = []
@@ -190,6 +198,8 @@ class AuditSummary(msgspec.Struct, kw_only=True):
     errors: int
     warnings: int
     notices: int
+    infos: int = 0
+    """Things to know, which are no faults."""
     new: int
     fixed: int
     seconds: float

@@ -15,6 +15,7 @@ from gossamer.errors import ConfigError, FetchFailed, NothingFound, UsageError
 from gossamer.uses.audit.checks.audit_check import AuditCheck
 from gossamer.uses.audit.database import AuditDatabase, AuditRecord, host_of
 from gossamer.uses.audit.findings import CheckScope, run_checks, total
+from gossamer.uses.audit.host_probe import probe_hosts
 from gossamer.uses.audit.link_checks import CheckedLinks, check_links, is_offline
 from gossamer.uses.audit.link_graph import build_graph
 from gossamer.uses.audit.model import AuditSummary, CheckOutcome, Severity, to_json
@@ -49,6 +50,8 @@ class AuditOptions(msgspec.Struct, kw_only=True):
     depth: int | None = None
     fresh: bool = False
     """Whether an interrupted audit is forgotten instead of continued."""
+    http_port: int | None = None
+    """Where http is served if the site is not at port 443. It should lead to https."""
     crawl: dict[str, Any] = {}
     """Further options of `gossamer.run`."""
 
@@ -181,7 +184,15 @@ def _first_steps(
     database: AuditDatabase, record: AuditRecord, options: AuditOptions, tell: Callable[[str], None]
 ) -> None:
     tell("robots.txt and sitemaps are read")
-    read_site_files(database, record.options["start"], _fetch_options(options), _pause(options), tell)
+    start, fetch = record.options["start"], _fetch_options(options)
+    read_site_files(database, start, fetch, _pause(options), tell)
+    if not unasked_reason(options):
+        probe_hosts(database, start, fetch, options.http_port, _pause(options), tell)
+
+
+def unasked_reason(options: AuditOptions) -> str:
+    """Returns why the hosts of the site are not asked by this machine itself, or ''."""
+    return "the crawl goes through proxies" if options.crawl.get("proxies") else ""
 
 
 def crawl_name(url: str) -> str:
@@ -275,7 +286,8 @@ def _evaluate(
     build_graph(database, record.options["start"])
     reasons = [*crawl_state["reasons"], *unrendered_reasons(database)]
     before = next((one for one in reversed(database.audits()) if one.number < record.number), None)
-    results = evaluate_checks(database, record.number, before, reasons, options.external != 0, checked, tell)
+    scope = check_scope(database, reasons, options.external != 0, checked, unasked_reason(options))
+    results = evaluate_checks(database, record.number, before, scope, tell)
     summary = summarize(
         database, record, before, crawl_state["state"], reasons, checked, results, options.database
     )
@@ -292,25 +304,27 @@ def _evaluate(
     return summary
 
 
+def check_scope(
+    database: AuditDatabase, reasons: Sequence[str], links: bool, checked: CheckedLinks, unasked: str = ""
+) -> CheckScope:
+    """Returns what the checks may conclude. `reasons`: why the crawl did not see the whole site. `links`: whether
+    links were checked. `unasked`: why the hosts were not asked."""
+    unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
+    has_sitemap = bool(database.value("SELECT EXISTS (SELECT 1 FROM sitemap_urls)"))
+    return CheckScope(
+        reasons, has_sitemap, links, max(0, unchecked), offline=is_offline(database), unasked=unasked
+    )
+
+
 def evaluate_checks(
     database: AuditDatabase,
     number: int,
     before: AuditRecord | None,
-    reasons: Sequence[str],
-    links: bool,
-    checked: CheckedLinks,
+    scope: CheckScope,
     tell: Callable[[str], None],
     checks: Sequence[AuditCheck] = CHECKS,
 ) -> list[CheckOutcome]:
     """Runs the checks of an audit whose graph is built."""
-    unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
-    scope = CheckScope(
-        reasons,
-        bool(database.value("SELECT EXISTS (SELECT 1 FROM sitemap_urls)")),
-        links,
-        max(0, unchecked),
-        offline=is_offline(database),
-    )
     states = {one["id"]: one["state"] for one in before.summary.get("checks", [])} if before else {}
     return run_checks(database, number, before.number if before else None, checks, scope, states, tell)
 
@@ -344,8 +358,9 @@ def summarize(
         errors=total(results, Severity.ERROR),
         warnings=total(results, Severity.WARNING),
         notices=total(results, Severity.NOTICE),
-        new=sum(one.new for one in results),
-        fixed=sum(one.fixed for one in results),
+        infos=total(results, Severity.INFO),
+        new=sum(one.new for one in results if one.severity != Severity.INFO),
+        fixed=sum(one.fixed for one in results if one.severity != Severity.INFO),
         seconds=0.0,
         database=path,
         checks=results,

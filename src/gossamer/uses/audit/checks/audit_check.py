@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -12,8 +12,9 @@ from gossamer.uses.audit.model import PageFacts, Severity
 ERROR: Final = Severity.ERROR
 WARNING: Final = Severity.WARNING
 NOTICE: Final = Severity.NOTICE
-Test = Callable[[PageFacts], Iterator[str]]
-"""Yields a detail for each thing that is wrong with a page. Two details of a page differ."""
+INFO: Final = Severity.INFO
+Test = Callable[[PageFacts], str | Iterable[str]]
+"""Returns what is wrong with a page: one detail ('' if nothing is), or several, which differ."""
 MAX_DETAIL_CHARS: Final = 300
 
 
@@ -37,6 +38,7 @@ class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
     sql: str = ""
     needs: str = ""
     """`whole`: the check decides only if the crawl saw the whole site. `sitemap`: only if there is one.
-    `links`: only if links to other sites, or embedded files, were checked."""
+    `links`: only if links to other sites, or embedded files, were checked. `hosts`: only if the hosts themselves
+    were asked."""
     thing: str = "pages"
     """What findings are: pages, links, files, hosts, sitemaps."""

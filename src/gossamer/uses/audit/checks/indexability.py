@@ -195,7 +195,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages that forbid snippets or their images",
         fix="Remove nosnippet or noimageindex if results should show them.",
-        test=lambda facts: iter(sorted(facts.directives & {"nosnippet", "noimageindex"})),
+        test=lambda facts: sorted(facts.directives & {"nosnippet", "noimageindex"}),
         over="html",
     ),
     AuditCheck(
@@ -248,7 +248,7 @@ CHECKS: Final = (
         severity=WARNING,
         title="Canonical URLs outside the head",
         fix="Move the element into the head: search engines ignore it in the body.",
-        test=lambda facts: iter([f"{facts.body_canonicals} in the body"] if facts.body_canonicals else []),
+        test=lambda facts: f"{facts.body_canonicals} in the body" if facts.body_canonicals else "",
         over="html",
     ),
     AuditCheck(
