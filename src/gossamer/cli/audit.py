@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Json, Option, Quiet
+from gossamer.cli.options import Argument, Json, Option, Quiet, StoreUrl, read_settings
 from gossamer.errors import GateNotMet, UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +31,17 @@ Outputs = Annotated[
             "link graph), .xml or .xml.gz (a sitemap); repeatable."
         ),
     ),
+]
+Crawl = Annotated[
+    str | None,
+    Option(
+        "--crawl",
+        metavar="NAME",
+        help="Audit the pages that a crawl stored (-o pages.warc.gz; of a fleet: -o raw/:warc) instead of requesting any.",
+    ),
+]
+Archive = Annotated[
+    str | None, Option("--archive", metavar="PATH", help="Audit stored pages: a WARC, or a folder of them.")
 ]
 Database = Annotated[
     str | None,
@@ -82,6 +93,8 @@ ListChecks = Annotated[bool, Option("--checks", help="List all checks.")]
 def audit(
     target: Target = None,
     output: Outputs = None,
+    crawl: Crawl = None,
+    archive: Archive = None,
     database: Database = None,
     limit: Limit = None,
     depth: Depth = None,
@@ -93,6 +106,7 @@ def audit(
     ladder: Ladder = None,
     ignore_robots: IgnoreRobots = False,
     data: DataFolder = None,
+    store: StoreUrl = None,
     fresh: Fresh = False,
     setting: Setting = None,
     checks: ListChecks = False,
@@ -128,6 +142,7 @@ def audit(
             limit=limit,
             depth=depth,
             fresh=fresh,
+            archive=stored_path(crawl, archive, data, store),
             crawl=crawl_options(given, progress=not quiet),
         )
         done = run_audit(url, options)
@@ -138,6 +153,19 @@ def audit(
     else:
         print_summary(done)
     return failed(done, fail_on)
+
+
+def stored_path(crawl: str | None, archive: str | None, data: str | None, store: str | None) -> str | None:
+    """Returns the path of the stored pages that are audited, or None if the site is requested. Raises UsageError."""
+    from gossamer.cli.audit_stored import stored_pages
+
+    if crawl is not None and archive is not None:
+        raise UsageError("--crawl and --archive: give one of them")
+    if crawl is None and archive is None:
+        if store is not None:
+            raise UsageError("--store is for --crawl NAME, a crawl whose stored pages are audited")
+        return None
+    return stored_pages(read_settings(data, store, None), crawl, archive)
 
 
 def crawl_options(given: dict[str, Any], progress: bool) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
         return "skipped", scope.unasked
     elif check.needs == "links":
         if not scope.links:
-            return "skipped", "links were not checked (--external 0)"
+            return "skipped", scope.unasked or "links were not checked (--external 0)"
         if scope.offline and check.id.startswith("external"):
             return "inconclusive", "no other site answered: does this machine reach the internet?"
         if scope.unchecked:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import gossamer
 from gossamer.errors import FetchFailed
 from gossamer.uses.audit.database import AuditDatabase, host_of
+from gossamer.uses.audit.single_requests import request
 
 EXPIRING_DAYS: Final = 14
 """A certificate is renewed some 30 days before its end; half of that is late. Certificates of a shorter life are
@@ -135,11 +136,11 @@ def _failed(error: ssl.SSLCertVerificationError) -> tuple[str, str]:
 def _without_redirect(name: str, port: int, options: Mapping[str, Any]) -> Iterator[HostFinding]:
     url = f"http://{name}/" if port == 80 else f"http://{name}:{port}/"
     try:
-        page = gossamer.fetch(url, **options)
+        page = request(url, options)
     except FetchFailed:
         return  # no http, or nothing that a crawler may ask there
-    if not page.page.url.startswith("https://"):
-        where = "" if page.page.url == url else f" at {page.page.url}"
+    if not page.url.startswith("https://"):
+        where = "" if page.url == url else f" at {page.url}"
         yield HostFinding(
             url, "http-no-redirect", f"it answers {page.status}{where} without a redirect to https"
         )
@@ -148,7 +149,7 @@ def _without_redirect(name: str, port: int, options: Mapping[str, Any]) -> Itera
 def _llms_file(start: str, options: Mapping[str, Any]) -> Iterator[HostFinding]:
     url = f"{start.partition('://')[0]}://{host_of(start)}/llms.txt"
     try:
-        page = gossamer.fetch(url, **options)
+        page = request(url, options)
     except FetchFailed:
         return
     body = page.body[: 1 << 20]

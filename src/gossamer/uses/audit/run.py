@@ -20,6 +20,7 @@ from gossamer.uses.audit.link_checks import CheckedLinks, check_links, is_offlin
 from gossamer.uses.audit.link_graph import build_graph
 from gossamer.uses.audit.model import AuditSummary, CheckOutcome, Severity, to_json
 from gossamer.uses.audit.registry import CHECKS
+from gossamer.uses.audit.single_requests import request
 from gossamer.uses.audit.site_crawl import AuditWriter, make_site, run_crawl
 from gossamer.uses.audit.site_files import find_blocked, read_site_files, sitemap_seeds
 
@@ -50,6 +51,8 @@ class AuditOptions(msgspec.Struct, kw_only=True):
     depth: int | None = None
     fresh: bool = False
     """Whether an interrupted audit is forgotten instead of continued."""
+    archive: str | None = None
+    """Stored pages that are audited instead of requesting any."""
     http_port: int | None = None
     """Where http is served if the site is not at port 443. It should lead to https."""
     crawl: dict[str, Any] = {}
@@ -57,7 +60,8 @@ class AuditOptions(msgspec.Struct, kw_only=True):
 
     def identity(self) -> dict[str, Any]:
         """Returns the options that an audit keeps when it is continued."""
-        return {"limit": self.limit, "depth": self.depth, "external": self.external}
+        found = {"limit": self.limit, "depth": self.depth, "external": self.external}
+        return found | ({"archive": self.archive} if self.archive is not None else {})
 
 
 def database_path(url: str, data: str | None) -> str:
@@ -149,7 +153,7 @@ def _first_page(url: str, options: AuditOptions) -> str:
     """Returns the URL of the first page after redirects. Raises FetchFailed and NothingFound: a site that does
     not answer has no audit."""
     try:
-        page = gossamer.fetch(url, **_fetch_options(options))
+        page = request(url, _fetch_options(options))
     except FetchFailed as error:
         if error.reason == "robots":
             raise NothingFound(
@@ -158,7 +162,7 @@ def _first_page(url: str, options: AuditOptions) -> str:
         raise
     if page.status is not None and page.status >= 400:
         raise NothingFound(f"{url}: HTTP {page.status}: give the address of a page that works")
-    return page.page.url
+    return page.url
 
 
 def _without_url(error: FetchFailed, url: str) -> str:
@@ -169,10 +173,12 @@ def _fetch_options(options: AuditOptions) -> dict[str, Any]:
     found = {name: value for name, value in options.crawl.items() if name in _FETCH}
     if options.crawl.get("ignore_robots"):
         found["ignore_robots"] = True
-    return found
+    return found | ({"archive": options.archive} if options.archive is not None else {})
 
 
 def _pause(options: AuditOptions) -> float:
+    if options.archive is not None:
+        return 0.0
     text = str(options.crawl.get("delay") or "").partition("-")[0].rstrip("s")
     try:
         return min(float(text), 10.0)
@@ -192,6 +198,8 @@ def _first_steps(
 
 def unasked_reason(options: AuditOptions) -> str:
     """Returns why the hosts of the site are not asked by this machine itself, or ''."""
+    if options.archive is not None:
+        return "stored pages are audited, so nothing is requested"
     return "the crawl goes through proxies" if options.crawl.get("proxies") else ""
 
 
@@ -217,6 +225,8 @@ def _crawl(
     tell(f"the site is crawled, from {len(seeds):,} addresses")
     writer = AuditWriter(database)
     given = {"keep": "off", "files": "off", "scope": "host", "name": crawl_name(record.url)} | options.crawl
+    if options.archive is not None:
+        given |= {"archive": options.archive, "delay": 0}
     for name in ("limit", "depth"):
         if getattr(options, name) is not None:
             given[name] = getattr(options, name)
@@ -227,6 +237,8 @@ def _crawl(
     site = make_site("default", writer, follow=True, hosts=sorted(hosts), **site_options)
     state, summary = run_crawl(site, writer, seeds, given)
     reasons = incomplete_reasons(state, summary)
+    if lost := database.forget_unstored():
+        reasons.append(f"{lost:,} linked URLs of the site are not among the stored pages")
     return {"state": state, "reasons": reasons}
 
 
@@ -278,7 +290,8 @@ def _evaluate(
 ) -> AuditSummary:
     find_blocked(database)
     checked = CheckedLinks(0, 0, 0, 0)
-    if options.external != 0:
+    is_checking = options.external != 0 and options.archive is None
+    if is_checking:
         tell("links to other sites and embedded files are checked")
         given = {"keep": "off", "files": "off"} | options.crawl
         checked = check_links(database, crawl_name(record.url), given, options.external)
@@ -286,7 +299,7 @@ def _evaluate(
     build_graph(database, record.options["start"])
     reasons = [*crawl_state["reasons"], *unrendered_reasons(database)]
     before = next((one for one in reversed(database.audits()) if one.number < record.number), None)
-    scope = check_scope(database, reasons, options.external != 0, checked, unasked_reason(options))
+    scope = check_scope(database, reasons, is_checking, checked, unasked_reason(options))
     results = evaluate_checks(database, record.number, before, scope, tell)
     summary = summarize(
         database, record, before, crawl_state["state"], reasons, checked, results, options.database

@@ -12,6 +12,7 @@ from gossamer.errors import FetchFailed
 from gossamer.parsing import sitemaps
 from gossamer.uses.audit.database import AuditDatabase, host_of, write_urls
 from gossamer.uses.audit.model import url_id
+from gossamer.uses.audit.single_requests import request
 
 MAX_SITEMAPS: Final = 1000
 MAX_ENTRIES: Final = 50_000
@@ -55,7 +56,7 @@ def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any
     """Stores the robots.txt of an origin. Returns the sitemaps that it names."""
     status, body, problem = None, b"", ""
     try:
-        page = gossamer.fetch(f"{origin}/robots.txt", **options)
+        page = request(f"{origin}/robots.txt", options)
         status = page.status
         if status == 200:
             body = page.body[: 512 * 1024]
@@ -81,7 +82,7 @@ def _read_sitemap(database: AuditDatabase, url: str, source: str, options: Mappi
     not there is no problem."""
     status, body, problem = None, b"", ""
     try:
-        page = gossamer.fetch(url, **{**options, "max_size": _FETCHED_BYTES})
+        page = request(url, {**options, "max_size": _FETCHED_BYTES})
         status, body = page.status, page.body
         if status != 200:
             problem, body = f"HTTP {status}", b""
