@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Argument, Json, Option, Quiet, StoreUrl, read_settings
-from gossamer.errors import GateNotMet, UsageError
+from gossamer.errors import ConfigError, GateNotMet, GossamerError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.uses.audit.model import AuditSummary
@@ -147,11 +147,14 @@ def audit(
         )
         done = run_audit(url, options)
         output = output or [f"audit-{Path(done.database).stem}.html"]
-    done.outputs = write_outputs(output or [], done)
+    done.outputs = []
+    problems = write_outputs(output or [], done)
     if as_json:
         put_json(done)
     else:
         print_summary(done)
+    for problem in problems:
+        raise problem
     return failed(done, fail_on)
 
 
@@ -208,16 +211,19 @@ def stored_audit(path: str) -> AuditSummary:
     return found
 
 
-def write_outputs(paths: list[str], done: AuditSummary) -> list[str]:
-    """Writes all outputs. Returns the files."""
+def write_outputs(paths: list[str], done: AuditSummary) -> list[GossamerError]:
+    """Writes all outputs, and notes the files in the summary. Returns why some could not be written."""
     from gossamer.uses.audit.database import AuditDatabase
     from gossamer.uses.audit.exports import write_output
 
-    found: list[str] = []
+    problems: list[GossamerError] = []
     with AuditDatabase(done.database) as database:
         for path in paths:
-            found += write_output(path, database, done)
-    return found
+            try:
+                done.outputs += write_output(path, database, done)
+            except (UsageError, ConfigError) as error:
+                problems.append(error)
+    return problems
 
 
 def failed(done: AuditSummary, fail_on: str | None) -> int:
@@ -259,6 +265,10 @@ def print_summary(done: AuditSummary) -> None:
         f"({done.indexable:,} indexable), {done.errors:,} errors, {done.warnings:,} warnings, "
         f"{done.notices:,} notices{change}"
     )
+    if done.pages and not done.indexable:
+        print(
+            "no page can be indexed, so the checks of titles, descriptions, headings and texts found nothing to check"
+        )
     for reason in done.reasons[:MAX_LISTED_REASONS]:
         print(f"not the whole site: {reason}")
     for path in done.outputs[:MAX_LISTED_REASONS]:

@@ -440,6 +440,12 @@ def _plant_indexability(site: AuditedSite, n: int) -> None:
     )
     site.add(f"/secret-{n}.html", linked=False, listed=False)
     site.expect("nofollow-internal", path)
+    site.expect(
+        "canonical-other-site",
+        site.add(
+            f"/copy-of-other-{n}.html", listed=False, canonical=_canonical(f"{site.other}/good-{n}.html")
+        ),
+    )
 
 
 def version(code: str, href: str) -> str:

@@ -89,6 +89,9 @@ def test_texts_of_pages_do_no_harm(base: AuditDatabase, tmp_path: Path) -> None:
         exports.write_output(str(tmp_path / name) + ("/" if name.endswith("/") else ""), base, done)
     graph = etree.fromstring((tmp_path / "l.gexf").read_bytes())
     assert len(list(graph.iter("{*}node"))) == 10
+    edges = [(one.get("source"), one.get("target")) for one in graph.iter("{*}edge")]
+    assert edges
+    assert all(source != target for source, target in edges)
     for file in (tmp_path / "all.csv", *(tmp_path / "folder").glob("*.csv")):
         assert ",=cmd" not in file.read_text()
     assert not list(tmp_path.glob("**/*.part"))

@@ -332,7 +332,7 @@ def _has_placeholder(text: str, view: PageView) -> bool:
     if shown:
         quoted = view.document.tree.select("pre, textarea, blockquote, code")
         shown -= sum(
-            _PLACEHOLDER in " ".join(one.text.lower().split())
+            one.text.lower().count(_PLACEHOLDER)
             for one in quoted
             if one.tag != "code" or one.closest("pre") is None
         )

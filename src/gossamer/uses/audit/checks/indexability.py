@@ -276,6 +276,15 @@ CHECKS: Final = (
         sql=_CANONICAL.format(detail="'noindex'", where="t.noindex"),
     ),
     AuditCheck(
+        id="canonical-other-site",
+        group="indexability",
+        severity=NOTICE,
+        title="Canonical URLs of another site",
+        fix="If this site should be found, name its own URLs. If it is a copy of the other site, this is as intended.",
+        sql="SELECT u.url, c.url, '' FROM targets t JOIN urls u ON u.id = t.id JOIN urls c ON c.id = t.canonical "
+        "WHERE t.internal AND t.is_page AND t.status = 200 AND c.host NOT IN (SELECT host FROM hosts)",
+    ),
+    AuditCheck(
         id="canonical-chain",
         group="indexability",
         severity=WARNING,
