@@ -225,7 +225,11 @@ def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
         raise UsageError(f"{', '.join(gone)}: there is nothing; name pages with --archive PATH")
     for one in gone:
         print(f"gossamer: {one} is gone, and so are the pages that only it had", file=sys.stderr)
-    return [local_copy(one, folder) for one in archives if one not in gone]
+    copies = [local_copy(one, folder) for one in archives if one not in gone]
+    found = [one for one in copies if one.exists()]  # a worker of a fleet may have stored no page in its part
+    if not found:
+        raise UsageError(f"{', '.join(archives)}: there is no stored page; name pages with --archive PATH")
+    return found
 
 
 def local_copy(archive: str, folder: Path) -> Path:

@@ -160,7 +160,13 @@ def _stored_pages(spec: str, segments: list[str]) -> list[str]:
     """Returns the parts of a shared output of whole pages, or [] if the output has rows."""
     if kind_of(spec) or job_payload.folder_of(spec)[1] not in WHOLE:
         return []
-    return [job_payload.part_of_output(spec, segment) for segment in segments]
+    parts = [job_payload.part_of_output(spec, segment) for segment in segments]
+    return [one for one in parts if "://" in one or not _is_unwritten(Path(one.removeprefix("objects:")))]
+
+
+def _is_unwritten(part: Path) -> bool:
+    """Returns whether a worker wrote other outputs, but no page into this folder."""
+    return part.parent.is_dir() and not part.exists()
 
 
 def _is_here(spec: str) -> bool:
