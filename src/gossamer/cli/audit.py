@@ -230,10 +230,8 @@ def failed(done: AuditSummary, fail_on: str | None) -> int:
     """Returns 0. Raises GateNotMet if there is what `--fail-on` names, or something worse."""
     if fail_on is None:
         return 0
-    worst = {"error": 1, "warning": 2, "notice": 3, "new": 3}[
-        fail_on.removeprefix("new-")
-    ]  # an info is no fault
-    severities = ("error", "warning", "notice")[:worst]
+    worst = {"error": 1, "warning": 2, "notice": 3, "new": 3}[fail_on.removeprefix("new-")]
+    severities = ("error", "warning", "notice")[:worst]  # an info is no fault
     only_new = fail_on.startswith("new")
     n = sum(one.new if only_new else one.count for one in done.checks if one.severity in severities)
     if n:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gossamer.uses.audit.database import AuditDatabase
-from gossamer.uses.audit.host_probe import ai_rules, certificate_faults, llms_summary
+from gossamer.uses.audit.host_probe import _twin, ai_rules, certificate_faults, llms_summary
 from gossamer.uses.audit.model import AuditSummary
 from uses.audit.audited_site import NAME, OTHER, TIMES, Answer, AuditedSite, serving
 
@@ -149,6 +149,23 @@ def test_faults_of_hosts_are_found(n: int, tmp_path: Path, run_audit: Callable[.
         urls = dict(base.rows("SELECT check_id, url FROM findings"))
     assert urls["http-no-redirect"] == f"{site.plain}/"
     assert urls["certificate-expiring"] == site.url("/")
+
+
+def test_the_twin_of_a_domain_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"e.com": "8.8.8.8", "www.e.com": "8.8.4.4", "in.com": "8.8.8.8", "www.in.com": "10.0.0.1"}
+
+    def found(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        if host not in known and not host.startswith(("www.a.", "www.127")):
+            raise socket.gaierror(socket.EAI_NONAME, "no such host")
+        return [(2, 1, 6, "", (known.get(host, "8.8.8.8"), 443))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    assert _twin("e.com", 443) == ["www.e.com"]
+    assert _twin("www.e.com", 443) == ["e.com"]
+    assert _twin("in.com", 443) == [], "a private address"
+    assert _twin("a.e.com", 443) == [], "no registered domain"
+    assert _twin("127.0.0.1", 443) == []
+    assert _twin("alone.com", 443) == []
 
 
 def test_hosts_are_not_asked_through_a_proxy() -> None:

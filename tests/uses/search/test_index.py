@@ -165,6 +165,7 @@ def test_an_index_of_another_version_is_built_again(tmp_path: Path, engine: str)
         database.execute("UPDATE facts SET value = '0' WHERE name = 'version'")
     with SearchIndex(path, engine) as index:
         assert len(index) == 0
+        assert urls(index, "hand") == []
         assert index.update(PAGES) == (4, 0, 4)
         assert urls(index, "hand") == ["a.example/maps"]
 

@@ -21,7 +21,7 @@ class CheckScope(NamedTuple):
     """What the checks may conclude. `reasons`: why the crawl did not see the whole site. `sitemaps`: whether
     there is a sitemap. `links`: whether links were checked; `unchecked`: how many were not. `offline`: no other
     site answered, so the network of this machine may be at fault. `unasked`: why the hosts themselves were
-    not asked, or ''."""
+    not asked, or ''. `stored`: whether stored pages are audited, and nothing was requested."""
 
     reasons: Sequence[str]
     sitemaps: bool
@@ -29,6 +29,7 @@ class CheckScope(NamedTuple):
     unchecked: int
     offline: bool = False
     unasked: str = ""
+    stored: bool = False
 
 
 def said(status: int | None, error: str | None) -> str:
@@ -131,7 +132,7 @@ def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
             return "skipped", "there is no sitemap with URLs to compare with"
     elif check.needs == "sitemap" and not scope.sitemaps:
         return "skipped", "there is no sitemap with URLs"
-    elif check.needs == "hosts" and scope.unasked:
+    elif (check.needs == "hosts" and scope.unasked) or (check.needs == "requests" and scope.stored):
         return "skipped", scope.unasked
     elif check.needs == "links":
         if not scope.links:

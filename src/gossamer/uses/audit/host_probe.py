@@ -77,11 +77,23 @@ def _name_and_port(host: str) -> tuple[str, int]:
 
 
 def _twin(name: str, port: int) -> list[str]:
-    """Returns the host with or without `www.`, if it leads to the same machine or to a public one."""
-    other = name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
+    """Returns the host with or without `www.`, if one of them is a registered domain, and it leads to the same
+    machine or to a public one."""
+    bare = name.removeprefix("www.")
+    if gossamer.url.registered_domain(bare) != bare or "." not in bare or _is_address(bare):
+        return []
+    other = bare if name != bare else f"www.{name}"
     own, its = _addresses(name, port), _addresses(other, port)
     is_reachable = its and all(one in own or ipaddress.ip_address(one).is_global for one in its)
-    return [other] if is_reachable and "." in name and other != name else []
+    return [other] if is_reachable else []
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
 
 
 def _addresses(name: str, port: int) -> set[str]:

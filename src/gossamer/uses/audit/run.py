@@ -20,7 +20,7 @@ from gossamer.uses.audit.link_checks import CheckedLinks, check_links, is_offlin
 from gossamer.uses.audit.link_graph import build_graph
 from gossamer.uses.audit.model import AuditSummary, CheckOutcome, Severity, to_json
 from gossamer.uses.audit.registry import CHECKS
-from gossamer.uses.audit.single_requests import request
+from gossamer.uses.audit.single_requests import NOT_STORED, request
 from gossamer.uses.audit.site_crawl import AuditWriter, make_site, run_crawl
 from gossamer.uses.audit.site_files import find_blocked, read_site_files, sitemap_seeds
 
@@ -159,6 +159,8 @@ def _first_page(url: str, options: AuditOptions) -> str:
             raise NothingFound(
                 f"{url}: {_without_url(error, url)}; to audit your own site all the same, give --ignore-robots"
             ) from error
+        if error.reason == NOT_STORED:
+            raise NothingFound(str(error)) from error
         raise
     if page.status is not None and page.status >= 400:
         raise NothingFound(f"{url}: HTTP {page.status}: give the address of a page that works")
@@ -299,7 +301,8 @@ def _evaluate(
     build_graph(database, record.options["start"])
     reasons = [*crawl_state["reasons"], *unrendered_reasons(database)]
     before = next((one for one in reversed(database.audits()) if one.number < record.number), None)
-    scope = check_scope(database, reasons, is_checking, checked, unasked_reason(options))
+    scope = check_scope(database, reasons, is_checking, checked)
+    scope = scope._replace(unasked=unasked_reason(options), stored=options.archive is not None)
     results = evaluate_checks(database, record.number, before, scope, tell)
     summary = summarize(
         database, record, before, crawl_state["state"], reasons, checked, results, options.database
@@ -318,15 +321,13 @@ def _evaluate(
 
 
 def check_scope(
-    database: AuditDatabase, reasons: Sequence[str], links: bool, checked: CheckedLinks, unasked: str = ""
+    database: AuditDatabase, reasons: Sequence[str], links: bool, checked: CheckedLinks
 ) -> CheckScope:
     """Returns what the checks may conclude. `reasons`: why the crawl did not see the whole site. `links`: whether
-    links were checked. `unasked`: why the hosts were not asked."""
+    links were checked."""
     unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
     has_sitemap = bool(database.value("SELECT EXISTS (SELECT 1 FROM sitemap_urls)"))
-    return CheckScope(
-        reasons, has_sitemap, links, max(0, unchecked), offline=is_offline(database), unasked=unasked
-    )
+    return CheckScope(reasons, has_sitemap, links, max(0, unchecked), offline=is_offline(database))
 
 
 def evaluate_checks(

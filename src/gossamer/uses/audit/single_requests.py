@@ -11,6 +11,8 @@ from gossamer.client.stored_pages import StoredPages
 from gossamer.errors import FetchFailed
 
 MAX_REDIRECTS: Final = 10
+NOT_STORED: Final = "not-stored"
+"""The reason of the failure if an archive lacks a page. It says nothing about the site."""
 
 
 class Answered(NamedTuple):
@@ -42,5 +44,5 @@ def _stored(url: str, archive: str) -> Answered:
                 return Answered(at, found.status, found.body)
             at = target.partition("#")[0]
     error = FetchFailed(f"{url}: it is not among the stored pages in {archive}")
-    error.reason = "not-stored"
+    error.reason = NOT_STORED
     raise error

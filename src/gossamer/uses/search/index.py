@@ -228,17 +228,21 @@ class SearchIndex:
     def find(self, query: Query, limit: int = 10, offset: int = 0, *, by_date: bool = False) -> SearchResults:
         """Returns the pages that match, the best first. `by_date`: the newest first. `limit` 0 means all."""
         total, chosen = self._words.find(query, limit, offset, by_date=by_date)
-        return SearchResults(total, [self._result(key, score, query.terms) for key, score in chosen])
+        results = (self._result(key, score, query.terms) for key, score in chosen)
+        return SearchResults(total, [one for one in results if one is not None])
 
     def count(self, query: Query) -> int:
         """Returns the number of pages that match."""
         return self._words.count(query)
 
-    def _result(self, key: int, score: float, terms: list[Term]) -> SearchResult:
-        url, title, language, published, fetched, headings, text = self._connection.execute(
+    def _result(self, key: int, score: float, terms: list[Term]) -> SearchResult | None:
+        row = self._connection.execute(
             "SELECT url, title, language, published, fetched, headings, text FROM pages JOIN texts USING (id) WHERE id = ?",
             (key,),
         ).fetchone()
+        if row is None:  # a crash came between the commits of words and pages; the next update mends it
+            return None
+        url, title, language, published, fetched, headings, text = row
         shown = snippet(text, terms)
         if not shown.marks and (other := snippet(headings, terms, "headings")).marks:
             shown = other

@@ -161,6 +161,8 @@ class TantivyWords:
     ) -> tuple[int, list[tuple[int, float]]]:
         """Returns the number of pages that match, and the ids and scores of those from `offset` on. In the order
         of dates all scores are 0."""
+        if self._stamp() is None:  # the words of an older index, whose pages are gone
+            return 0, []
         with _readable_errors(self._folder):
             searcher = self._opened().searcher()
             most = limit or max(1, searcher.num_docs - offset)

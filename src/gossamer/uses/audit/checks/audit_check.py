@@ -39,6 +39,6 @@ class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
     needs: str = ""
     """`whole`: the check decides only if the crawl saw the whole site. `sitemap`: only if there is one.
     `links`: only if links to other sites, or embedded files, were checked. `hosts`: only if the hosts themselves
-    were asked."""
+    were asked. `requests`: only if the site was requested, instead of reading stored pages."""
     thing: str = "pages"
     """What findings are: pages, links, files, hosts, sitemaps."""
