@@ -118,7 +118,7 @@ def audit(
     The next audit of the site tells what is new and what is fixed. An interrupted audit continues with the same
     command.
     """
-    from gossamer.cli.printing import hush_remarks, put_json
+    from gossamer.cli.printing import hush_remarks
     from gossamer.uses.audit.exports import check_outputs
     from gossamer.uses.audit.run import AuditOptions, database_path, start_url
 
@@ -147,8 +147,16 @@ def audit(
         )
         done = run_audit(url, options)
         output = output or [f"audit-{Path(done.database).stem}.html"]
+    return finish(done, output or [], as_json, fail_on)
+
+
+def finish(done: AuditSummary, outputs: list[str], as_json: bool, fail_on: str | None) -> int:
+    """Writes and prints an audit. Returns the exit code. Raises GossamerError after it, if an output could not be
+    written or `--fail-on` is not met."""
+    from gossamer.cli.printing import put_json
+
     done.outputs = []
-    problems = write_outputs(output or [], done)
+    problems = write_outputs(outputs, done)
     if as_json:
         put_json(done)
     else:

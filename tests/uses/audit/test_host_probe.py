@@ -102,7 +102,8 @@ def test_certificates(
 ) -> None:
     keys = make_certificate(tmp_path / "keys", begin, end, *names)
     with handshaking(keys) as port:
-        found = list(certificate_faults("localhost", port, keys / "own.pem" if trusted else None))
+        options = {"ca_file": str(keys / "own.pem")} if trusted else {}
+        found = list(certificate_faults(f"localhost:{port}", options))
     assert [name for name, _ in found] == ([fault] if fault else [])
     assert all(detail for _, detail in found)
 
@@ -112,9 +113,17 @@ def test_hosts_without_tls_have_no_certificate() -> None:
         port = server.getsockname()[1]
         thread = threading.Thread(target=lambda: server.accept()[0].close())
         thread.start()
-        assert list(certificate_faults("localhost", port)) == []
+        assert list(certificate_faults(f"localhost:{port}", {})) == []
         thread.join()
-    assert list(certificate_faults("localhost", port)) == []
+    assert list(certificate_faults(f"localhost:{port}", {})) == []
+
+
+def test_certificates_of_private_hosts_are_read_only_if_the_user_named_them(tmp_path: Path) -> None:
+    with handshaking(make_certificate(tmp_path / "keys", -60, 30, "e.example")) as port:
+        host = f"localhost:{port}"
+        assert list(certificate_faults(host, {}, typed=False)) == []
+        assert len(list(certificate_faults(host, {"allow_private": "127.0.0.0/8"}, typed=False))) == 1
+        assert len(list(certificate_faults(host, {}))) == 1
 
 
 ROBOTS = (
@@ -153,21 +162,10 @@ def test_faults_of_hosts_are_found(n: int, tmp_path: Path, run_audit: Callable[.
     assert urls["certificate-expiring"] == site.url("/")
 
 
-def test_the_twin_of_a_domain_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {"e.com": "8.8.8.8", "www.e.com": "8.8.4.4", "in.com": "8.8.8.8", "www.in.com": "10.0.0.1"}
-
-    def found(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
-        if host not in known and not host.startswith(("www.a.", "www.127")):
-            raise socket.gaierror(socket.EAI_NONAME, "no such host")
-        return [(2, 1, 6, "", (known.get(host, "8.8.8.8"), 443))]
-
-    monkeypatch.setattr(socket, "getaddrinfo", found)
-    assert _twin("e.com", 443) == ["www.e.com"]
-    assert _twin("www.e.com", 443) == ["e.com"]
-    assert _twin("in.com", 443) == [], "a private address"
-    assert _twin("a.e.com", 443) == [], "no registered domain"
-    assert _twin("127.0.0.1", 443) == []
-    assert _twin("alone.com", 443) == []
+def test_the_twin_of_a_domain() -> None:
+    assert _twin("e.com") == ["www.e.com"]
+    assert _twin("www.e.co.uk:8443") == ["e.co.uk:8443"]
+    assert _twin("a.e.com") == _twin("localhost") == _twin("127.0.0.1:8000") == []
 
 
 def test_hosts_are_not_asked_through_a_proxy() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import socket
-import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 import gossamer
+from gossamer.client.certificates import certificate_of
 from gossamer.errors import FetchFailed
 from gossamer.uses.audit.database import AuditDatabase, host_of
 from gossamer.uses.audit.single_requests import request
@@ -21,10 +21,6 @@ from gossamer.uses.audit.single_requests import request
 EXPIRING_DAYS: Final = 14
 """A certificate is renewed some 30 days before its end; half of that is late. Certificates of a shorter life are
 late when less than a third of it is left."""
-TIMEOUT_S: Final = 15.0
-_EXPIRED: Final = (9, 10)
-_WRONG_NAME: Final = (62, 64)
-"""The codes of OpenSSL for certificates that are not valid at this time, or that have other names."""
 _SIGNAL: Final = re.compile(r"^[ \t]*content-signal[ \t]*:[ \t]*(.+)", re.IGNORECASE | re.MULTILINE)
 _AGENT: Final = re.compile(r"^[ \t]*user-agent[ \t]*:[ \t]*([^#\r\n]+)", re.IGNORECASE | re.MULTILINE)
 _MARKDOWN_LINK: Final = re.compile(r"\]\(\s*https?://|\]\(\s*/")
@@ -51,14 +47,11 @@ def probe_hosts(
     hosts = sorted(host for (host,) in database.rows("SELECT host FROM hosts"))
     found: list[HostFinding] = []
     tell("certificates and http are checked")
-    authorities = options.get("ca_file")
     for host in hosts if start.startswith("https://") else []:
+        for one in (host, *_twin(host)):
+            faults = certificate_faults(one, options, typed=one == host)
+            found += [HostFinding(f"https://{one}/", *fault) for fault in faults]
         name, port = _name_and_port(host)
-        for one in (name, *_twin(name, port)):
-            shown = host if one == name else f"{one}:{port}" if port != 443 else one
-            found += [
-                HostFinding(f"https://{shown}/", *one) for one in certificate_faults(one, port, authorities)
-            ]
         if (http := 80 if port == 443 else http_port) is not None:
             time.sleep(pause)
             found += _without_redirect(name, http, options)
@@ -76,16 +69,14 @@ def _name_and_port(host: str) -> tuple[str, int]:
     return (name, int(port)) if colon and port.isdigit() else (host, 443)
 
 
-def _twin(name: str, port: int) -> list[str]:
-    """Returns the host with or without `www.`, if one of them is a registered domain, and it leads to the same
-    machine or to a public one."""
+def _twin(host: str) -> list[str]:
+    """Returns the host with or without `www.`, if one of them is a registered domain."""
+    name, port = _name_and_port(host)
     bare = name.removeprefix("www.")
-    if gossamer.url.registered_domain(bare) != bare or "." not in bare or _is_address(bare):
+    if "." not in bare or _is_address(bare) or gossamer.url.registered_domain(bare) != bare:
         return []
     other = bare if name != bare else f"www.{name}"
-    own, its = _addresses(name, port), _addresses(other, port)
-    is_reachable = its and all(one in own or ipaddress.ip_address(one).is_global for one in its)
-    return [other] if is_reachable else []
+    return [other if port == 443 else f"{other}:{port}"]
 
 
 def _is_address(name: str) -> bool:
@@ -96,53 +87,27 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _addresses(name: str, port: int) -> set[str]:
-    try:
-        return {
-            str(one[4][0]).partition("%")[0]
-            for one in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-        }
-    except (OSError, UnicodeError):
-        return set()
-
-
 def certificate_faults(
-    name: str, port: int = 443, authorities: Any = None, now: float | None = None
+    host: str, options: Mapping[str, Any], *, typed: bool = True
 ) -> Iterator[tuple[str, str]]:
-    """Yields the checks that a certificate fails, with a detail. `authorities`: a file with further certificates
-    that are trusted. A host that does not speak TLS fails none: nobody reaches it by https."""
-    context = ssl.create_default_context()
-    if authorities is not None:
-        context.load_verify_locations(str(authorities))
-    try:
-        certificate = _certificate(name, port, context)
-    except ssl.SSLCertVerificationError as error:
-        yield _failed(error)
+    """Yields the checks that the certificate of a host fails, with a detail. `typed`: whether the user named the
+    host. A host that does not speak TLS fails none: nobody reaches it by https."""
+    allow = options.get("allow_private") or ()
+    found = certificate_of(
+        host,
+        allow_private=[allow] if isinstance(allow, str) else allow,
+        typed=typed,
+        ca_file=options.get("ca_file"),
+    )
+    if found is None:
         return
-    except (OSError, UnicodeError, ValueError):
+    if found.fault:
+        yield f"certificate-{found.fault}", found.detail
         return
-    begin, end = (ssl.cert_time_to_seconds(str(certificate[key])) for key in ("notBefore", "notAfter"))
-    left = (end - (time.time() if now is None else now)) / 86400
-    if left < min(EXPIRING_DAYS, (end - begin) / 86400 / 3):
-        yield "certificate-expiring", f"{int(left)} days left, until {certificate['notAfter']}"
-
-
-def _certificate(name: str, port: int, context: ssl.SSLContext) -> dict[str, Any]:
-    with (
-        socket.create_connection((name, port), TIMEOUT_S) as plain,
-        context.wrap_socket(plain, server_hostname=name) as secured,
-    ):
-        return dict(secured.getpeercert() or {})
-
-
-def _failed(error: ssl.SSLCertVerificationError) -> tuple[str, str]:
-    """Returns the check that a refused certificate fails."""
-    detail = str(error.verify_message).strip()[:250]
-    if error.verify_code in _EXPIRED:
-        return "certificate-expired", detail
-    if error.verify_code in _WRONG_NAME:
-        return "certificate-name", detail
-    return "certificate-untrusted", detail
+    left = (found.end - time.time()) / 86400
+    if left < min(EXPIRING_DAYS, (found.end - found.begin) / 86400 / 3):
+        until = datetime.fromtimestamp(found.end, UTC)
+        yield "certificate-expiring", f"{int(left)} days left, until {until:%Y-%m-%d %H:%M} UTC"
 
 
 def _without_redirect(name: str, port: int, options: Mapping[str, Any]) -> Iterator[HostFinding]:
