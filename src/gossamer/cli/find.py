@@ -182,7 +182,8 @@ def update(index: SearchIndex, source: RecordSource | ArchiveSource) -> None:
     from gossamer.cli.printing import remark
 
     now = source.signature
-    if now is not None and now == index.fact("signature") and source.kind == index.fact("kind"):
+    is_same = now is not None and now == index.fact("signature") and source.kind == index.fact("kind")
+    if is_same and index.has_words:
         return
     if source.kind != index.fact("kind"):
         index.forget_times()  # the other kind of source has more or other fields

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -170,7 +172,8 @@ def find_crawls(
             if not folder.is_dir():
                 raise UsageError(f"--crawl {name}: there is no such folder of a crawl")
             data = str(folder.absolute().parent)
-            found[data, folder.name] = FoundCrawl(folder.name, settings_of(data))
+            local = msgspec.structs.replace(settings_of(data), store=None)
+            found[data, folder.name] = FoundCrawl(folder.name, local)
         elif "*" in name or "?" in name:
             matching = [one for one in _known_crawls(settings) if fnmatchcase(one, name)]
             if not matching:

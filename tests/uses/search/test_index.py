@@ -275,7 +275,9 @@ def test_words_of_tantivy_that_do_not_belong_to_the_pages_are_made_again(tmp_pat
             writer.delete_all_documents()
             writer.commit()
     with SearchIndex(path, "tantivy") as index:
+        assert not index.has_words
         assert index.update(PAGES) == (0, 0, 4)
+        assert index.has_words
         assert urls(index, "hand OR lang:ja") == ["a.example/maps", "c.example/tokyo?x=1"]
         assert index.count(parse("-xyzzy")) == 4
 

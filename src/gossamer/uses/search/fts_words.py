@@ -25,6 +25,11 @@ class FtsWords:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
+    @property
+    def belong(self) -> bool:
+        """Words and pages are committed together."""
+        return True
+
     def create(self) -> None:
         """Empties the table. Raises UsageError if this SQLite has no FTS5."""
         self._connection.execute("DROP TABLE IF EXISTS words")

@@ -41,6 +41,10 @@ CREATE TABLE texts (id INTEGER PRIMARY KEY, headings TEXT, text TEXT);
 class WordIndex(Protocol):
     """Where the words of pages are, by the ids that pages have in the SQLite file."""
 
+    @property
+    def belong(self) -> bool:
+        """Whether the words are those of the pages in the SQLite file."""
+
     def create(self) -> None:
         """Empties the index."""
 
@@ -133,6 +137,11 @@ class SearchIndex:
     def set_fact(self, name: str, value: str) -> None:
         """Stores a value beside the pages."""
         self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the words belong to the pages. Otherwise the next update makes them again."""
+        return self._words.belong
 
     def forget_times(self) -> None:
         """Lets the next update read every page again."""

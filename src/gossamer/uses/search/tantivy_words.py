@@ -8,6 +8,7 @@ crash comes between them, the stamps differ, and the words are made again from t
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -47,6 +48,15 @@ class TantivyWords:
         self._tantivy = _library()
         self._index: Any = None
         self._writer: Any = None
+
+    @property
+    def belong(self) -> bool:
+        """Whether the last commit of the words is that of the pages."""
+        try:
+            found = json.loads((self._folder / "meta.json").read_bytes())
+        except (OSError, ValueError):
+            return False
+        return isinstance(found, dict) and str(found.get("opstamp")) == self._stamp()
 
     def create(self) -> None:
         """Forgets which commit of the words belongs to the pages, so that the words are made again."""
