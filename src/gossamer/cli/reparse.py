@@ -233,10 +233,12 @@ def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
 
 
 def _is_empty(path: Path) -> bool:
-    """Returns whether a path is missing, or a folder without a WARC and without a list of objects."""
+    """Returns whether a path is missing, or a folder without a WARC and without objects and their list."""
     if path.is_file():
         return False
-    return not any(one.name.lower().endswith((".jsonl", ".warc", ".warc.gz")) for one in path.glob("*"))
+    if (path / "objects").is_dir() and any(path.glob("*.jsonl")):
+        return False
+    return not any(one.name.lower().endswith((".warc", ".warc.gz")) for one in path.glob("*"))
 
 
 def local_copy(archive: str, folder: Path) -> Path:
