@@ -188,13 +188,10 @@ class TantivyWords:
         return self.find(query, 1, 0, by_date=False)[0]
 
     def _query(self, query: Query) -> Any:
-        must = self._tantivy.Occur.Must
-        return self._tantivy.Query.boolean_query([(must, self._group(group)) for group in query.groups])
-
-    def _group(self, group: tuple[Term | PageFilter, ...]) -> Any:
-        """Returns the query of alternatives."""
-        should = self._tantivy.Occur.Should
-        return self._tantivy.Query.boolean_query([(should, self._part(part)) for part in group])
+        """Returns the query: one alternative of each group."""
+        make, occur = self._tantivy.Query.boolean_query, self._tantivy.Occur
+        groups = [make([(occur.Should, self._part(part)) for part in group]) for group in query.groups]
+        return make([(occur.Must, group) for group in groups])
 
     def _part(self, part: Term | PageFilter) -> Any:
         make, occur = self._tantivy.Query, self._tantivy.Occur
