@@ -32,7 +32,7 @@ from gossamer.uses.audit.link_checks import CheckedLinks
 from gossamer.uses.audit.link_graph import build_graph
 from gossamer.uses.audit.model import PageFacts, PageLink
 from gossamer.uses.audit.page_facts import read_page, sketch_of
-from gossamer.uses.audit.run import evaluate_checks, summarize
+from gossamer.uses.audit.run import check_scope, evaluate_checks, summarize
 
 SITE = "https://large.example"
 BATCH = 256
@@ -118,7 +118,9 @@ def measure_site(count: int, links: int) -> None:
         checked = CheckedLinks(0, 0, 0, 0)
         results = step(
             "all checks",
-            lambda: evaluate_checks(database, record.number, None, [], True, checked, lambda _: None),
+            lambda: evaluate_checks(
+                database, record.number, None, check_scope(database, [], True, checked), lambda _: None
+            ),
         )
         done = summarize(database, record, None, "finished", [], checked, results, "")  # type: ignore[arg-type]
         for name in ("report.html", "csv/", "links.gexf", "sitemap.xml"):

@@ -1,12 +1,13 @@
-"""Search over 100,000 made documents: the time to build the index, its size, and the time of queries. Every
-query is also answered by a scan of all texts, which must find the same pages.
+"""Search over 100,000 made documents with each engine: the time to build the index, its size, and the time of queries.
+Every query is also answered by a scan of all texts, which must find the same pages.
 
-    python benchmarks/search.py [--documents 100000] [--queries 40] [--full]
+    python benchmarks/search.py [--documents 100000] [--queries 40] [--full] [--engine fts5,tantivy]
 
 The documents have 60 to 700 words (400 on average) of a vocabulary of 50,000 words with Zipf's law, on 500 hosts, as
 a crawl writes them with `--text`. Queries are phrases that occur, with two qualifiers: `site:` and `title:`, `lang:`
-or `after:`. Goal: a phrase with two qualifiers under 50 ms. The floor is the bare FTS5 query without ranking, dates and
-snippets. `--full` also measures words that almost every page has.
+or `after:`. Goal: a phrase with two qualifiers under 50 ms. The floor of a query is the bare FTS5 query without
+ranking, dates and snippets; that of an index is the making of its words. CPU times include the threads of tantivy.
+`--full` also measures words that almost every page has.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gossamer.uses.search.index import IndexedPage, PageSource, SearchIndex
+from gossamer.uses.search.document import IndexedPage, PageSource
+from gossamer.uses.search.index import SearchIndex
 from gossamer.uses.search.query import PageFilter, Term, parse
+from gossamer.uses.search.words import indexed
 
 HOSTS, VOCABULARY = 500, 50_000
 
@@ -106,9 +109,15 @@ def spread(times: list[float]) -> str:
     )
 
 
-def measure(index: SearchIndex, texts: list[str]) -> tuple[list[float], list[float], list[float], list[int]]:
-    """Milliseconds of CPU and of wall time of each query, the CPU of its floor, and the number of its results."""
-    spent, walls, floors, counts = list[float](), list[float](), list[float](), list[int]()
+def size_of(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder."""
+    files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
+    return sum(one.stat().st_size for one in files)
+
+
+def measure(index: SearchIndex, texts: list[str]) -> tuple[list[float], list[float], list[int]]:
+    """Milliseconds of CPU and of wall time of each query, and the number of its results."""
+    spent, walls, counts = list[float](), list[float](), list[int]()
     for text in texts:
         query = parse(text)
         start, wall = time.process_time(), time.perf_counter()
@@ -116,55 +125,84 @@ def measure(index: SearchIndex, texts: list[str]) -> tuple[list[float], list[flo
         spent.append((time.process_time() - start) * 1000)
         walls.append((time.perf_counter() - wall) * 1000)
         counts.append(found.total)
-        phrases = " AND ".join(f'"{" ".join(term.words)}"' for term in query.terms)
+    return spent, walls, counts
+
+
+def floor_of(index: SearchIndex, texts: list[str]) -> list[float]:
+    """Milliseconds of CPU of the bare FTS5 query of each query."""
+    floors = []
+    for text in texts:
+        phrases = " AND ".join(f'"{" ".join(term.words)}"' for term in parse(text).terms)
         start = time.process_time()
         index._connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (phrases,)).fetchall()
         floors.append((time.process_time() - start) * 1000)
-    return spent, walls, floors, counts
+    return floors
+
+
+def run(engine: str, folder: str, made: list[IndexedPage], texts: list[str], full: bool) -> list[set[str]]:
+    """Builds and searches an index. Returns the URLs that each query finds."""
+    path, size = Path(folder) / f"search.{engine}", sum(len(one.text) + len(one.title) for one in made)
+    sources = [PageSource(one.url, one.fetched, lambda one=one: one) for one in made]  # type: ignore[misc]
+    print(f"{engine}:")
+    with SearchIndex(path, engine) as index:
+        start, wall = time.process_time(), time.perf_counter()
+        index.update(sources)
+        cpu, wall = time.process_time() - start, time.perf_counter() - wall
+        words = size_of(path / "words") if path.is_dir() else 0
+        part = f" ({words / size:.2f} in words/, the rest are titles and texts)" if words else ""
+        print(
+            f"  index: {cpu * 1e6 / len(made):.0f} us CPU a document, {wall:.0f} s; {size_of(path) / 1e6:.0f} MB, "
+            f"{size_of(path) / size:.2f} bytes for each byte of text{part}"
+        )
+        start = time.process_time()
+        index.update(sources)
+        print(
+            f"  an update without news: {(time.process_time() - start) * 1e6 / len(made):.1f} us a document"
+        )
+        measure(index, texts)
+        spent, walls, counts = measure(index, texts)
+        print(f"  {len(texts)} phrases with two qualifiers, {sum(counts)} results: CPU {spread(spent)}")
+        print(f"    wall time, load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores: {spread(walls)}")
+        if engine == "fts5":
+            print(
+                f"    floor (FTS5 without qualifiers, rank and snippets): CPU {spread(floor_of(index, texts))}"
+            )
+        if full:
+            frequent = made[0].text.split()
+            frequent.sort(key=lambda word: -sum(word in one.text for one in made[:200]))
+            pairs = [f"{a} {b}" for a, b in itertools.pairwise(dict.fromkeys(frequent[:6]))]
+            spent, _, counts = measure(index, pairs)
+            print(f"  two words of {min(counts):,} to {max(counts):,} pages: CPU {spread(spent)}")
+        return [{result.url for result in index.find(parse(text), 0).results} for text in texts]
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--documents", type=int, default=100_000)
     options.add_argument("--queries", type=int, default=40)
+    options.add_argument("--engine", default="fts5,tantivy")
     options.add_argument("--full", action="store_true")
     given = options.parse_args()
     made = list(documents(given.documents))
     size = sum(len(one.text) + len(one.title) for one in made)
-    sources = [PageSource(one.url, one.fetched, lambda one=one: one) for one in made]  # type: ignore[misc]
+    start = time.process_time()
+    for one in made[:5000]:
+        indexed(one.text)
+        indexed(one.title)
+    floor = (time.process_time() - start) * 1e6 / min(5000, len(made))
+    print(
+        f"{given.documents:,} documents, {size / 1e6:.0f} MB of text; floor: {floor:.0f} us CPU to split a document"
+    )
+    texts = queries(made, given.queries)
+    found = {}
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "search.db"
-        with SearchIndex(path) as index:
-            start = time.process_time()
-            index.update(sources)
-            built = time.process_time() - start
-            print(
-                f"{given.documents:,} documents, {size / 1e6:.0f} MB of text: {built * 1e6 / given.documents:.0f} us CPU a "
-                f"document; the file has {os.path.getsize(path) / size:.2f} bytes for each byte of text"
-            )
-            start = time.process_time()
-            index.update(sources)
-            print(
-                f"an update without news: {(time.process_time() - start) * 1e6 / given.documents:.1f} us a document"
-            )
-            texts = queries(made, given.queries)
-            measure(index, texts)
-            spent, walls, floors, counts = measure(index, texts)
-            print(f"{len(texts)} phrases with two qualifiers, {sum(counts)} results: CPU {spread(spent)}")
-            print(f"  wall time, load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores: {spread(walls)}")
-            print(f"  floor (FTS5 without qualifiers, rank and snippets): CPU {spread(floors)}")
-            pages = [(one, folded(one.text), folded(one.title)) for one in made]
-            same = sum(
-                scan(pages, text) == {result.url for result in index.find(parse(text), 0).results}
-                for text in texts
-            )
-            print(f"  the same pages as a scan: {same} of {len(texts)}")
-            if given.full:
-                frequent = made[0].text.split()
-                frequent.sort(key=lambda word: -sum(word in one.text for one in made[:200]))
-                words = [f"{a} {b}" for a, b in itertools.pairwise(dict.fromkeys(frequent[:6]))]
-                spent, _, _, counts = measure(index, words)
-                print(f"two words of {min(counts):,} to {max(counts):,} pages: CPU {spread(spent)}")
+        for engine in given.engine.split(","):
+            found[engine] = run(engine, folder, made, texts, given.full)
+    pages = [(one, folded(one.text), folded(one.title)) for one in made]
+    scanned = [scan(pages, text) for text in texts]
+    for engine, sets in found.items():
+        same = sum(one == other for one, other in zip(sets, scanned, strict=True))
+        print(f"{engine}: the same pages as a scan: {same} of {len(texts)}")
 
 
 if __name__ == "__main__":

@@ -286,3 +286,77 @@ def test_password_of_a_site_is_neither_stored_nor_shown(tmp_path: Path, docs: st
     assert code == 0, err
     assert "geheim77" not in out + err
     assert b"geheim77" not in (tmp_path / "a.db").read_bytes() + (tmp_path / "r.html").read_bytes()
+
+
+def test_stored_pages_are_audited_without_a_request(tmp_path: Path, docs: str) -> None:
+    words = ("--name", "c", "--delay", "0", "-q", "-o", "pages.warc.gz", "-o", "rows.jsonl")
+    code, _, err = gossamer(tmp_path, "crawl", docs, *words)
+    assert code == 0, err
+    Docs.asked.clear()
+    live = None
+    for given in (("--crawl", "c"), ("--archive", "pages.warc.gz")):
+        done = audited(tmp_path, docs, *given, "--database", f"{given[0].strip('-')}.db")
+        assert (done["whole"], done["pages"]) == (True, PAGES + 1)
+        found = {name: one["count"] for name, one in done["by"].items() if one["count"]}
+        assert (found["broken-link"], found["page-4xx"], found["title-missing"]) == (1, 1, 1)
+        assert done["by"]["external-broken"]["reason"] == "stored pages are audited, so nothing is requested"
+        assert live in (None, found)
+        live = found
+    assert Docs.asked == []
+    fresh = audited(tmp_path, docs, "--database", "live.db")
+    counts = {name: one["count"] for name, one in fresh["by"].items() if one["count"]}
+    for name in ("slow-page", "sitemap-missing"):  # what stored pages do not tell
+        counts.pop(name, None)
+    assert live == counts
+
+
+def test_a_part_of_the_stored_pages_is_not_the_site(tmp_path: Path, docs: str) -> None:
+    words = ("--name", "c", "--delay", "0", "-q", "-o", "pages.warc.gz", "--limit", "5")
+    gossamer(tmp_path, "crawl", docs, *words)
+    done = audited(tmp_path, docs, "--crawl", "c")
+    assert not done["whole"]
+    assert "linked URLs of the site are not among the stored pages" in " ".join(done["reasons"])
+    assert done["by"]["page-4xx"]["count"] == 0
+    code, _, err = gossamer(tmp_path, "audit", f"{docs}nowhere.html", "--crawl", "c", "--database", "x.db")
+    assert (code, len(err.splitlines())) == (5, 1), err
+    assert "not among the stored pages" in err
+
+
+def test_a_crawl_that_stored_no_whole_pages_is_refused(tmp_path: Path, docs: str) -> None:
+    gossamer(
+        tmp_path,
+        "crawl",
+        docs,
+        "--name",
+        "c",
+        "--delay",
+        "0",
+        "-q",
+        "--text",
+        "-o",
+        "rows.jsonl",
+        "--limit",
+        "2",
+    )
+    for words, message in (
+        (("--crawl", "c"), "c stored no whole pages, and an audit needs them: crawl with --fresh"),
+        (("--crawl", "d"), "there is no crawl d"),
+        (("--archive", "none.warc.gz"), "there is nothing"),
+        (("--crawl", "c", "--archive", "x"), "give one of them"),
+        (("--store", "valkey://127.0.0.1:1"), "--store is for --crawl"),
+    ):
+        code, out, err = gossamer(tmp_path, "audit", docs, "-q", *words)
+        assert (code, out, len(err.splitlines())) == (2, "", 1), err
+        assert message in err
+
+
+def test_outputs_that_can_be_written_are_written(tmp_path: Path, docs: str) -> None:
+    other = '<link rel=canonical href="https://other.example/">'
+    with replaced("/", 200, "text/html", f"{HEAD}<title>Copy</title>{other}</head><p>A page.</p>".encode()):
+        code, out, err = gossamer(tmp_path, "audit", docs, "--delay", "0", "-o", "map.xml", "-o", "r.html")
+    assert code == 2
+    assert "no page can be indexed, so the checks of titles" in out
+    assert "canonical-other-site" in out
+    assert "map.xml: no page can be indexed" in err
+    assert (tmp_path / "r.html").exists()
+    assert not (tmp_path / "map.xml").exists()

@@ -167,3 +167,62 @@ def test_a_full_disk_is_told(room: Path) -> None:
 def test_excluded_words_are_no_options(room: Path) -> None:
     crawl(room, "--text", "--name", "c", "-o", "pages.jsonl")
     assert urls(room, "url:example", "-slow", "-lang:ja") == ["http://e.example/"]
+
+
+def test_several_crawls_are_searched_at_once(room: Path) -> None:
+    crawl(room, "--text", "--name", "one", "-o", "pages.jsonl")
+    (room / "mirror" / "e.example" / "b.html").write_text("<title>Old maps</title><p>Maps, maps, maps.</p>")
+    crawl(room, "--text", "--name", "two", "-o", "others.jsonl")
+    crawl(room, "--name", "bare", "-o", "bare.jsonl")
+    crawl(room, "--text", "--name", "far", "-o", "far.jsonl", "--data", "away")
+    answer = found(room, "title:maps", "--crawl", "one", "--crawl", "two")
+    both = {(one["crawl"], one["url"].rpartition("/")[2]) for one in answer["results"]}
+    assert both == {("one", "a.html"), ("two", "a.html"), ("two", "b.html")}
+    assert (answer["crawl"], answer["crawls"], answer["total"], answer["pages"]) == (
+        None,
+        ["one", "two"],
+        3,
+        6,
+    )
+    parts = [found(room, "title:maps", "--crawl", "*o*", "--limit", "2", "--page", page) for page in "12"]
+    assert [len(part["results"]) for part in parts] == [2, 1]
+    assert {
+        (one["crawl"], one["url"].rpartition("/")[2]) for part in parts for one in part["results"]
+    } == both
+    code, out, err = gossamer(room, "find", "title:maps", "--crawl", "*", "--crawl", "away/far")
+    assert code == 0
+    assert "left out: bare kept the records" in err
+    assert "· far\n" in out
+    assert "1 to 5 of 5 results" in out
+    assert gossamer(room, "find", "maps", "--crawl", "t*", "--count")[1] == "2\n"
+    for words in (
+        ["--crawl", "x*"],
+        ["--crawl", "away/none"],
+        ["--crawl", "one", "--crawl", "two", "--index", "i"],
+    ):
+        code, _, err = gossamer(room, "find", "maps", *words)
+        assert (code, len(err.splitlines())) == (2, 1), err
+
+
+def test_tantivy_finds_the_same(room: Path) -> None:
+    pytest.importorskip("tantivy")
+    crawl(room, "--text", "--name", "c", "-o", "pages.jsonl")
+    for words in (["slow maps", "title:maps", "site:e.example"], ["黒猫"], ["lang:en", "-maps"], ["map*"]):
+        assert urls(room, *words, "--engine", "tantivy") == urls(room, *words)
+    assert (room / ".gossamer" / "c" / "search.tantivy").is_dir()
+    (room / "mirror" / "e.example" / "a.html").write_text(
+        "<!doctype html><title>New</title><p>Trains only.</p>"
+    )
+    crawl(room, "--text", "--name", "c", "-o", "pages.jsonl", "--refresh")
+    assert urls(room, "trains", "--engine", "tantivy") == ["http://e.example/a.html"]
+    assert urls(room, "slow", "--engine", "tantivy") == []
+
+
+def test_without_tantivy_the_command_that_installs_it_is_told(room: Path) -> None:
+    crawl(room, "--text", "--name", "c", "-o", "pages.jsonl")
+    without = "import sys; sys.modules['tantivy'] = None; from gossamer.cli import main; main()"
+    process = begin(room, "find", "maps", "--engine", "tantivy", code=without)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, len(err.splitlines())) == (4, 1), err
+    assert "needs the extra search" in err
+    assert gossamer(room, "find", "maps", "--engine", "lucene")[0] == 2

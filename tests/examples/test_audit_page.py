@@ -9,6 +9,8 @@ from pathlib import Path
 
 from cli.command_line import gossamer
 from examples.documented_commands import DOCUMENTED, commands_of, comparable
+from gossamer.uses.audit.checks.audit_check import AuditCheck
+from gossamer.uses.audit.model import PageFacts, Severity
 from gossamer.uses.audit.registry import CHECKS
 from house.tree import ROOT
 
@@ -47,3 +49,12 @@ def test_commands_of_the_page(tmp_path: Path, bookshop: str) -> None:
 def test_page_lists_every_check() -> None:
     rows = re.findall(r"^\| `([a-z0-9-]+)` \| (\w+) \| (.+) \|$", PAGE, re.MULTILINE)
     assert rows == [(check.id, check.severity.value, check.title) for check in CHECKS]
+
+
+def test_the_check_that_the_page_adds_works() -> None:
+    text = PAGE.partition("## Add a check")[2].partition("```python\n")[2].partition("```")[0]
+    names = {"AuditCheck": AuditCheck, "NOTICE": Severity.NOTICE}
+    check = eval(text, names)  # noqa: S307 - the page is ours
+    assert check.id not in {one.id for one in CHECKS}
+    assert check.test(PageFacts(url="https://e.example/", titles=["BUY NOW"])) == "BUY NOW"
+    assert check.test(PageFacts(url="https://e.example/", titles=["Buy now"])) == ""

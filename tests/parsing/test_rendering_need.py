@@ -128,6 +128,17 @@ def test_frames_are_read_as_they_are() -> None:
     assert looks_empty(parse(page, "text/html", "https://example.com/")) == ""
 
 
+def test_a_chapter_of_a_heading_alone_is_complete() -> None:
+    """Its heading stands in the menu of every page. A heading that the complete pages show says nothing."""
+    need = RenderingNeed()
+    menu = "<ol><li><a href=a>The first steps</a><li><a href=b>The tools</a></ol><h1>The book</h1><div></div>"
+    for n in range(2):
+        assert judge(need, document(f"{menu}{TEXT}{n}{APP}", f"https://example.com/{n}")) == ""
+    chapter = "<main><h2>The first steps</h2></main>"
+    assert judge(need, document(f"{menu}{chapter}{APP}", "https://example.com/a")) == ""
+    assert "other pages" in judge(need, document(f"{menu}{APP}", "https://example.com/b"))
+
+
 def test_deep_and_huge_pages_are_judged() -> None:
     depth = 3 * MAX_DEPTH
     assert looks_empty(document("<div>" * depth + "A short text." + "</div>" * depth + APP)) == ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Json, Option, Quiet
-from gossamer.errors import GateNotMet, UsageError
+from gossamer.cli.options import Argument, Json, Option, Quiet, StoreUrl, read_settings
+from gossamer.errors import ConfigError, GateNotMet, GossamerError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.uses.audit.model import AuditSummary
@@ -31,6 +31,17 @@ Outputs = Annotated[
             "link graph), .xml or .xml.gz (a sitemap); repeatable."
         ),
     ),
+]
+Crawl = Annotated[
+    str | None,
+    Option(
+        "--crawl",
+        metavar="NAME",
+        help="Audit the pages that a crawl stored (-o pages.warc.gz; of a fleet: -o raw/:warc) instead of requesting any.",
+    ),
+]
+Archive = Annotated[
+    str | None, Option("--archive", metavar="PATH", help="Audit stored pages: a WARC, or a folder of them.")
 ]
 Database = Annotated[
     str | None,
@@ -82,6 +93,8 @@ ListChecks = Annotated[bool, Option("--checks", help="List all checks.")]
 def audit(
     target: Target = None,
     output: Outputs = None,
+    crawl: Crawl = None,
+    archive: Archive = None,
     database: Database = None,
     limit: Limit = None,
     depth: Depth = None,
@@ -93,6 +106,7 @@ def audit(
     ladder: Ladder = None,
     ignore_robots: IgnoreRobots = False,
     data: DataFolder = None,
+    store: StoreUrl = None,
     fresh: Fresh = False,
     setting: Setting = None,
     checks: ListChecks = False,
@@ -104,7 +118,7 @@ def audit(
     The next audit of the site tells what is new and what is fixed. An interrupted audit continues with the same
     command.
     """
-    from gossamer.cli.printing import hush_remarks, put_json
+    from gossamer.cli.printing import hush_remarks
     from gossamer.uses.audit.exports import check_outputs
     from gossamer.uses.audit.run import AuditOptions, database_path, start_url
 
@@ -128,16 +142,41 @@ def audit(
             limit=limit,
             depth=depth,
             fresh=fresh,
+            archive=stored_path(crawl, archive, data, store),
             crawl=crawl_options(given, progress=not quiet),
         )
         done = run_audit(url, options)
         output = output or [f"audit-{Path(done.database).stem}.html"]
-    done.outputs = write_outputs(output or [], done)
+    return finish(done, output or [], as_json, fail_on)
+
+
+def finish(done: AuditSummary, outputs: list[str], as_json: bool, fail_on: str | None) -> int:
+    """Writes and prints an audit. Returns the exit code. Raises GossamerError after it, if an output could not be
+    written or `--fail-on` is not met."""
+    from gossamer.cli.printing import put_json
+
+    done.outputs = []
+    problems = write_outputs(outputs, done)
     if as_json:
         put_json(done)
     else:
         print_summary(done)
+    for problem in problems:
+        raise problem
     return failed(done, fail_on)
+
+
+def stored_path(crawl: str | None, archive: str | None, data: str | None, store: str | None) -> str | None:
+    """Returns the path of the stored pages that are audited, or None if the site is requested. Raises UsageError."""
+    from gossamer.cli.audit_stored import stored_pages
+
+    if crawl is not None and archive is not None:
+        raise UsageError("--crawl and --archive: give one of them")
+    if crawl is None and archive is None:
+        if store is not None:
+            raise UsageError("--store is for --crawl NAME, a crawl whose stored pages are audited")
+        return None
+    return stored_pages(read_settings(data, store, None), crawl, archive)
 
 
 def crawl_options(given: dict[str, Any], progress: bool) -> dict[str, Any]:
@@ -180,16 +219,19 @@ def stored_audit(path: str) -> AuditSummary:
     return found
 
 
-def write_outputs(paths: list[str], done: AuditSummary) -> list[str]:
-    """Writes all outputs. Returns the files that were written."""
+def write_outputs(paths: list[str], done: AuditSummary) -> list[GossamerError]:
+    """Writes all outputs, and puts the written files into the summary. Returns the errors of the others."""
     from gossamer.uses.audit.database import AuditDatabase
     from gossamer.uses.audit.exports import write_output
 
-    found: list[str] = []
+    problems: list[GossamerError] = []
     with AuditDatabase(done.database) as database:
         for path in paths:
-            found += write_output(path, database, done)
-    return found
+            try:
+                done.outputs += write_output(path, database, done)
+            except (UsageError, ConfigError) as error:
+                problems.append(error)
+    return problems
 
 
 def failed(done: AuditSummary, fail_on: str | None) -> int:
@@ -198,7 +240,7 @@ def failed(done: AuditSummary, fail_on: str | None) -> int:
     if fail_on is None:
         return 0
     worst = {"error": 1, "warning": 2, "notice": 3, "new": 3}[fail_on.removeprefix("new-")]
-    severities = ("error", "warning", "notice")[:worst]
+    severities = ("error", "warning", "notice")[:worst]  # an info is no fault
     only_new = fail_on.startswith("new")
     n = sum(one.new if only_new else one.count for one in done.checks if one.severity in severities)
     if n:
@@ -210,7 +252,7 @@ def print_summary(done: AuditSummary) -> None:
     """Prints an audit on stdout."""
     from gossamer.cli.printing import format_duration, put_table
 
-    rank = {"error": 0, "warning": 1, "notice": 2}
+    rank = {"error": 0, "warning": 1, "notice": 2, "info": 3}
     found = sorted((one for one in done.checks if one.count or one.fixed), key=lambda one: rank[one.severity])
     compared = done.before is not None
     rows = [
@@ -230,6 +272,10 @@ def print_summary(done: AuditSummary) -> None:
         f"({done.indexable:,} indexable), {done.errors:,} errors, {done.warnings:,} warnings, "
         f"{done.notices:,} notices{change}"
     )
+    if done.pages and not done.indexable:
+        print(
+            "no page can be indexed, so the checks of titles, descriptions, headings and texts found nothing to check"
+        )
     for reason in done.reasons[:MAX_LISTED_REASONS]:
         print(f"not the whole site: {reason}")
     for path in done.outputs[:MAX_LISTED_REASONS]:

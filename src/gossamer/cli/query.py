@@ -266,6 +266,13 @@ class LocalRows:
         folder = self._folder
         return [*sources(folder), *sources(folder, partial=True), f"{folder / 'attempts.jsonl'}:jsonl"]
 
+    @property
+    def archives(self) -> list[str]:
+        """The outputs that together contain every page that the crawl stored whole."""
+        from gossamer.sites.manifest import NAME, read_manifest
+
+        return read_manifest(self._folder).archives if (self._folder / NAME).exists() else []
+
     def rows(self, what: str, *, natural: bool = False) -> Iterator[dict[str, Any]]:
         """Yields the stored rows."""
         return stored_rows(self._folder, what, natural)
@@ -287,6 +294,11 @@ class SharedRows:
     def outputs(self) -> list[str]:
         """The crawl's outputs. An export must not replace them."""
         return self._shared.outputs
+
+    @property
+    def archives(self) -> list[str]:
+        """The parts in which the workers stored whole pages."""
+        return self._shared.archives
 
     def rows(self, what: str, *, natural: bool = False) -> Iterator[dict[str, Any]]:
         """Yields the rows that can be read on this machine."""

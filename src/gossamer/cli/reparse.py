@@ -225,7 +225,20 @@ def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
         raise UsageError(f"{', '.join(gone)}: there is nothing; name pages with --archive PATH")
     for one in gone:
         print(f"gossamer: {one} is gone, and so are the pages that only it had", file=sys.stderr)
-    return [local_copy(one, folder) for one in archives if one not in gone]
+    copies = [local_copy(one, folder) for one in archives if one not in gone]
+    found = [one for one in copies if not _is_empty(one)]  # a worker of a fleet may have stored no page
+    if not found:
+        raise UsageError(f"{', '.join(archives)}: there is no stored page; name pages with --archive PATH")
+    return found
+
+
+def _is_empty(path: Path) -> bool:
+    """Returns whether a path is missing, or a folder without a WARC and without objects and their list."""
+    if path.is_file():
+        return False
+    if (path / "objects").is_dir() and any(path.glob("*.jsonl")):
+        return False
+    return not any(one.name.lower().endswith((".warc", ".warc.gz")) for one in path.glob("*"))
 
 
 def local_copy(archive: str, folder: Path) -> Path:

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from gossamer.collectors.archive.collector import NOT_STORED
 from gossamer.collectors.archive.warc import WarcArchive
 from gossamer.collectors.http.decoding import BadCoding, decode
 from gossamer.errors import UsageError
 
 MAX_BODY = 16 << 20
+UNSTORED = NOT_STORED
+"""The body of the response, with status 404, to a request of a crawl for a page that its archive lacks."""
 
 
 class StoredPage(NamedTuple):
@@ -21,6 +24,8 @@ class StoredPage(NamedTuple):
     status: int
     body: bytes
     time: float
+    location: str | None = None
+    """Where a redirect leads, as written."""
 
 
 def read_warc(path: str) -> Iterator[StoredPage]:
@@ -42,6 +47,37 @@ def read_warc(path: str) -> Iterator[StoredPage]:
                 yield StoredPage(url.partition(" ")[0], found.status, body, found.at)
     finally:
         archive.close()
+
+
+class StoredPages:
+    """The stored responses of an archive of any kind (docs/archive.md), by URL. Use it as a context manager. Raises
+    ConfigError if the archive cannot be read."""
+
+    def __init__(self, path: str) -> None:
+        from gossamer.collectors.archive.collector import archive_collector
+
+        self._opened = archive_collector(path)
+
+    def __enter__(self) -> StoredPages:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.shut()
+
+    def get(self, url: str) -> StoredPage | None:
+        """Returns the last response of a URL, or None if none was stored or it is damaged."""
+        try:
+            found = self._opened.find(url)
+        except OSError:
+            return None
+        if found is None:
+            return None
+        headers = {name.lower(): value for name, value in found.headers}
+        try:
+            body = decode(found.body, headers.get("content-encoding", ""), MAX_BODY, cut=True)
+        except BadCoding:
+            return None
+        return StoredPage(url, found.status, body, found.at or 0.0, headers.get("location"))
 
 
 def archives_of(crawl: str, data: str) -> list[str]:

@@ -77,6 +77,7 @@ _ASIDE: Final = (
     "footer, nav, aside, dialog, noscript, template, [role=dialog], [role=contentinfo],"
     " [class*=cookie], [id*=cookie], [class*=consent], [id*=consent]"
 )
+_HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _MEDIA: Final = frozenset(("img", "picture", "video", "audio", "iframe", "object", "embed", "frame", "math"))
 _FILLED: Final = "img, picture, video, audio, iframe, object, embed, canvas, input, textarea, select, button"
 _FIELDS: Final = frozenset(("textarea", "select"))
@@ -111,11 +112,20 @@ _UNFILLED: Final = re.compile(
 """Matches a template that scripts have not filled yet."""
 
 
-class MainPart:
-    """Measures the main part of a page. `shared`: texts that other pages of the host show."""
+class Frame(NamedTuple):
+    """What several pages of a host have in common."""
 
-    def __init__(self, shared: Collection[str] = ()) -> None:
-        self._shared, self._left = shared, MAX_NODES
+    texts: frozenset[str] = frozenset()
+    headings: frozenset[str] = frozenset()
+    """Their common headings. A heading that other pages only have in their menu belongs to its page: a chapter
+    may consist of a heading alone."""
+
+
+class MainPart:
+    """Measures the main part of a page. `frame`: what other pages of the host show."""
+
+    def __init__(self, frame: Frame = Frame()) -> None:  # noqa: B008 - it cannot be changed
+        self._shared, self._headings, self._left = frame.texts, frame.headings, MAX_NODES
         self.own = 0
         """Number of characters in texts that other pages of the host do not show."""
         self.text = 0
@@ -184,9 +194,18 @@ class MainPart:
             if not main and _is_around(str(attributes.get("role") or ""), names):
                 return 0
             self._loading(names, attribute_of(element, "aria-busy"), attribute_of(element, "role"))
+        if tag in _HEADINGS and " ".join(element.text.split()) not in self._headings:
+            return self._heading(element, depth)
         held = self.measure(element, main or tag in ("main", "article"), depth + 1)
         if not held and (tag in _CONTAINERS or "-" in tag):
             self._empty(element, names)
+        return held
+
+    def _heading(self, element: Element, depth: int) -> int:
+        """Measures a heading of the page's own, wherever else its words stand."""
+        shared, self._shared = self._shared, frozenset()
+        held = self.measure(element, True, depth + 1)
+        self._shared = shared
         return held
 
     def _field(self, tag: str, kind: str) -> int:
@@ -295,11 +314,11 @@ def looks_empty(document: Document) -> str:
     """
     if has_empty_main(document):
         return EMPTY_MAIN
-    return "" if long_text(document) else why_empty(document, _part(document, ()))
+    return "" if long_text(document) else why_empty(document, _part(document))
 
 
-def _part(document: Document, shared: Collection[str]) -> MainPart:
-    part = MainPart(shared)
+def _part(document: Document, frame: Frame = Frame()) -> MainPart:  # noqa: B008 - it cannot be changed
+    part = MainPart(frame)
     body = document.tree.select_one("body")
     if body is not None:
         part.measure(body)
@@ -313,9 +332,9 @@ class KeptPage(NamedTuple):
     body: bytes
     content_type: str | None
 
-    def texts(self) -> frozenset[str]:
-        """Returns the texts of the page."""
-        return _texts(parse(self.body, self.content_type, self.url))
+    def frame(self) -> Frame:
+        """Returns the texts and headings of the page."""
+        return _frame(parse(self.body, self.content_type, self.url))
 
 
 class Sisters:
@@ -328,15 +347,16 @@ class Sisters:
         """The long paragraphs of the first page."""
         self.shared: frozenset[str] = frozenset()
         """The long paragraphs that both pages show."""
-        self._frame: frozenset[str] | None = None
+        self._frame: Frame | None = None
         self.count = 0
         """Number of complete pages, at most 2."""
 
-    def frame(self) -> frozenset[str] | None:
-        """Returns the texts that both complete pages show. Returns None if fewer than two pages are kept."""
+    def frame(self) -> Frame | None:
+        """Returns the texts and headings that both complete pages show. Returns None if fewer than two pages are kept."""
         if self._frame is None and len(self.pages) == SISTERS:
             one, other = self.pages
-            self._frame = one.texts() & other.texts()
+            left, right = one.frame(), other.frame()
+            self._frame = Frame(left.texts & right.texts, left.headings & right.headings)
             self.pages.clear()
         return self._frame
 
@@ -373,7 +393,7 @@ class RenderingNeed:
             if sisters.count < SISTERS:
                 self._bytes += sisters.add(KeptPage(document.url, body, content_type), found)
             return ""
-        part = _part(document, ())
+        part = _part(document)
         if why := why_empty(document, part):
             return why
         if part.media or not document.tree.select("script") or (frame := sisters.frame()) is None:
@@ -390,11 +410,15 @@ class RenderingNeed:
         return found
 
 
-def _texts(document: Document) -> frozenset[str]:
-    """Returns the first and the last texts of a page. They belong to the header, menus and footer, which
-    surround the main part."""
+def _frame(document: Document) -> Frame:
+    """Returns the first and the last texts of a page, and its headings. They belong to the header, menus and
+    footer, which surround the main part."""
     body = document.tree.select_one("body")
     found = [] if body is None else list(body.strings)
     if len(found) > 2 * FRAME_TEXTS:
         found = found[:FRAME_TEXTS] + found[-FRAME_TEXTS:]
-    return frozenset(" ".join(text.split()) for text in found if len(text) <= MAX_FRAME_TEXT_CHARS)
+    headings = document.tree.select(", ".join(sorted(_HEADINGS)))[:FRAME_TEXTS]
+    return Frame(
+        frozenset(" ".join(text.split()) for text in found if len(text) <= MAX_FRAME_TEXT_CHARS),
+        frozenset(" ".join(one.text.split()) for one in headings),
+    )

@@ -144,6 +144,8 @@ class Answer:
     kind: str = "text/html; charset=utf-8"
     headers: dict[str, str] = field(default_factory=dict)
     reset: bool = False
+    length: int = 0
+    """The Content-Length if only the header is asked for, instead of that of the body."""
 
 
 class AuditedSite:
@@ -159,6 +161,8 @@ class AuditedSite:
         self.disallowed: list[str] = []
         self.near: list[set[str]] = []
         self.security: dict[str, str] = {}
+        self.redirects_http = False
+        """Whether http leads to https."""
         self.rng = random.Random(7)
 
     def url(self, path: str) -> str:
@@ -268,13 +272,26 @@ def clean_site(base: str, other: str, plain: str = "") -> AuditedSite:
     data = '{"@context": "https://schema.org", "@type": "Product", "name": "Lamp", "offers": {"@type": "Offer", "price": "9.90"}}'
     site.add(
         "/data.html",
-        head=f'<script type="application/ld+json">{data}</script><link rel="stylesheet" href="/style.css">',
+        head=f'<script type="application/ld+json">{data}</script><link rel="stylesheet" href="/style.css">'
+        '<script src="/late.js" defer></script>',
+        body='<p class="price">A lamp for EUR 9,90, in stock</p>',
+    )
+    site.answers["/late.js"] = Answer(b"1", kind="text/javascript")
+    article = (
+        '{"@type": "Article", "headline": "A light in the house", "datePublished": "2026-05-12T08:00:00Z"}'
+    )
+    site.add(
+        "/article.html",
+        head=f'<script type="application/ld+json">{article}</script>',
+        h1="<h1>A light in the house</h1>",
+        body="<p>Published: May 12, 2026</p>",
     )
     site.add(
         "/parts.html",
         body='<h2 id="second">Part two</h2><a href="#second">See part two</a><img src="/logo.png" alt="" width=1 height=1>',
     )
     site.finish()
+    site.redirects_http = True
     return site
 
 
@@ -282,6 +299,7 @@ def planted_site(base: str, other: str, plain: str = "") -> AuditedSite:
     """The twin of the clean site, with what can be wrong with a page, TIMES times each. A crawl can see all of
     it."""
     site = clean_site(base, other, plain)
+    site.redirects_http = False
     for path in ("/", "/list-a.html", "/list-b.html"):
         site.listed.remove(path)
     for n in range(TIMES):
@@ -292,6 +310,7 @@ def planted_site(base: str, other: str, plain: str = "") -> AuditedSite:
         _plant_titles(site, n)
         _plant_content(site, n)
         _plant_media(site, n)
+        _plant_loading(site, n)
         _plant_links(site, n)
         _plant_sitemaps(site, n)
     site.finish(robots="".join(f"Sitemap: {site.url(f'/bad-sitemap-{n}.xml')}\n" for n in range(TIMES)))
@@ -301,6 +320,7 @@ def planted_site(base: str, other: str, plain: str = "") -> AuditedSite:
 def failing_site(base: str, other: str, plain: str = "") -> AuditedSite:
     """A twin of the clean site with pages that fail, so that no crawl can see all of it."""
     site = clean_site(base, other, plain)
+    site.redirects_http = False
     for path in ("/", "/list-a.html", "/list-b.html"):
         site.listed.remove(path)
     for n in range(TIMES):
@@ -420,6 +440,12 @@ def _plant_indexability(site: AuditedSite, n: int) -> None:
     )
     site.add(f"/secret-{n}.html", linked=False, listed=False)
     site.expect("nofollow-internal", path)
+    site.expect(
+        "canonical-other-site",
+        site.add(
+            f"/copy-of-other-{n}.html", listed=False, canonical=_canonical(f"{site.other}/good-{n}.html")
+        ),
+    )
 
 
 def version(code: str, href: str) -> str:
@@ -560,6 +586,14 @@ def _plant_content(site: AuditedSite, n: int) -> None:
         title=title.format(f"Ein Haus am Rande des Dorfes {n}"),
     )
     site.expect("language-mismatch", path)
+    lamp = '{{"@type": "Product", "name": "Lamp", "offers": {{"@type": "Offer", "price": "{}", "availability": "{}"}}}}'
+    shown = (
+        '<h2>Lamp</h2><p class="price">EUR 12.90</p>',
+        '<h2>Lamp</h2><p class="price">EUR 9.90</p><p class="stock">Sold out</p>',
+        '<h2>Chair</h2><p class="price">EUR 9.90</p>',
+    )[n]
+    data = f'<script type="application/ld+json">{lamp.format("9.90", "InStock")}</script>'
+    site.expect("structured-contradiction", site.add(f"/contradiction-{n}.html", head=data, body=shown))
     site.expect("duplicate-id", site.add(f"/id-{n}.html", body='<p id="x">one</p><p id="x">two</p>'))
     for check, data in (
         ("structured-invalid", '{"@type": "Product", "name": "Lamp",}'),
@@ -569,7 +603,8 @@ def _plant_content(site: AuditedSite, n: int) -> None:
             '{"@type": "Product", "name": "Lamp", "offers": {"@type": "Offer", "price": "about 5"}}',
         ),
     ):
-        path = site.add(f"/{check}-{n}.html", head=f'<script type="application/ld+json">{data}</script>')
+        script = f'<script type="application/ld+json">{data}</script>'
+        path = site.add(f"/{check}-{n}.html", head=script, body="<p>A lamp of the fair</p>")
         site.expect(check, path)
     site.expect("viewport-missing", site.add(f"/viewport-{n}.html", viewport=""))
 
@@ -599,6 +634,28 @@ def _plant_media(site: AuditedSite, n: int) -> None:
     site.expect(
         "insecure-form", site.add(f"/form-{n}.html", body=f'<form action="http://{OTHER}/send"></form>')
     )
+
+
+def _plant_loading(site: AuditedSite, n: int) -> None:
+    script = (
+        "<script src={}>",
+        "<script type=text/javascript src={}>",
+        "<meta charset=utf-8><script src={}>",
+    )[n]
+    site.answers[f"/first-{n}.js"] = Answer(b"1", kind="text/javascript")
+    path = site.add(f"/blocking-{n}.html", head=f"{script.format(f'/first-{n}.js')}</script>")
+    site.expect("blocking-script", path)
+    site.answers["/wide.png"] = Answer(b"0" * 900, kind="image/png")
+    late = ("loading=lazy src", "loading=LAZY width=900 height=300 src", "src='data:image/gif,x' data-src")[n]
+    size = "" if "width" in late else " width=900 height=300"
+    path = site.add(
+        f"/late-{n}.html", text=f'<img alt="Wide" {late}="/wide.png"{size}><p>{site.words(90)}</p>'
+    )
+    site.expect("late-picture", path)
+    for one in range(13):
+        site.answers[f"/part-{one}.png"] = Answer(b"0", kind="image/png", length=400_000)
+    parts = "".join(f'<img src="/part-{one}.png" alt="Part" width=5 height=5>' for one in range(13))
+    site.expect("heavy-page", site.add(f"/heavy-{n}.html", body=parts))
 
 
 def _plant_links(site: AuditedSite, n: int) -> None:
@@ -696,9 +753,12 @@ def _handler(site: AuditedSite) -> type[http.server.BaseHTTPRequestHandler]:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
+            if site.redirects_http and not isinstance(self.connection, ssl.SSLSocket) and not is_other:
+                answer = Answer(status=301, headers={"Location": site.url(self.path)})
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.kind)
-            self.send_header("Content-Length", str(len(answer.body)))
+            length = answer.length if answer.length and not with_body else len(answer.body)
+            self.send_header("Content-Length", str(length))
             for name, value in (site.security | answer.headers).items():
                 self.send_header(name, value)
             self.end_headers()

@@ -29,6 +29,8 @@ def run_audit(tmp_path: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
 
     def found(host: Any, *more: Any, **rest: Any) -> Any:
         known = host.decode() if isinstance(host, bytes) else host
+        if known == NAME.removeprefix("www."):
+            raise socket.gaierror(socket.EAI_NONAME, "no such host")
         return asked("127.0.0.1" if known in (NAME, OTHER) else host, *more, **rest)
 
     monkeypatch.setattr(socket, "getaddrinfo", found)

@@ -16,7 +16,7 @@ from gossamer.uses.audit.link_checks import CheckedLinks
 from gossamer.uses.audit.link_graph import build_graph
 from gossamer.uses.audit.model import AuditSummary, PageFacts, PageLink, to_json
 from gossamer.uses.audit.report_html import render_report
-from gossamer.uses.audit.run import evaluate_checks, summarize
+from gossamer.uses.audit.run import check_scope, evaluate_checks, summarize
 
 BASE = "https://site.example"
 ODD = '=cmd|" /C calc"!A0 <script>alert(1)</script> \x01\x0b'
@@ -41,7 +41,7 @@ def base(tmp_path: Path) -> Iterator[AuditDatabase]:
 def summary_of(base: AuditDatabase) -> AuditSummary:
     (record,) = base.audits()
     checked = CheckedLinks(0, 0, 0, 0)
-    results = evaluate_checks(base, record.number, None, [], True, checked, lambda _: None)
+    results = evaluate_checks(base, record.number, None, check_scope(base, [], True, checked), lambda _: None)
     done = summarize(base, record, None, "finished", [], checked, results, str(base.path))
     base.update(record.number, ended=1.0, summary=to_json(done))
     return done
@@ -89,6 +89,9 @@ def test_texts_of_pages_do_no_harm(base: AuditDatabase, tmp_path: Path) -> None:
         exports.write_output(str(tmp_path / name) + ("/" if name.endswith("/") else ""), base, done)
     graph = etree.fromstring((tmp_path / "l.gexf").read_bytes())
     assert len(list(graph.iter("{*}node"))) == 10
+    edges = [(one.get("source"), one.get("target")) for one in graph.iter("{*}edge")]
+    assert edges
+    assert all(source != target for source, target in edges)
     for file in (tmp_path / "all.csv", *(tmp_path / "folder").glob("*.csv")):
         assert ",=cmd" not in file.read_text()
     assert not list(tmp_path.glob("**/*.part"))

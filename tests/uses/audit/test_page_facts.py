@@ -67,6 +67,24 @@ def test_links_with_text_fragment_and_nofollow() -> None:
     assert all(link.nofollow for link in read('<meta name=robots content=nofollow><a href="/x">x</a>')[1])
 
 
+def test_placeholder_text_counts_only_outside_code() -> None:
+    code = "<pre>a = 'Lorem ipsum dolor sit'\nb = 'Lorem ipsum dolor amet'</pre>"
+    assert not read(f"<p>Text</p>{code}")[0].is_lorem
+    assert read(f"<p>Lorem ipsum dolor sit amet</p>{code}")[0].is_lorem
+
+
+def test_what_holds_up_the_first_view() -> None:
+    head = "<head><script src=a.js></script><script src=b.js defer></script><script src=c.js type=module></script>"
+    facts, _ = read(f"{head}<script async src=d.js></script></head><body><script src=e.js></script>")
+    assert facts.blocking_scripts == ["a.js"]
+    icon, lazy = "<img src=i.png width=16>", "<img loading=lazy src=a.jpg>"
+    assert read(f"<body>{icon}{lazy}")[0].lazy_hero == "a.jpg: loading=lazy"
+    assert read(f"<body>{icon}<img src=b.jpg>{lazy}")[0].lazy_hero == ""
+    assert read(f"<body><p>{'text ' * 200}</p>{lazy}")[0].lazy_hero == "", "below the first view"
+    assert read(f"<body><header>{lazy}</header><p>text")[0].lazy_hero == ""
+    assert read("<body><img data-src=q.jpg src='data:,x'>")[0].lazy_hero == "q.jpg: loaded by a script"
+
+
 def test_images() -> None:
     facts, _ = read(
         '<img src=a><img src=b alt=""><img src=c role=presentation width=1 height=1><img src=d aria-label=d>'

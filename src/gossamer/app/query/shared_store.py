@@ -37,6 +37,7 @@ class SharedCrawl:
         self.name = crawl or ""
         self._setup: Setup | None = None
         self._outputs: list[str] = []
+        self._archives: list[str] = []
 
     def __enter__(self) -> SharedCrawl:
         """Opens the store. Raises StoreError, and UsageError if there is no such crawl."""
@@ -71,9 +72,16 @@ class SharedCrawl:
         segments = sorted(job_payload.committed_segments(list(lengths)))
         for spec in [*(one.spec for one in shared.outputs), *filter(None, [shared.pages])]:
             self._outputs += _readable(spec, segments)
+            self._archives += _stored_pages(spec, segments)
         self._attempts = _readable(shared.attempts, segments) if shared.attempts else []
 
     _attempts: list[str] = []  # noqa: RUF012 - replaced, never changed
+
+    @property
+    def archives(self) -> list[str]:
+        """The parts of the outputs in which the workers stored whole pages: paths and URLs, after `objects:` if
+        they hold objects. Parts in a folder that this machine lacks are among them."""
+        return self._archives
 
     @property
     def is_of_fleet(self) -> bool:
@@ -121,6 +129,19 @@ class SharedCrawl:
         return self._runner.run(AttemptsTable(self._store, self.name).size())
 
 
+def names_of_crawls(settings: Settings) -> list[str]:
+    """Returns the names of all crawls of a shared store. Raises StoreError."""
+
+    async def names() -> list[str]:
+        store = await open_url(settings.store or "", embedded=False)
+        try:
+            return await Crawls(store).names()
+        finally:
+            await store.close()
+
+    return asyncio.run(names())
+
+
 async def _next(batches: AsyncIterator[list[Row]]) -> list[Row]:
     return await anext(batches, [])
 
@@ -133,6 +154,19 @@ def _readable(spec: str, segments: list[str]) -> list[str]:
     if form in WHOLE or folder is None or column_choice(spec) is not None:
         return []
     return [job_payload.part_of_output(spec, segment) for segment in segments]
+
+
+def _stored_pages(spec: str, segments: list[str]) -> list[str]:
+    """Returns the parts of a shared output of whole pages, or [] if the output has rows."""
+    if kind_of(spec) or job_payload.folder_of(spec)[1] not in WHOLE:
+        return []
+    parts = [job_payload.part_of_output(spec, segment) for segment in segments]
+    return [one for one in parts if "://" in one or not _is_unwritten(Path(one.removeprefix("objects:")))]
+
+
+def _is_unwritten(part: Path) -> bool:
+    """Returns whether a worker wrote other outputs, but no page into this folder."""
+    return part.parent.is_dir() and not part.exists()
 
 
 def _is_here(spec: str) -> bool:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from gossamer import url as urls
 from gossamer.collectors.archive.answers import Source, StoredAnswer, answer_key, is_telling
@@ -24,6 +24,10 @@ from gossamer.model.request import Request
 
 MAX_WIRE_BYTES, MAX_DECODED_BYTES = 16 << 20, 32 << 20
 _HTML = ("content-type", "text/html; charset=utf-8")
+
+
+NOT_STORED: Final = b"<!doctype html><title>Not in the archive</title>"
+"""The body of the response to a request for a page that the archive lacks."""
 
 
 class ArchiveCollector:
@@ -68,7 +72,7 @@ class ArchiveCollector:
             text = f"the archive cannot be read: {error.strerror or error}"
             return Failure("reset", text, now, time.perf_counter() - began, collector=self.name, sent=False)
         if kept is None:
-            kept = StoredAnswer(404, [_HTML], b"<!doctype html><title>Not in the archive</title>", now)
+            kept = StoredAnswer(404, [_HTML], NOT_STORED, now)
         return self.page(request, kept, began)
 
     def keys(self) -> list[str]:

@@ -56,10 +56,13 @@ CREATE TABLE IF NOT EXISTS sitemap_urls (
 CREATE TABLE IF NOT EXISTS robots_files (origin TEXT PRIMARY KEY, status INTEGER, problem TEXT NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS blocked (id INTEGER PRIMARY KEY, rule TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS hosts (host TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS unstored (id INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS host_findings (url TEXT, fact TEXT, detail TEXT NOT NULL, PRIMARY KEY (url, fact));
 """
 SITE_TABLES = (
     *("urls", "pages", "responses", "links", "hreflangs", "sitemaps", "sitemap_urls", "robots_files"),
-    *("blocked", "hosts", "finals", "depths", "alike", "inlinks", "targets", "missing_fragments"),
+    *("blocked", "hosts", "host_findings", "finals", "depths", "alike", "inlinks", "targets"),
+    *("missing_fragments", "unstored"),
 )
 
 
@@ -280,6 +283,18 @@ class AuditDatabase:
                         *(None if location == one else location, row.at, row.checked),
                     ],
                 )
+
+    def note_unstored(self, urls: Iterable[str]) -> None:
+        """Notes URLs that an archive lacks."""
+        with self.transaction() as base:
+            base.executemany("INSERT OR IGNORE INTO unstored VALUES (?)", ((url_id(one),) for one in urls))
+
+    def forget_unstored(self) -> int:
+        """Removes the responses of URLs that the archive lacks, because they are none of the site. Returns their
+        number."""
+        with self.transaction() as base:
+            base.execute("DELETE FROM responses WHERE id IN (SELECT id FROM unstored)")
+        return int(self.value("SELECT count(*) FROM unstored"))
 
     def write_sizes(self, sizes: Iterable[tuple[str, int]]) -> None:
         """Writes the sizes of files in bytes, by URL."""

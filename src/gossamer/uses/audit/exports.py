@@ -196,7 +196,7 @@ def _write_sheet(sheet: Any, heads: tuple[str, ...], rows: Iterable[tuple[object
 
 def gexf_lines(database: AuditDatabase) -> Iterator[str]:
     """Yields the link graph of the site as GEXF 1.3, for Gephi and NetworkX: its pages with status, depth and
-    title, and the links between them."""
+    title, and the links between them, without links of a page to itself."""
     yield (
         '<?xml version="1.0" encoding="UTF-8"?>\n<gexf xmlns="http://gexf.net/1.3" version="1.3">\n'
         '<graph defaultedgetype="directed" mode="static">\n<attributes class="node">\n'
@@ -220,7 +220,7 @@ def gexf_lines(database: AuditDatabase) -> Iterator[str]:
     yield "</nodes>\n<edges>\n"
     links = (
         "SELECT l.source, l.target, count(*), min(l.nofollow) FROM links l JOIN targets s ON s.id = l.source "
-        f"JOIN targets t ON t.id = l.target WHERE s.internal AND t.internal AND l.kind IN {CLICKS} "
+        f"JOIN targets t ON t.id = l.target WHERE s.internal AND t.internal AND l.kind IN {CLICKS} AND s.id != t.id "
         "GROUP BY l.source, l.target"
     )
     for place, (source, target, weight, nofollow) in enumerate(database.rows(links)):

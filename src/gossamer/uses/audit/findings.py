@@ -21,13 +21,16 @@ class CheckScope(NamedTuple):
     """The data that an audit has, which decides which checks can give a result. `reasons`: why the crawl did
     not see the whole site. `sitemaps`: whether the site has a sitemap. `links`: whether links were checked.
     `unchecked`: how many links were not checked. `offline`: whether no other site answered, possibly because
-    this machine is offline."""
+    this machine is offline. `unasked`: why the hosts themselves were not requested, or ''. `stored`: whether
+    the audit read stored pages and requested nothing."""
 
     reasons: Sequence[str]
     sitemaps: bool
     links: bool
     unchecked: int
     offline: bool = False
+    unasked: str = ""
+    stored: bool = False
 
 
 def said(status: int | None, error: str | None) -> str:
@@ -130,9 +133,11 @@ def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
             return "skipped", "there is no sitemap with URLs to compare with"
     elif check.needs == "sitemap" and not scope.sitemaps:
         return "skipped", "there is no sitemap with URLs"
+    elif (check.needs == "hosts" and scope.unasked) or (check.needs == "requests" and scope.stored):
+        return "skipped", scope.unasked
     elif check.needs == "links":
         if not scope.links:
-            return "skipped", "links were not checked (--external 0)"
+            return "skipped", scope.unasked or "links were not checked (--external 0)"
         if scope.offline and check.id.startswith("external"):
             return "inconclusive", "no other site answered: does this machine reach the internet?"
         if scope.unchecked:
@@ -150,7 +155,8 @@ def _page_findings(database: AuditDatabase, checks: Sequence[AuditCheck]) -> Ite
         facts = decode_facts(text)
         for check in indexable[bool(flag)]:
             assert check.test is not None
-            details = list(check.test(facts))
+            found = check.test(facts)
+            details = list(filter(None, [found] if isinstance(found, str) else found))
             for place, detail in enumerate(details):
                 # the detail distinguishes several findings of one page
                 yield AuditFinding(check.id, url, detail if len(details) > 1 or place else "", detail)

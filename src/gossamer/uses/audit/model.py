@@ -20,6 +20,8 @@ class Severity(StrEnum):
     """The page works, but is probably not found or shown as intended."""
     NOTICE = "notice"
     """The page works, but could be improved."""
+    INFO = "info"
+    """A fact, not a problem. It is not counted."""
 
 
 class PageLink(msgspec.Struct, array_like=True):
@@ -96,6 +98,12 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Missing properties that Google requires, such as `Product: offers, review or ...`."""
     structured_bad: list[str] = []
     """Structured data values of a wrong type."""
+    contradictions: list[str] = []
+    """Values of the structured data that differ from the text of the page."""
+    blocking_scripts: list[str] = []
+    """The src of scripts in the head that the browser runs before it shows the page."""
+    lazy_hero: str = ""
+    """The src of the first picture of the page if it is loaded late, or ''."""
     ids: list[str] = []
     """Possible targets of fragments: ids and names of anchors."""
     duplicate_ids: list[str] = []
@@ -193,6 +201,8 @@ class AuditSummary(msgspec.Struct, kw_only=True):
     errors: int
     warnings: int
     notices: int
+    infos: int = 0
+    """Things to know, which are no faults."""
     new: int
     fixed: int
     seconds: float

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import xxhash
 
 import gossamer
+from gossamer.uses.audit.contradictions import find_contradictions
 from gossamer.uses.audit.database import host_of
 from gossamer.uses.audit.model import ImageFacts, PageFacts, PageLink
 from gossamer.uses.audit.structured_checks import check_structured
@@ -60,6 +61,15 @@ _BESIDE: Final = (
 )
 """Selector for parts of a page that are not its content. Levels of headings in these parts are not compared
 with levels of headings in the content."""
+_FRAME: Final = f"{_BESIDE}, header, template, [role=banner]"
+"""Parts of a page whose images are not its first picture."""
+_BLOCKING: Final = ("", "text/javascript", "application/javascript", "text/ecmascript")
+"""The types of scripts that the browser runs before it parses the rest of the page."""
+_SILENT: Final = ("script", "style", "template", "noscript")
+MIN_HERO_PX: Final = 200
+"""An image with a smaller width or height is not the first picture of a page."""
+MAX_CHARS_ABOVE: Final = 600
+"""If more characters of text stand before an image, it is probably not in the first view."""
 _PERMALINK: Final = " ¶§#🔗"
 """Characters that documentation sites put after a heading as a link to that heading."""
 _RELATIONS: Final = ("next", "prev", "alternate", "stylesheet")
@@ -86,7 +96,9 @@ def read_page(view: PageView, need: RenderingNeed | None = None) -> tuple[PageFa
         facts.unrendered = need.judge(host_of(view.url), view.document, page.body, page.content_type)
     facts.ids, facts.duplicate_ids = _ids(tree, inert)
     found = check_structured(tree)
-    facts.structured_errors, facts.structured_gaps, facts.structured_bad = found
+    facts.structured_errors, facts.structured_gaps, facts.structured_bad = found[:3]
+    facts.contradictions = list(find_contradictions(view.document, found.values))[:MAX_LISTED]
+    _read_loading(facts, tree, inert)
     if facts.url.startswith("https://"):
         facts.mixed = _insecure(_embedded_urls(tree, inert))
         facts.insecure_forms = _insecure(_attribute(one, "action") for one in tree.select("form[action]"))
@@ -216,6 +228,53 @@ def _read_images(facts: PageFacts, tree: Any, inert: set[Any]) -> None:
     facts.images = found
 
 
+def _read_loading(facts: PageFacts, tree: Any, inert: set[Any]) -> None:
+    """Reads what delays the first view of a page: scripts in the head, and a first picture that waits."""
+    for script in tree.select("head script[src]"):
+        kind = _attribute(script, "type").strip().lower()
+        if (
+            script not in inert
+            and kind in _BLOCKING
+            and not {"async", "defer", "nomodule"}.intersection(script.attrs)
+        ):
+            _add(facts.blocking_scripts, _attribute(script, "src")[:MAX_SHOWN_CHARS])
+    facts.lazy_hero = _late_picture(tree, inert)
+
+
+def _late_picture(tree: Any, inert: set[Any]) -> str:
+    """Returns the src of the first picture of a page if it is loaded late, or ''."""
+    images = (one for one in tree.select("img") if one not in inert and one.closest(_FRAME) is None)
+    first = next((one for one in images if not _is_small(one)), None)
+    if first is None or _chars_before(first, MAX_CHARS_ABOVE) > MAX_CHARS_ABOVE:
+        return ""
+    source, waiting = (_attribute(first, name).strip()[:MAX_SHOWN_CHARS] for name in ("src", "data-src"))
+    if _attribute(first, "loading").strip().lower() == "lazy":
+        return f"{source or waiting}: loading=lazy"
+    is_waiting = bool(waiting) and (not source or source.startswith("data:"))
+    return f"{waiting}: loaded by a script" if is_waiting else ""
+
+
+def _is_small(image: Any) -> bool:
+    """Returns whether an image is an icon or the like, as far as its attributes tell."""
+    sizes = [_attribute(image, name).strip().removesuffix("px") for name in ("width", "height")]
+    return any(size.isdigit() and int(size) < MIN_HERO_PX for size in sizes)
+
+
+def _chars_before(element: Any, most: int) -> int:
+    """Returns how many characters of text stand before an element in its page, up to a little more than
+    `most`."""
+    count = 0
+    while (parent := element.parent) is not None and count <= most:
+        for child in parent.children:
+            if child == element:
+                break
+            count += len(" ".join(child.text.split())) if getattr(child, "tag", "") not in _SILENT else 0
+        if getattr(parent, "tag", "body") == "body":
+            break
+        element = parent
+    return count
+
+
 def _has_size(image: Any) -> bool:
     if "width" in image.attrs and "height" in image.attrs:
         return True
@@ -275,7 +334,7 @@ def _has_placeholder(text: str, view: PageView) -> bool:
     if shown:
         quoted = view.document.tree.select("pre, textarea, blockquote, code")
         shown -= sum(
-            _PLACEHOLDER in " ".join(one.text.lower().split())
+            one.text.lower().count(_PLACEHOLDER)
             for one in quoted
             if one.tag != "code" or one.closest("pre") is None
         )

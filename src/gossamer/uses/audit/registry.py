@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gossamer.uses.audit.checks import content, indexability, links, status, titles
+from gossamer.uses.audit.checks import content, hosts, indexability, links, status, titles
 from gossamer.uses.audit.checks.audit_check import AuditCheck
 
 CHECKS: Final[tuple[AuditCheck, ...]] = (
@@ -12,6 +12,7 @@ CHECKS: Final[tuple[AuditCheck, ...]] = (
     *indexability.CHECKS,
     *titles.CHECKS,
     *content.CHECKS,
+    *hosts.CHECKS,
     *links.CHECKS,
 )
 GROUPS: Final = tuple(dict.fromkeys(check.group for check in CHECKS))

@@ -17,12 +17,13 @@ from gossamer.uses.html_report import END, facts, head, link
 
 MAX_ROWS: Final = 100
 """Maximum number of findings of a check that the report shows."""
-_ORDER: Final = {"error": 0, "warning": 1, "notice": 2}
+_ORDER: Final = {"error": 0, "warning": 1, "notice": 2, "info": 3}
 _STYLE: Final = """
 h1{overflow-wrap:anywhere}th,td{padding:6px 11px;overflow-wrap:anywhere}
 .warn{background:#fff6e0;border:1px solid #e8cf8f;border-radius:8px;padding:10px 16px;margin:16px 0 0}
 .s{display:inline-block;min-width:62px;text-align:center;border-radius:5px;padding:1px 7px;font-size:13px;font-weight:600}
 .error{background:#fbe3e3;color:#8f1a1a}.warning{background:#fff0cf;color:#7a5200}.notice{background:#e3edf9;color:#0b4a8f}
+.info{background:#ececec;color:#333}
 details{background:#fff;border:1px solid #dde2e9;border-radius:8px;margin:0 0 8px}
 summary{cursor:pointer;padding:9px 14px}summary b{margin:0 6px}details>div{padding:0 14px 14px}
 .new{color:#a32020;font-weight:600}.fixed{color:#0b6b3a;font-weight:600}.out{color:#566172}

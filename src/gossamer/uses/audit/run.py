@@ -15,10 +15,12 @@ from gossamer.errors import ConfigError, FetchFailed, NothingFound, UsageError
 from gossamer.uses.audit.checks.audit_check import AuditCheck
 from gossamer.uses.audit.database import AuditDatabase, AuditRecord, host_of
 from gossamer.uses.audit.findings import CheckScope, run_checks, total
+from gossamer.uses.audit.host_probe import probe_hosts
 from gossamer.uses.audit.link_checks import CheckedLinks, check_links, is_offline
 from gossamer.uses.audit.link_graph import build_graph
 from gossamer.uses.audit.model import AuditSummary, CheckOutcome, Severity, to_json
 from gossamer.uses.audit.registry import CHECKS
+from gossamer.uses.audit.single_requests import NOT_STORED, request
 from gossamer.uses.audit.site_crawl import AuditWriter, make_site, run_crawl
 from gossamer.uses.audit.site_files import find_blocked, read_site_files, sitemap_seeds
 
@@ -50,12 +52,17 @@ class AuditOptions(msgspec.Struct, kw_only=True):
     depth: int | None = None
     fresh: bool = False
     """Whether an interrupted audit is deleted instead of continued."""
+    archive: str | None = None
+    """The path of stored pages. If it is given, these are audited, and nothing is requested."""
+    http_port: int | None = None
+    """The port at which the site serves http if https is not at port 443. It should redirect to https."""
     crawl: dict[str, Any] = {}
     """Further options of `gossamer.run`."""
 
     def identity(self) -> dict[str, Any]:
         """Returns the options that must not change when an audit is continued."""
-        return {"limit": self.limit, "depth": self.depth, "external": self.external}
+        found = {"limit": self.limit, "depth": self.depth, "external": self.external}
+        return found | ({"archive": self.archive} if self.archive is not None else {})
 
 
 def database_path(url: str, data: str | None) -> str:
@@ -148,16 +155,18 @@ def _first_page(url: str, options: AuditOptions) -> str:
     """Returns the URL of the first page after redirects. Raises FetchFailed and NothingFound, because a site
     that does not answer cannot be audited."""
     try:
-        page = gossamer.fetch(url, **_fetch_options(options))
+        page = request(url, _fetch_options(options))
     except FetchFailed as error:
         if error.reason == "robots":
             raise NothingFound(
                 f"{url}: {_without_url(error, url)}; to audit your own site all the same, give --ignore-robots"
             ) from error
+        if error.reason == NOT_STORED:
+            raise NothingFound(str(error)) from error
         raise
     if page.status is not None and page.status >= 400:
         raise NothingFound(f"{url}: HTTP {page.status}: give the address of a page that works")
-    return page.page.url
+    return page.url
 
 
 def _without_url(error: FetchFailed, url: str) -> str:
@@ -168,10 +177,12 @@ def _fetch_options(options: AuditOptions) -> dict[str, Any]:
     found = {name: value for name, value in options.crawl.items() if name in _FETCH}
     if options.crawl.get("ignore_robots"):
         found["ignore_robots"] = True
-    return found
+    return found | ({"archive": options.archive} if options.archive is not None else {})
 
 
 def _pause(options: AuditOptions) -> float:
+    if options.archive is not None:
+        return 0.0
     text = str(options.crawl.get("delay") or "").partition("-")[0].rstrip("s")
     try:
         return min(float(text), 10.0)
@@ -183,7 +194,17 @@ def _first_steps(
     database: AuditDatabase, record: AuditRecord, options: AuditOptions, tell: Callable[[str], None]
 ) -> None:
     tell("robots.txt and sitemaps are read")
-    read_site_files(database, record.options["start"], _fetch_options(options), _pause(options), tell)
+    start, fetch = record.options["start"], _fetch_options(options)
+    read_site_files(database, start, fetch, _pause(options), tell)
+    if not unasked_reason(options):
+        probe_hosts(database, start, fetch, options.http_port, _pause(options), tell)
+
+
+def unasked_reason(options: AuditOptions) -> str:
+    """Returns why the hosts of the site are not asked by this machine itself, or ''."""
+    if options.archive is not None:
+        return "stored pages are audited, so nothing is requested"
+    return "the crawl goes through proxies" if options.crawl.get("proxies") else ""
 
 
 def crawl_name(url: str) -> str:
@@ -208,6 +229,8 @@ def _crawl(
     tell(f"the site is crawled, from {len(seeds):,} addresses")
     writer = AuditWriter(database)
     given = {"keep": "off", "files": "off", "scope": "host", "name": crawl_name(record.url)} | options.crawl
+    if options.archive is not None:
+        given |= {"archive": options.archive, "delay": 0}
     for name in ("limit", "depth"):
         if getattr(options, name) is not None:
             given[name] = getattr(options, name)
@@ -218,6 +241,8 @@ def _crawl(
     site = make_site("default", writer, follow=True, hosts=sorted(hosts), **site_options)
     state, summary = run_crawl(site, writer, seeds, given)
     reasons = incomplete_reasons(state, summary)
+    if lost := database.forget_unstored():
+        reasons.append(f"{lost:,} linked URLs of the site are not among the stored pages")
     return {"state": state, "reasons": reasons}
 
 
@@ -271,7 +296,8 @@ def _evaluate(
 ) -> AuditSummary:
     find_blocked(database)
     checked = CheckedLinks(0, 0, 0, 0)
-    if options.external != 0:
+    is_checking = options.external != 0 and options.archive is None
+    if is_checking:
         tell("links to other sites and embedded files are checked")
         given = {"keep": "off", "files": "off"} | options.crawl
         checked = check_links(database, crawl_name(record.url), given, options.external)
@@ -279,7 +305,9 @@ def _evaluate(
     build_graph(database, record.options["start"])
     reasons = [*crawl_state["reasons"], *unrendered_reasons(database)]
     before = next((one for one in reversed(database.audits()) if one.number < record.number), None)
-    results = evaluate_checks(database, record.number, before, reasons, options.external != 0, checked, tell)
+    scope = check_scope(database, reasons, is_checking, checked)
+    scope = scope._replace(unasked=unasked_reason(options), stored=options.archive is not None)
+    results = evaluate_checks(database, record.number, before, scope, tell)
     summary = summarize(
         database, record, before, crawl_state["state"], reasons, checked, results, options.database
     )
@@ -296,25 +324,25 @@ def _evaluate(
     return summary
 
 
+def check_scope(
+    database: AuditDatabase, reasons: Sequence[str], links: bool, checked: CheckedLinks
+) -> CheckScope:
+    """Returns what the checks may conclude. `reasons`: why the crawl did not see the whole site. `links`: whether
+    links were checked."""
+    unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
+    has_sitemap = bool(database.value("SELECT EXISTS (SELECT 1 FROM sitemap_urls)"))
+    return CheckScope(reasons, has_sitemap, links, max(0, unchecked), offline=is_offline(database))
+
+
 def evaluate_checks(
     database: AuditDatabase,
     number: int,
     before: AuditRecord | None,
-    reasons: Sequence[str],
-    links: bool,
-    checked: CheckedLinks,
+    scope: CheckScope,
     tell: Callable[[str], None],
     checks: Sequence[AuditCheck] = CHECKS,
 ) -> list[CheckOutcome]:
     """Runs the checks of an audit. The link graph must have been built."""
-    unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
-    scope = CheckScope(
-        reasons,
-        bool(database.value("SELECT EXISTS (SELECT 1 FROM sitemap_urls)")),
-        links,
-        max(0, unchecked),
-        offline=is_offline(database),
-    )
     states = {one["id"]: one["state"] for one in before.summary.get("checks", [])} if before else {}
     return run_checks(database, number, before.number if before else None, checks, scope, states, tell)
 
@@ -348,8 +376,9 @@ def summarize(
         errors=total(results, Severity.ERROR),
         warnings=total(results, Severity.WARNING),
         notices=total(results, Severity.NOTICE),
-        new=sum(one.new for one in results),
-        fixed=sum(one.fixed for one in results),
+        infos=total(results, Severity.INFO),
+        new=sum(one.new for one in results if one.severity != Severity.INFO),
+        fixed=sum(one.fixed for one in results if one.severity != Severity.INFO),
         seconds=0.0,
         database=path,
         checks=results,

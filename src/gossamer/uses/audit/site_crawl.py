@@ -13,6 +13,7 @@ import msgspec
 
 import gossamer
 from gossamer import Site
+from gossamer.client.stored_pages import UNSTORED
 from gossamer.errors import CrawlFailed, NothingFound
 from gossamer.uses.audit.database import AuditDatabase, ResponseRow, host_of
 from gossamer.uses.audit.model import PageFacts, PageLink, to_json
@@ -62,6 +63,7 @@ class AuditWriter:
             for row in rows
             if "failed" in row
         )
+        self.database.note_unstored(row["page"] for row in rows if "unstored" in row)
         self.database.write_sizes((row["page"], row["length"]) for row in rows if "length" in row)
 
     def write_attempts(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -153,10 +155,15 @@ def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
 
     @site.page(name="error_page", status=ERROR_STATUSES)
     def error_page(view: PageView) -> Iterator[dict[str, Any]]:
-        yield page_item(view)
+        yield {"page": view.url, "unstored": True} if is_unstored(view) else page_item(view)
 
     record_failures(site)
     return site
+
+
+def is_unstored(view: PageView) -> bool:
+    """Returns whether an archive lacks a page, so that the response says nothing about the site."""
+    return view.status == 404 and view.body == UNSTORED
 
 
 def record_failures(site: Site) -> None:

@@ -12,6 +12,7 @@ from gossamer.errors import FetchFailed
 from gossamer.parsing import sitemaps
 from gossamer.uses.audit.database import AuditDatabase, host_of, write_urls
 from gossamer.uses.audit.model import url_id
+from gossamer.uses.audit.single_requests import NOT_STORED, request
 
 MAX_SITEMAPS: Final = 1000
 MAX_ENTRIES: Final = 50_000
@@ -55,7 +56,7 @@ def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any
     """Stores the robots.txt of an origin. Returns the sitemaps that it names."""
     status, body, problem = None, b"", ""
     try:
-        page = gossamer.fetch(f"{origin}/robots.txt", **options)
+        page = request(f"{origin}/robots.txt", options)
         status = page.status
         if status == 200:
             body = page.body[: 512 * 1024]
@@ -66,7 +67,7 @@ def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any
         elif status is not None and status >= 500:
             problem = f"HTTP {status}: search engines then request nothing"
     except FetchFailed as error:
-        problem = str(error)[:300]
+        problem = "" if error.reason == NOT_STORED else str(error)[:300]
     named = gossamer.politeness.robots.Robots(body).sitemaps if body else []
     with database.transaction() as base:
         base.execute(
@@ -81,11 +82,13 @@ def _read_sitemap(database: AuditDatabase, url: str, source: str, options: Mappi
     a problem only if robots.txt or an index lists it."""
     status, body, problem = None, b"", ""
     try:
-        page = gossamer.fetch(url, **{**options, "max_size": _FETCHED_BYTES})
+        page = request(url, {**options, "max_size": _FETCHED_BYTES})
         status, body = page.status, page.body
         if status != 200:
             problem, body = f"HTTP {status}", b""
     except FetchFailed as error:
+        if error.reason == NOT_STORED:
+            return []
         problem = str(error)[:300]
     body = decoded(body)
     pages, children = sitemaps.entries(body, url) if body else ([], [])

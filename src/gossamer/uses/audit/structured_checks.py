@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 MAX_FOUND: Final = 20
 MAX_NODES: Final = 2000
@@ -25,12 +25,22 @@ def rich_results() -> dict[str, Any]:
     return found
 
 
-def check_structured(tree: Any) -> tuple[list[str], list[str], list[str]]:
-    """Returns three lists: the scripts with syntax errors, the missing properties, and the values of a wrong
-    type."""
+class StructuredFaults(NamedTuple):
+    """The scripts with syntax errors, the missing properties, the values of a wrong type, and the parsed
+    scripts."""
+
+    errors: list[str]
+    gaps: list[str]
+    bad: list[str]
+    values: list[Any]
+
+
+def check_structured(tree: Any) -> StructuredFaults:
+    """Returns the faults in the JSON-LD of a page."""
     errors: dict[str, None] = {}
     gaps: dict[str, None] = {}
     bad: dict[str, None] = {}
+    values = []
     for script in tree.select('script[type="application/ld+json" i]'):
         text = _COMMENT.sub("", script.text).strip()
         if not text:
@@ -44,10 +54,11 @@ def check_structured(tree: Any) -> tuple[list[str], list[str], list[str]]:
             shown = " ".join(text[:80].split())
             errors[f"{error}: {shown}"[:300]] = None
             continue
+        values.append(value)
         for node in _nodes(value):
             gaps |= dict.fromkeys(missing_properties(node))
             bad |= dict.fromkeys(wrong_values(node))
-    return list(errors)[:MAX_FOUND], list(gaps)[:MAX_FOUND], list(bad)[:MAX_FOUND]
+    return StructuredFaults(list(errors)[:MAX_FOUND], list(gaps)[:MAX_FOUND], list(bad)[:MAX_FOUND], values)
 
 
 def _nodes(value: Any) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from gossamer.parsing import page_cost, pagedates
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import parse
 from gossamer.parsing.text import text_of
-from gossamer.uses.search.index import IndexedPage, PageSource
+from gossamer.uses.search.document import IndexedPage, PageSource
 
 MAX_CHARS: Final = 2_000_000
 """Maximum number of characters of a page's text that are indexed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -12,8 +12,9 @@ from gossamer.uses.audit.model import PageFacts, Severity
 ERROR: Final = Severity.ERROR
 WARNING: Final = Severity.WARNING
 NOTICE: Final = Severity.NOTICE
-Test = Callable[[PageFacts], Iterator[str]]
-"""Yields a text for each problem of a page. A check yields no text twice for the same page."""
+INFO: Final = Severity.INFO
+Test = Callable[[PageFacts], str | Iterable[str]]
+"""Returns a text for each problem of a page: one text ('' if there is no problem), or several different texts."""
 MAX_DETAIL_CHARS: Final = 300
 
 
@@ -37,6 +38,7 @@ class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
     sql: str = ""
     needs: str = ""
     """A requirement of the check, or ''. `whole`: the crawl saw the whole site. `sitemap`: the site has a
-    sitemap. `links`: links to other sites and embedded files were checked."""
+    sitemap. `links`: links to other sites and embedded files were checked. `hosts`: the hosts themselves were
+    requested. `requests`: the audit requested the site and did not read stored pages."""
     thing: str = "pages"
     """The kind of things that are found: pages, links, files, hosts or sitemaps."""

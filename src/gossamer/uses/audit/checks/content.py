@@ -12,6 +12,14 @@ from gossamer.uses.audit.model import PageFacts
 
 THIN_WORDS: Final = 50
 LARGE_IMAGE_BYTES: Final = 500_000
+HEAVY_BYTES: Final = 5_000_000
+_WEIGHT: Final = f"""
+SELECT u.url, '', round((t.size + sum(f.size)) / 1e6, 1) || ' MB in ' || count(*) || ' files and the page'
+FROM targets t JOIN urls u ON u.id = t.id
+JOIN (SELECT DISTINCT source, target FROM links WHERE kind IN ('img', 'script', 'stylesheet')) l ON l.source = t.id
+JOIN targets f ON f.id = l.target AND f.status = 200 AND f.size > 0
+WHERE t.internal AND t.is_page AND t.status = 200 GROUP BY t.id HAVING t.size + sum(f.size) > {HEAVY_BYTES}
+"""
 _RESOURCE: Final = """
 SELECT s.url, d.url, said(t.status, t.error) FROM links l JOIN targets t ON t.id = l.target
 JOIN urls s ON s.id = l.source JOIN urls d ON d.id = l.target LEFT JOIN finals f ON f.id = l.target
@@ -41,10 +49,9 @@ def language_mismatch(facts: PageFacts) -> Iterator[str]:
         yield f"declared {facts.language}, the text is {found}"
 
 
-def _listed(values: list[str], most: int = 5) -> Iterator[str]:
-    if values:
-        more = f" and {len(values) - most} more" if len(values) > most else ""
-        yield f"{', '.join(one or 'no src' for one in values[:most])[:250]}{more}"
+def _listed(values: list[str], most: int = 5) -> str:
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return f"{', '.join(one or 'no src' for one in values[:most])[:250]}{more}"
 
 
 CHECKS: Final = (
@@ -54,7 +61,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title=f"Pages with fewer than {THIN_WORDS} words",
         fix="Say more, merge the page with another one, or forbid its indexing.",
-        test=lambda facts: iter([f"{facts.words} words"] if facts.words < THIN_WORDS else []),
+        test=lambda facts: f"{facts.words} words" if facts.words < THIN_WORDS else "",
     ),
     AuditCheck(
         id="duplicate-exact",
@@ -84,7 +91,7 @@ CHECKS: Final = (
         severity=WARNING,
         title="Pages with placeholder text",
         fix="Replace the lorem ipsum.",
-        test=lambda facts: iter(["lorem ipsum dolor"] if facts.is_lorem else []),
+        test=lambda facts: "lorem ipsum dolor" if facts.is_lorem else "",
         over="html",
     ),
     AuditCheck(
@@ -93,7 +100,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages that declare no language",
         fix='Add lang to the html element: <html lang="en">.',
-        test=lambda facts: iter([] if facts.language else ["the html element has no lang"]),
+        test=lambda facts: "" if facts.language else "the html element has no lang",
         over="html",
     ),
     AuditCheck(
@@ -155,7 +162,7 @@ CHECKS: Final = (
         severity=WARNING,
         title="Pictures without an img",
         fix="Put an <img> into the <picture>: without it nothing is shown.",
-        test=lambda facts: iter([f"{facts.images.empty_pictures}"] if facts.images.empty_pictures else []),
+        test=lambda facts: f"{facts.images.empty_pictures or ''}",
         over="html",
     ),
     AuditCheck(
@@ -196,7 +203,7 @@ CHECKS: Final = (
         severity=ERROR,
         title="Structured data that does not parse",
         fix="Correct the JSON: search engines ignore the whole script.",
-        test=lambda facts: iter(facts.structured_errors),
+        test=lambda facts: facts.structured_errors,
         over="html",
     ),
     AuditCheck(
@@ -205,7 +212,7 @@ CHECKS: Final = (
         severity=WARNING,
         title="Structured data without a required property",
         fix="Add the property, or the page gets no rich result.",
-        test=lambda facts: iter(facts.structured_gaps),
+        test=lambda facts: facts.structured_gaps,
         over="html",
     ),
     AuditCheck(
@@ -214,8 +221,44 @@ CHECKS: Final = (
         severity=WARNING,
         title="Structured data with a value of a wrong type",
         fix="Write numbers as 9.90, dates as 2026-05-01, URLs without spaces.",
-        test=lambda facts: iter(facts.structured_bad),
+        test=lambda facts: facts.structured_bad,
         over="html",
+    ),
+    AuditCheck(
+        id="structured-contradiction",
+        group="structured data",
+        severity=WARNING,
+        title="Structured data that contradicts the page",
+        fix="Make the data say what the page shows, or search engines ignore the data or the whole site's.",
+        test=lambda facts: facts.contradictions,
+        over="html",
+    ),
+    AuditCheck(
+        id="blocking-script",
+        group="loading",
+        severity=NOTICE,
+        title="Scripts in the head that hold up the page",
+        fix="Give the script defer or async, or put it at the end of the body.",
+        test=lambda facts: _listed(facts.blocking_scripts),
+        over="html",
+    ),
+    AuditCheck(
+        id="late-picture",
+        group="loading",
+        severity=NOTICE,
+        title="First pictures that are loaded late",
+        fix="Load the first picture of the page at once: without loading=lazy and without a script.",
+        test=lambda facts: facts.lazy_hero,
+        over="html",
+    ),
+    AuditCheck(
+        id="heavy-page",
+        group="loading",
+        severity=NOTICE,
+        title=f"Pages that weigh more than {HEAVY_BYTES / 1e6:g} MB with their files",
+        fix="Shrink or leave out the largest images and scripts. Videos are not counted.",
+        sql=_WEIGHT,
+        needs="links",
     ),
     AuditCheck(
         id="mixed-content",
@@ -290,6 +333,6 @@ CHECKS: Final = (
         severity=WARNING,
         title="Pages without a viewport",
         fix='Add <meta name="viewport" content="width=device-width, initial-scale=1">.',
-        test=lambda facts: iter([] if facts.viewport else ["there is no meta viewport"]),
+        test=lambda facts: "" if facts.viewport else "there is no meta viewport",
     ),
 )

@@ -195,7 +195,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages that forbid snippets or their images",
         fix="Remove nosnippet or noimageindex if results should show them.",
-        test=lambda facts: iter(sorted(facts.directives & {"nosnippet", "noimageindex"})),
+        test=lambda facts: sorted(facts.directives & {"nosnippet", "noimageindex"}),
         over="html",
     ),
     AuditCheck(
@@ -248,7 +248,7 @@ CHECKS: Final = (
         severity=WARNING,
         title="Canonical URLs outside the head",
         fix="Move the element into the head: search engines ignore it in the body.",
-        test=lambda facts: iter([f"{facts.body_canonicals} in the body"] if facts.body_canonicals else []),
+        test=lambda facts: f"{facts.body_canonicals} in the body" if facts.body_canonicals else "",
         over="html",
     ),
     AuditCheck(
@@ -274,6 +274,15 @@ CHECKS: Final = (
         title="Canonical URLs that forbid indexing",
         fix="Remove noindex from the canonical page, or name another one.",
         sql=_CANONICAL.format(detail="'noindex'", where="t.noindex"),
+    ),
+    AuditCheck(
+        id="canonical-other-site",
+        group="indexability",
+        severity=NOTICE,
+        title="Canonical URLs of another site",
+        fix="If this site should be found, name its own URLs. If it is a copy of the other site, this is as intended.",
+        sql="SELECT u.url, c.url, '' FROM targets t JOIN urls u ON u.id = t.id JOIN urls c ON c.id = t.canonical "
+        "WHERE t.internal AND t.is_page AND t.status = 200 AND c.host NOT IN (SELECT host FROM hosts)",
     ),
     AuditCheck(
         id="canonical-chain",

@@ -158,6 +158,7 @@ CHECKS: Final = (
         fix="Write a sitemap (gossamer audit exports one with -o sitemap.xml), and name it in robots.txt.",
         sql="SELECT origin || '/sitemap.xml', '', 'robots.txt names none, and there is none here' FROM robots_files "
         "WHERE NOT EXISTS (SELECT 1 FROM sitemaps)",
+        needs="requests",
         thing="hosts",
     ),
     AuditCheck(

@@ -97,7 +97,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages that are empty without JavaScript",
         fix="Send the text in the page itself, or audit the site with --ladder browser.",
-        test=lambda facts: iter([facts.unrendered[:200]] if facts.unrendered else []),
+        test=lambda facts: facts.unrendered[:200],
         over="html",
     ),
     AuditCheck(
@@ -229,7 +229,7 @@ CHECKS: Final = (
         severity=WARNING,
         title="Redirects by meta refresh",
         fix="Answer with a redirect (301 or 308) instead.",
-        test=lambda facts: iter([f"to {facts.refresh}"] if facts.refresh else []),
+        test=lambda facts: f"to {facts.refresh}" if facts.refresh else "",
         over="html",
     ),
 )

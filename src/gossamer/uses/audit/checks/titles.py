@@ -137,7 +137,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Titles that equal the heading",
         fix="Say more in the title, such as the name of the site.",
-        test=lambda facts: iter([facts.title[:150]] if facts.title and facts.title == facts.h1 else []),
+        test=lambda facts: facts.title[:150] if facts.title == facts.h1 else "",
     ),
     AuditCheck(
         id="description-missing",
@@ -218,7 +218,7 @@ CHECKS: Final = (
         severity=WARNING,
         title="Titles and metas outside the head",
         fix="Move them into the head. Often an element that may not be in the head ends it too early.",
-        test=lambda facts: iter([", ".join(facts.metas_in_body)[:200]] if facts.metas_in_body else []),
+        test=lambda facts: ", ".join(facts.metas_in_body)[:200],
         over="html",
     ),
 )

@@ -1,0 +1,30 @@
+"""The certificate of a host, for programs that watch sites."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+from gossamer.egress.certificates import CertificateCheck, check_certificate
+from gossamer.egress.resolver import split_host
+from gossamer.errors import ConfigError
+
+__all__ = ["CertificateCheck", "certificate_of"]
+
+
+def certificate_of(
+    host: str, *, allow_private: Iterable[str] = (), typed: bool = False, ca_file: Path | str | None = None
+) -> CertificateCheck | None:
+    """Returns what a TLS handshake with a host (`host[:port]`) says about its certificate, or None if the host is not
+    reached, or does not speak TLS. The options are those of a crawl. `typed`: whether the user named the host. Raises
+    ConfigError if `ca_file` cannot be read."""
+    host = host.lower()
+    name, port = split_host(host)
+    file = Path(ca_file) if ca_file is not None else None
+    try:
+        return asyncio.run(
+            check_certificate(host, name, port or 443, allow=allow_private, typed=typed, authorities=file)
+        )
+    except OSError as error:
+        raise ConfigError(f"ca_file {ca_file}: {error}") from error

@@ -1,0 +1,173 @@
+"""Looks at the hosts of a site: their certificates, whether http leads to https, and what they tell crawlers of AI
+companies. A finding is a row of the table `host_findings`."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+import gossamer
+from gossamer.client.certificates import certificate_of
+from gossamer.errors import FetchFailed
+from gossamer.uses.audit.database import AuditDatabase, host_of
+from gossamer.uses.audit.single_requests import request
+
+EXPIRING_DAYS: Final = 14
+"""A certificate is renewed some 30 days before its end; half of that is late. Certificates of a shorter life are
+late when less than a third of it is left."""
+_SIGNAL: Final = re.compile(r"^[ \t]*content-signal[ \t]*:[ \t]*(.+)", re.IGNORECASE | re.MULTILINE)
+_AGENT: Final = re.compile(r"^[ \t]*user-agent[ \t]*:[ \t]*([^#\r\n]+)", re.IGNORECASE | re.MULTILINE)
+_MARKDOWN_LINK: Final = re.compile(r"\]\(\s*https?://|\]\(\s*/")
+
+
+class HostFinding(NamedTuple):
+    """Something about a host. `fact`: the id of the check that reports it."""
+
+    url: str
+    fact: str
+    detail: str
+
+
+def probe_hosts(
+    database: AuditDatabase,
+    start: str,
+    options: Mapping[str, Any],
+    http_port: int | None,
+    pause: float,
+    tell: Callable[[str], None],
+) -> None:
+    """Fills the table `host_findings`. `options`: those of a fetch. `http_port`: where http is served if the site
+    is not at the usual port; None: it is not looked for there. `pause`: the seconds between two requests."""
+    hosts = sorted(host for (host,) in database.rows("SELECT host FROM hosts"))
+    found: list[HostFinding] = []
+    tell("certificates and http are checked")
+    for host in hosts if start.startswith("https://") else []:
+        for one in (host, *_twin(host)):
+            faults = certificate_faults(one, options, typed=one == host)
+            found += [HostFinding(f"https://{one}/", *fault) for fault in faults]
+        name, port = _name_and_port(host)
+        if (http := 80 if port == 443 else http_port) is not None:
+            time.sleep(pause)
+            found += _without_redirect(name, http, options)
+    time.sleep(pause)
+    found += _llms_file(start, options)
+    for origin, body in database.rows("SELECT origin, body FROM robots_files WHERE length(body) > 0"):
+        if detail := ai_rules(bytes(body), f"{origin}/"):
+            found.append(HostFinding(f"{origin}/robots.txt", "ai-crawler-rules", detail))
+    with database.transaction() as base:
+        base.executemany("INSERT OR REPLACE INTO host_findings VALUES (?, ?, ?)", found)
+
+
+def _name_and_port(host: str) -> tuple[str, int]:
+    name, colon, port = host.rpartition(":")
+    return (name, int(port)) if colon and port.isdigit() else (host, 443)
+
+
+def _twin(host: str) -> list[str]:
+    """Returns the host with or without `www.`, if one of them is a registered domain."""
+    name, port = _name_and_port(host)
+    bare = name.removeprefix("www.")
+    if "." not in bare or _is_address(bare) or gossamer.url.registered_domain(bare) != bare:
+        return []
+    other = bare if name != bare else f"www.{name}"
+    return [other if port == 443 else f"{other}:{port}"]
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def certificate_faults(
+    host: str, options: Mapping[str, Any], *, typed: bool = True
+) -> Iterator[tuple[str, str]]:
+    """Yields the checks that the certificate of a host fails, with a detail. `typed`: whether the user named the
+    host. A host that does not speak TLS fails none: nobody reaches it by https."""
+    allow = options.get("allow_private") or ()
+    found = certificate_of(
+        host,
+        allow_private=[allow] if isinstance(allow, str) else allow,
+        typed=typed,
+        ca_file=options.get("ca_file"),
+    )
+    if found is None:
+        return
+    if found.fault:
+        yield f"certificate-{found.fault}", found.detail
+        return
+    left = (found.end - time.time()) / 86400
+    if left < min(EXPIRING_DAYS, (found.end - found.begin) / 86400 / 3):
+        until = datetime.fromtimestamp(found.end, UTC)
+        yield "certificate-expiring", f"{int(left)} days left, until {until:%Y-%m-%d %H:%M} UTC"
+
+
+def _without_redirect(name: str, port: int, options: Mapping[str, Any]) -> Iterator[HostFinding]:
+    url = f"http://{name}/" if port == 80 else f"http://{name}:{port}/"
+    try:
+        page = request(url, options)
+    except FetchFailed:
+        return  # no http, or nothing that a crawler may ask there
+    if not page.url.startswith("https://"):
+        where = "" if page.url == url else f" at {page.url}"
+        yield HostFinding(
+            url, "http-no-redirect", f"it answers {page.status}{where} without a redirect to https"
+        )
+
+
+def _llms_file(start: str, options: Mapping[str, Any]) -> Iterator[HostFinding]:
+    url = f"{start.partition('://')[0]}://{host_of(start)}/llms.txt"
+    try:
+        page = request(url, options)
+    except FetchFailed:
+        return
+    body = page.body[: 1 << 20]
+    if page.status == 200 and (detail := llms_summary(body.decode("utf-8", "replace"))):
+        yield HostFinding(url, "llms-txt", detail)
+
+
+def llms_summary(text: str) -> str:
+    """Returns what an llms.txt (llmstxt.org) has, or '' if the text is no such file.
+
+    >>> llms_summary("# The shop\\n\\n- [Prices](https://e.example/p.md)")
+    'The shop: 1 link'
+    """
+    if "<html" in text[:2000].lower() or not text.strip():
+        return ""
+    links = len(_MARKDOWN_LINK.findall(text))
+    first = next(line.strip() for line in text.splitlines() if line.strip())
+    title = (
+        first[2:].strip()[:100] if first.startswith("# ") else "no title (its first line must begin with #)"
+    )
+    return f"{title}: {links} link{'' if links == 1 else 's'}"
+
+
+def ai_rules(body: bytes, root: str) -> str:
+    """Returns what a robots.txt says to crawlers of AI companies, or '' if it names none of them.
+
+    >>> ai_rules(b"User-agent: GPTBot\\nDisallow: /\\nUser-agent: CCBot\\nAllow: /", "https://e.example/")
+    'forbidden: GPTBot; allowed: CCBot'
+    """
+    text = body.decode("utf-8", "replace")
+    named = {one.strip().lower() for one in _AGENT.findall(text)}
+    rules = gossamer.politeness.robots.Robots(body)
+    agents = [one for one in _ai_crawlers() if one.lower() in named]
+    shut = [one for one in agents if not rules.allows(one, root)]
+    parts = {"forbidden": shut, "allowed": [one for one in agents if one not in shut]}
+    told = [f"{word}: {', '.join(names)}" for word, names in parts.items() if names]
+    told += [f"Content-Signal: {one.strip()}" for one in dict.fromkeys(_SIGNAL.findall(text))]
+    return "; ".join(told)
+
+
+@cache
+def _ai_crawlers() -> tuple[str, ...]:
+    text = files("gossamer.uses.audit").joinpath("ai_crawlers.txt").read_text(encoding="utf-8")
+    return tuple(line for line in text.splitlines() if line and not line.startswith("#"))

@@ -1,0 +1,48 @@
+"""Single requests of an audit beside its crawl: the first page, robots.txt, sitemaps. If stored pages are audited, they
+are read there, and nothing is requested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import gossamer
+from gossamer.client.stored_pages import StoredPages
+from gossamer.errors import FetchFailed
+
+MAX_REDIRECTS: Final = 10
+NOT_STORED: Final = "not-stored"
+"""The reason of the failure if an archive lacks a page. It says nothing about the site."""
+
+
+class Answered(NamedTuple):
+    """A response after redirects."""
+
+    url: str
+    status: int | None
+    body: bytes
+
+
+def request(url: str, options: Mapping[str, Any]) -> Answered:
+    """Returns the response of a URL. `options`: those of `gossamer.fetch`, and `archive`: the path of stored pages
+    instead of the network. Raises FetchFailed."""
+    if (archive := options.get("archive")) is not None:
+        return _stored(url, str(archive))
+    page = gossamer.fetch(url, **options)
+    return Answered(page.page.url, page.status, page.body)
+
+
+def _stored(url: str, archive: str) -> Answered:
+    with StoredPages(archive) as pages:
+        at = url
+        for _ in range(MAX_REDIRECTS):
+            found = pages.get(at)
+            if found is None:
+                break
+            target = gossamer.url.parse(found.location, at) if found.location else None
+            if target is None or not 300 <= found.status < 400:
+                return Answered(at, found.status, found.body)
+            at = target.partition("#")[0]
+    error = FetchFailed(f"{url}: it is not among the stored pages in {archive}")
+    error.reason = NOT_STORED
+    raise error
