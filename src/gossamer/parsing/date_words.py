@@ -88,3 +88,5 @@ PUBLISHED: Final = re.compile(
     rf"\b(?:{_words('published')})|{_words('published_asian')}",
     re.IGNORECASE,
 )
+CLOCK: Final = re.compile(_words("clock"), re.IGNORECASE)
+"""Labels of the current time, such as `It is currently` in forums."""

@@ -50,12 +50,14 @@ _WHOLE: Final = re.compile(
 )
 _TIME: Final = re.compile(
     r"(?<![\d:.])(?:(?P<noon>下午|午後|오후|晚上|傍晚|夜晚|晚|夜|中午|午前|上午|早上|早晨|清晨|凌晨|오전|새벽)\s?)?(?P<hour>[01]?\d|2[0-4])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?|\s?h\s?(?P<french>[0-5]\d)|\s?(?:[点點時时시])(?:\s?(?P<east>[0-5]?\d)\s?[分분])?|\.(?P<dotted>[0-5]\d)(?=\s*(?:uhr|[ap]\.?m|[A-Z]{3,4})\b))(?!\d|[.,:]\d)"
-    r"\s*(?:(?P<half>[ap])\.?m\b\.?)?\s*(?:\(?(?P<zone>[A-Z]{1,5})\b|(?:UTC|GMT)?(?P<offset>[-+]\d\d:?\d\d))?",
+    r"\s*(?:(?P<half>[ap])\.?\s?m\b\.?)?\s*(?:\(?(?P<zone>[A-Z]{1,5})\b|(?:UTC|GMT)?(?P<offset>[-+]\d\d:?\d\d))?",
     re.IGNORECASE,
 )
 _AFTERNOON: Final = frozenset(("下午", "午後", "오후", "晚上", "傍晚", "夜晚", "晚", "夜"))
 """Chinese, Japanese and Korean words for the hours after noon."""
 _DIGITS: Final = re.compile(r"[^\W\d_]*\d")
+_MAX_CHARS_BEFORE, _MAX_WEEKDAY_CHARS = 24, 12
+"""Maximum number of characters of a time and a day of the week before a date, and of the latter."""
 _MAX_GAP: Final = 40
 """Maximum number of characters between a date and its time."""
 
@@ -174,8 +176,7 @@ def _timed(day: str, text: str, found: re.Match[str]) -> str:
         after = _TIME.fullmatch(clock)
     else:
         after = _TIME.search(text, found.end(), min(len(text), found.end() + _MAX_GAP))
-    before = None if after else _TIME.search(text[max(0, found.start() - 12) : found.start()])
-    time = after or before
+    time = after or _time_before(text, found.start())
     if time is None or (time["half"] and int(time["hour"]) > 12):
         return day
     hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p") if time["half"] else int(time["hour"])
@@ -191,6 +192,12 @@ def _timed(day: str, text: str, found: re.Match[str]) -> str:
         second=int(time["second"] or 0),
     )
     return moment.replace(tzinfo=_zone(time)).isoformat()
+
+
+def _time_before(text: str, end: int) -> re.Match[str] | None:
+    """Returns the time just before a date, as in `10:30, 12 May` or `8:00 PM EST, Tue December 19`."""
+    found = _TIME.search(text[max(0, end - _MAX_CHARS_BEFORE) : end])
+    return found if found and len(found.string) - found.end() <= _MAX_WEEKDAY_CHARS else None
 
 
 def _zone(time: re.Match[str]) -> timezone | None:

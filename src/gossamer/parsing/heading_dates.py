@@ -27,7 +27,17 @@ _ASIDE: Final = re.compile(
 )
 """Matches a class or id of an element outside of the article. `wm-ipp` is the banner of a web archive."""
 _SIDEBAR: Final = re.compile(r"sidebar|aside", re.IGNORECASE)
-_HIDDEN: Final = re.compile(r"script|style|noscript|template|nav|button|select|textarea|svg|iframe|head")
+_GENERATED: Final = re.compile(
+    r"\belementor-[\w-]+|\bjet-[\w-]*widget[\w-]*|\bwidget-(?:wrap|container|content|area)\b"
+    r"|\b(?:has|no|with|without)-(?:\w+-)?sidebars?\b|\bsidebar-(?:no|none|off|left|right|layout)\b",
+    re.IGNORECASE,
+)
+"""Matches classes that page builders and themes give to elements of any content."""
+_HIDDEN: Final = re.compile(
+    r"script|style|noscript|template|nav|button|select|textarea|svg|iframe|head|blockquote"
+)
+_INVISIBLE: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
+_INVISIBLE_CLASS: Final = re.compile(r"rich-snippet-hidden", re.IGNORECASE)
 _INLINE: Final = re.compile(
     r"a|abbr|b|bdi|bdo|cite|code|data|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|time|u"
 )
@@ -92,7 +102,7 @@ class Heading:
             return True
         if element.tag == "aside" and not self._is_metadata(element):
             return True
-        name = attribute_of(element, "class") + " " + attribute_of(element, "id")
+        name = _GENERATED.sub("", attribute_of(element, "class")) + " " + attribute_of(element, "id")
         # Blog1 is the list of posts of Blogger.
         return _ASIDE.search(name) is not None and "Blog1" not in name
 
@@ -165,14 +175,16 @@ class _Lines:
         for sidebar in sidebars[:20]:
             if heading.closeness(sidebar) > 2:  # 1 is html and 2 is body
                 for child in sidebar.children:
-                    self._read(child, [])
+                    self._read(child, [], in_sidebar=True)
 
     def _end_line(self) -> None:
         if text := " ".join(" ".join(self._words).split()):
             self._lines.append(text)
         self._words.clear()
 
-    def _read(self, root: turbohtml.Node, sidebars: list[turbohtml.Element]) -> None:
+    def _read(
+        self, root: turbohtml.Node, sidebars: list[turbohtml.Element], in_sidebar: bool = False
+    ) -> None:
         import turbohtml
 
         stack: list[turbohtml.Node | None] = [root]
@@ -189,10 +201,10 @@ class _Lines:
             elif node == self._heading.element:
                 self._end_line()
                 self._lines = self.after
-            elif _HIDDEN.fullmatch(node.tag):
+            elif _HIDDEN.fullmatch(node.tag) or _is_invisible(node):
                 continue
-            elif self._heading.begins_aside(node):
-                if node.tag == "aside" or _SIDEBAR.search(attribute_of(node, "class")):
+            elif self._heading.begins_aside(node) and not (in_sidebar and _is_sidebar(node)):
+                if node.tag == "aside" or _is_sidebar(node):
                     sidebars.append(node)
             else:
                 if not _INLINE.fullmatch(node.tag):
@@ -200,6 +212,21 @@ class _Lines:
                     stack.append(None)
                 stack.extend(reversed(list(node.children)))
         self._end_line()
+
+
+def _is_sidebar(element: turbohtml.Element) -> bool:
+    return _SIDEBAR.search(attribute_of(element, "class")) is not None
+
+
+def _is_invisible(element: turbohtml.Element) -> bool:
+    """Whether an element is never shown. Elements that are hidden on small or large screens are shown."""
+    if not element.attrs:
+        return False
+    return (
+        "hidden" in element.attrs
+        or _INVISIBLE.search(attribute_of(element, "style")) is not None
+        or _INVISIBLE_CLASS.search(attribute_of(element, "class")) is not None
+    )
 
 
 def _heading_of(page: Document) -> turbohtml.Element | None:
