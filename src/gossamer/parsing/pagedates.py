@@ -93,7 +93,7 @@ _GENERAL_KEYS: Final = frozenset(("date", "timestamp"))
 _WRITTEN: Final = re.compile(r"""\s*(?:document\.)?\w+\(\s*["'](?P<value>[^"'\n]{8,40})["']\s*\)\s*;?\s*""")
 """Matches a script that only writes a date into the page, such as `showDate("2020/04/17 01:43:09")`."""
 _DIGIT: Final = re.compile(r"\d")
-_SENTENCE_END: Final = re.compile(r"[!?…]|[^\W\d]{3}\.\s|\n\s*\n|\b(?:says|said)\b")
+_SENTENCE_END: Final = re.compile(r"[!?…]|[^\W\d]{5}\.\s|\b(?:says|said)\b")
 """Matches the end of a sentence. A date behind it does not belong to the label before it."""
 _NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)|(?<!\d)\d{4}(?!\d)")
 """Matches a number that may be a day, a month or a year."""
@@ -101,6 +101,8 @@ _MAX_LABEL_GAP: Final = 60
 """Maximum number of characters between a label and the end of its date."""
 _MAX_LABEL_CHARS: Final = 40
 """Maximum number of characters of a label."""
+_MAX_LABEL_WORDS: Final = 6
+"""Maximum number of words between a label and its date, such as the author and the day of the week."""
 MAX_LINKS: Final = 1_000
 """Maximum number of links that are compared with the page's own URL."""
 _MIN_OWN_PATH: Final = 6
@@ -361,7 +363,18 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the texts after a label, as in `Published: 12 May 2024` or `Mis à jour le 13 mai`."""
+    """Yields the texts after a label, as in `Published: 12 May 2024` or `Mis à jour le 13 mai`. A label begins
+    with a capital letter, or a colon follows."""
+    return ((kind, text) for kind, text, is_sure in _labels(page) if is_sure)
+
+
+def _loosely_labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the texts after other words for labels, which may be words of a sentence."""
+    return ((kind, text) for kind, text, is_sure in _labels(page) if not is_sure)
+
+
+def _labels(page: Document) -> Iterator[tuple[str, str, bool]]:
+    """Yields the kind of a label, the text after it, and whether it is more than a word of a sentence."""
     text = page.text[:200_000] + " " + page.text[200_000:][-5000:]
     spans = _spans_before_numbers(text)
     for kind, pattern in (("modified", words.MODIFIED), ("published", words.PUBLISHED)):
@@ -370,11 +383,11 @@ def _labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
             after = text[found.end() : found.end() + _MAX_LABEL_GAP]
             other = (words.PUBLISHED if kind == "modified" else words.MODIFIED).search(after)
             after = after[: other.start()] if other else after
-            number = _DIGIT.search(after)
-            if number is None or _SENTENCE_END.search(after, 0, number.start()):
+            between = re.split(r"\d", after, maxsplit=1)[0]
+            if _SENTENCE_END.search(between) or len(between.split()) > _MAX_LABEL_WORDS:
                 continue
-            if text.rfind("\n", 0, found.start()) >= found.start() - _MAX_LABEL_CHARS:
-                yield kind, after
+            first = found[0].lstrip()[:1]
+            yield kind, after, not first.islower() or between.lstrip().startswith(":") or found[0].endswith(":")
 
 
 def _spans_before_numbers(text: str) -> list[tuple[int, int]]:
@@ -478,6 +491,7 @@ _SOURCES: Final = (
     _addressed,
     _labelled,
     _near,
+    _loosely_labelled,
     _cited,
     _teased,
     _scripted,
