@@ -120,10 +120,14 @@ def main(folder: Path) -> None:
     for name, pages in known_pages(folder).items():
         for label, (change, without_path) in HIDDEN.items():
             hidden = [
-                (change(page), _DATE_IN_URL.sub("x", url) if without_path else url, day) for page, url, day in pages
+                (change(page), _DATE_IN_URL.sub("x", url) if without_path else url, day)
+                for page, url, day in pages
             ]
             for way, find in (("gossamer", ours), ("htmldate", theirs)):
-                print(f"{name:14} {len(hidden):3} pages, hidden: {label:20} {way} {line(find, hidden)}", flush=True)
+                print(
+                    f"{name:14} {len(hidden):3} pages, hidden: {label:20} {way} {line(find, hidden)}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

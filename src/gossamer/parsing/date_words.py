@@ -18,6 +18,12 @@ for _section in ("month_names", "month_names_cldr"):
     for _number, _line in enumerate(sections("date_words")[_section], 1):
         for _name in _line.split():
             MONTHS.setdefault(normalize("NFC", _name), _number)
+PERSIAN_MONTHS: Final = {
+    _name: _number
+    for _number, _line in enumerate(sections("date_words")["month_names_persian"], 1)
+    for _name in _line.split()
+}
+"""Maps the names of months of the Persian calendar to numbers."""
 MONTHS["listopadu"] = MONTHS["listopada"] = 11
 _UNITS: Final = tuple(
     (unit, _words(unit)) for unit in ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
@@ -90,3 +96,5 @@ PUBLISHED: Final = re.compile(
 )
 CLOCK: Final = re.compile(_words("clock"), re.IGNORECASE)
 """Labels of the current time, such as `It is currently` in forums."""
+COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
+"""Marks of a copyright notice."""

@@ -25,16 +25,18 @@ _DAY: Final = r"(?<![\d.,:/-])(?P<day>\d{1,2})"
 _SHAPES: Final = tuple(
     re.compile(shape, re.IGNORECASE)
     for shape in (
-        r"(?<![\d-])(?P<year>\d{4})(?P<mark>[-/.])(?P<number>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d.-])",
+        r"(?<![\d-])(?P<year>\d{4})(?P<mark>[-/.])(?P<number>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d-]|\.\d)",
+        r"(?<![\d.-])(?P<year>\d{4})\. (?P<number>\d{1,2})\. (?P<day>\d{1,2})(?!\d)",
         (
             r"(?:(?P<era>令和|平成|昭和|民國|民国)\s?(?P<count>\d{1,3})|(?P<year>\d{4}))\s?[年년]\s?(?P<number>\d{1,2})\s?[月월]"
             r"(?:\s?(?P<day>\d{1,2})\s?[日일])?"
         ),
         r"(?<![\d.,/-])(?P<one>\d{1,2})(?P<mark>[./|-])\s?(?P<two>\d{1,2})(?P=mark)\s?(?P<year>\d{4}|\d\d)(?![\d/-]|\.\d)",
-        rf"{_DAY}(?:st|nd|rd|th|er|º|ª|\.)?,?[\s/-]*(?:(?:of|de|den|d')\s+|ב)?{_MONTH},?[\s/-]*(?:(?:de|del|of|năm)\s+)?{_YEAR}(?!\d)",
+        rf"{_DAY}(?:st|nd|rd|th|er|º|ª|\.)?,?[\s/-]*(?:(?:of|de|den)\s+|d['’]|ב)?{_MONTH},?[\s/-]*(?:(?:de|del|of|năm)\s+)?{_YEAR}(?!\d)",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,\s*|\s+){_YEAR}(?!\d)",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})\s+(?P<clock>\d\d:\d\d:\d\d(?:\s+[A-Z]{{1,5}})?)\s+{_YEAR}(?!\d)",
-        rf"{_YEAR}\s+წლის\s+(?P<day>\d{{1,2}})\s+{_MONTH}",
+        rf"{_YEAR}\.?\s*(?:წლის|gada|ж\.|жылғы)\s+(?P<day>\d{{1,2}})\.?\s+{_MONTH}",
+        rf"{_YEAR}\s+m\.\s+{_MONTH}\s+(?P<day>\d{{1,2}})(?!\d)",
         rf"{_DAY}(?:st|nd|rd|th|\.)?[\s-]+{_MONTH},?[\s-]*['’‘](?P<short>\d\d)(?!\d)",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+['’‘](?P<short>\d\d)(?!\d)",
         rf"(?<!\d){_YEAR}\.?[\s/-]+{_MONTH}[\s/-]+(?P<day>\d{{1,2}})(?!\d)",
@@ -55,6 +57,11 @@ _TIME: Final = re.compile(
 )
 _AFTERNOON: Final = frozenset(("下午", "午後", "오후", "晚上", "傍晚", "夜晚", "晚", "夜"))
 """Chinese, Japanese and Korean words for the hours after noon."""
+_PERSIAN_SHIFT: Final = 1595
+"""Years that are added to a Persian year, so that its cycle of 33 years begins at a multiple of 33."""
+_PERSIAN_EPOCH: Final = 356_033
+"""The days before the first shifted year, minus those that `datetime.toordinal` counts."""
+_PERSIAN_YEARS: Final = range(1300, 1500)
 _DIGITS: Final = re.compile(r"[^\W\d_]*\d")
 _MAX_CHARS_BEFORE, _MAX_WEEKDAY_CHARS = 24, 12
 """Maximum number of characters of a time and a day of the week before a date, and of the latter."""
@@ -111,6 +118,21 @@ def _iso(year: int, month: int, day: int) -> str | None:
         return None
 
 
+def _persian(year: int, month: int, day: int) -> str | None:
+    """Converts a day of the Persian calendar, which Iran and Afghanistan use. The rule of 33 years is exact
+    from 1178 to 1633."""
+    if not (1 <= month <= 12 and 1 <= day <= (31 if month < 7 else 30)):
+        return None
+    years = year + _PERSIAN_SHIFT
+    days = years * 365 + years // 33 * 8 + (years % 33 + 3) // 4
+    days += ((month - 1) * 31 if month < 7 else (month - 7) * 30 + 186) + day
+    return datetime.fromordinal(days - _PERSIAN_EPOCH).date().isoformat()
+
+
+def _is_persian_year(year: int, language: str | None) -> bool:
+    return year in _PERSIAN_YEARS and (language or "").lower()[:2] in ("fa", "ps")
+
+
 def _day(found: re.Match[str], language: str | None, now: datetime | None) -> str | None:
     """Returns the date of a match: a day, or a month such as `2024-05` if the match has no day. Returns None
     if the date is invalid."""
@@ -121,12 +143,24 @@ def _day(found: re.Match[str], language: str | None, now: datetime | None) -> st
         one, two = int(parts["one"]), int(parts["two"])
         if len(parts["year"]) == 2 and parts["mark"] == "-":
             return None  # more likely a number than a date
+        if _is_persian_year(year, language):
+            return _persian(year, two, one)
         if one > 12 or (two <= 12 and not _month_first(parts["mark"], language)):
             return _iso(year, two, one)
         return _iso(year, one, two)
-    month = int(parts["number"]) if parts.get("number") else _month(parts["month"], language)
+    is_persian = False
+    if parts.get("number"):
+        month: int | None = int(parts["number"])
+        is_persian = _is_persian_year(int(parts.get("year") or 0), language)
+    else:
+        month = _month(parts["month"], language)
+        if month is None and parts.get("year") and int(parts["year"]) in _PERSIAN_YEARS:
+            month = words.PERSIAN_MONTHS.get(parts["month"].lower())
+            is_persian = True
     if month is None:
         return None
+    if is_persian:
+        return _persian(int(parts["year"]), month, int(parts["day"])) if parts.get("day") else None
     if parts.get("short"):
         parts["year"] = str(int(parts["short"]) + (2000 if int(parts["short"]) < 70 else 1900))
     if parts.get("era"):

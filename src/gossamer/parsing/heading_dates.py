@@ -22,7 +22,7 @@ count as outside of the article."""
 _ASIDE: Final = re.compile(
     r"comment|related|sidebar|widget|recommend|teaser|disqus|most-?(?:read|popular)|trending|latest-|newsletter"
     r"|promo|(?:site|page|main|global)[-_]?footer|footer-news|colophon|wm-ipp|read-?(?:more|next)"
-    r"|more-(?:news|stories|articles)|similar|ticker|breaking|\brepl(?:y|ies)\b",
+    r"|(?:site|global)-?header|top-?bar|mast-?head|navbar|more-(?:news|stories|articles)|similar|ticker|breaking|\brepl(?:y|ies)\b",
     re.IGNORECASE,
 )
 """Matches a class or id of an element outside of the article. `wm-ipp` is the banner of a web archive."""

@@ -4,8 +4,8 @@ labelled dates, and these take precedence over the URL, the scripts, and dates n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import islice
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -45,6 +45,13 @@ _CALLED: Final = re.compile(
     r"|byline|meta|datum|fecha|authored|created|submitted)(?![a-z])|(?<=[a-z])(?:Date|Time|Published|Created)(?![a-z])",
 )
 """Class names of elements that contain a date, such as `post-date`, `_publishingdate` and `articleDate`."""
+_OTHER_DATE: Final = re.compile(
+    r"(?<![a-z])(?:event|birth|due|expir\w*|deadline|departure|arrival|current)[-_]?(?:date|time)|(?:start|end)[-_]?date",
+    re.IGNORECASE,
+)
+"""Matches class names of dates that are not those of a page."""
+_BODY_DEPTH: Final = 2
+"""The depth of the body in the page."""
 _DATE_SELECTOR: Final = ", ".join(
     f'[class*="{word}" i]'
     for word in (
@@ -159,9 +166,12 @@ def of(page: Document) -> Dates:
 
 
 def _credible(text: str, language: str | None) -> str | None:
-    """Returns the date in a text if it has a day, and if the web existed on that day."""
+    """Returns the date in a text if it has a day, and if the web existed on that day. A day in the future is
+    that of an event, and a day in a copyright notice is often the current one."""
     day = date(text, language)
-    return day if day and len(day) >= 10 and day > OLDEST_DATE else None
+    if not day or len(day) < 10 or day < OLDEST_DATE or words.COPYRIGHT.search(text):
+        return None
+    return day if day[:10] <= (datetime.now(UTC) + timedelta(days=1)).date().isoformat() else None
 
 
 def _as_shown(stated: list[str], modified: str | None, page: Document, heading: Heading) -> str:
@@ -177,7 +187,9 @@ def _as_shown(stated: list[str], modified: str | None, page: Document, heading: 
     if not differ and not published.endswith("+00:00") and (modified or "")[:10] <= published[:10]:
         return published
     language = _language(page)
-    near = next((day for _, text in _published(_near(page, heading)) if (day := _credible(text, language))), "")
+    near = next(
+        (day for _, text in _published(_near(page, heading)) if (day := _credible(text, language))), ""
+    )
     if differ:
         others = (
             _credible(text, language) or ""
@@ -331,11 +343,26 @@ def _timed(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
 
 
 def _called(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the short texts of elements whose class names a date, those closest to the heading first."""
+    """Yields the short texts of elements whose class names a date, those closest to the heading first. If
+    nothing except the page contains both, the element is often a clock in the page's header."""
+    return _named_dates(page, heading, lambda closeness: closeness > _BODY_DEPTH or heading.element is None)
+
+
+def _called_elsewhere(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the texts of the other elements whose class names a date."""
+    return _named_dates(page, heading, lambda closeness: closeness <= _BODY_DEPTH)
+
+
+def _named_dates(
+    page: Document, heading: Heading, is_wanted: Callable[[int], bool]
+) -> Iterator[tuple[str, str]]:
     elements = [
         element
         for element in page.tree.select(_DATE_SELECTOR)[:MAX_ELEMENTS]
-        if _CALLED.search(attribute_of(element, "class")) and not heading.is_aside(element)
+        if _CALLED.search(name := attribute_of(element, "class"))
+        and not _OTHER_DATE.search(name)
+        and is_wanted(heading.closeness(element))
+        and not heading.is_aside(element)
     ]
     for element in sorted(elements, key=heading.closeness, reverse=True):
         text = " ".join(element.text[:300].split())
@@ -387,7 +414,11 @@ def _labels(page: Document) -> Iterator[tuple[str, str, bool]]:
             if _SENTENCE_END.search(between) or len(between.split()) > _MAX_LABEL_WORDS:
                 continue
             first = found[0].lstrip()[:1]
-            yield kind, after, not first.islower() or between.lstrip().startswith(":") or found[0].endswith(":")
+            yield (
+                kind,
+                after,
+                not first.islower() or between.lstrip().startswith(":") or found[0].endswith(":"),
+            )
 
 
 def _spans_before_numbers(text: str) -> list[tuple[int, int]]:
@@ -460,7 +491,8 @@ def _teased(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
 
 
 def _path_of(url: str) -> str:
-    return urlsplit(url).path.rstrip("/")
+    parts = urlsplit(url)
+    return f"{parts.path.rstrip('/')}?{parts.query}"
 
 
 def _pictured(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
@@ -487,13 +519,14 @@ _SOURCES: Final = (
     _metas,
     _marked,
     _timed,
+    _teased,
     _called,
     _addressed,
     _labelled,
     _near,
+    _called_elsewhere,
     _loosely_labelled,
     _cited,
-    _teased,
     _scripted,
     _pictured,
 )
