@@ -66,6 +66,22 @@ class Heading:
         return _heading_of(self._page)
 
     @once
+    def near(self) -> list[str]:
+        """The texts that may be the date of the article, the most likely first: short lines near the heading,
+        bylines and beginnings of paragraphs near it, the other short lines after the heading, lines of a
+        sidebar next to it, and the other lines before it."""
+        lines = _Lines(self._page, self)
+        near = [*_within(lines.after, _CHARS_AFTER, 0), *_within(lines.before[::-1], _CHARS_BEFORE, 1)]
+        near.sort(key=lambda one: one[0])
+        short = [line for _, line in near if len(line) <= _SHORT_CHARS]
+        longer = [line if len(line) <= _BYLINE_CHARS else line[:_FIRST_CHARS] for _, line in near]
+        others = [
+            line for line in (*lines.after, *lines.beside, *lines.before[::-1]) if len(line) <= _BYLINE_CHARS
+        ]
+        found = (*short, *longer, *others)
+        return list(dict.fromkeys(line for line in found if _DIGIT.search(line) and "://" not in line))
+
+    @once
     def _depths(self) -> dict[turbohtml.Element, int]:
         """The depths of the heading and of the elements that contain it."""
         above = [] if self.element is None else [self.element, *ancestors(self.element)]
@@ -127,23 +143,6 @@ def ancestors(element: turbohtml.Element) -> Iterator[turbohtml.Element]:
             return
         yield one
         one = one.parent
-
-
-def near_heading(page: Document, heading: Heading) -> Iterator[str]:
-    """Yields the texts that may be the date of the article, the most likely first: short lines near the
-    heading, bylines and beginnings of paragraphs near it, the other short lines after the heading, lines of a
-    sidebar next to it, and the other lines before it."""
-    lines = _Lines(page, heading)
-    near = [*_within(lines.after, _CHARS_AFTER, 0), *_within(lines.before[::-1], _CHARS_BEFORE, 1)]
-    near.sort(key=lambda one: one[0])
-    short = [line for _, line in near if len(line) <= _SHORT_CHARS]
-    longer = [line if len(line) <= _BYLINE_CHARS else line[:_FIRST_CHARS] for _, line in near]
-    others = [
-        line for line in (*lines.after, *lines.beside, *lines.before[::-1]) if len(line) <= _BYLINE_CHARS
-    ]
-    for line in (*short, *longer, *others):
-        if _DIGIT.search(line) and "://" not in line:
-            yield line
 
 
 def _within(lines: list[str], most: int, first: int) -> Iterator[tuple[int, str]]:

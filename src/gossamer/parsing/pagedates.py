@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 from gossamer.model.media_types import Body
 from gossamer.parsing import date_words as words
 from gossamer.parsing.dates import date
-from gossamer.parsing.heading_dates import Heading, ancestors, near_heading
+from gossamer.parsing.heading_dates import Heading, ancestors
 from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.structured import json_ld
 
@@ -442,7 +442,7 @@ def _addressed(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
 
 def _near(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
     """Yields the unlabelled dates near the heading, and a date such as `22.04.2020` in the URL."""
-    for line in near_heading(page, heading):
+    for line in heading.near:
         if not words.CLOCK.search(line):
             yield from _parts(line)
     if found := _DAY_FIRST_ADDRESS.search(urlsplit(page.url or "").path):
@@ -477,8 +477,9 @@ def _teased(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
         return
     own = _path_of(page.url)
     known = {own, _path_of(page.canonical or page.url)}
-    for link in page.tree.select("a[href]")[:MAX_LINKS]:
-        if len(own) < _MIN_OWN_PATH or "#" in (target := attribute_of(link, "href")):
+    last = own.partition("?")[0].rpartition("/")[2]
+    for link in page.tree.select("a[href]")[:MAX_LINKS] if len(own) >= _MIN_OWN_PATH else ():
+        if last not in (target := attribute_of(link, "href")) or "#" in target:
             continue
         if _path_of(page.base.resolve(target) or "") not in known:
             continue
