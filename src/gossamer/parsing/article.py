@@ -83,8 +83,11 @@ _INLINE: Final = frozenset(
         "picture",
         "source",
         "input",
+        "meta",
+        "link",
     )
 )
+"""Elements that do not end a block. `meta` and `link` annotate names in the middle of a sentence."""
 _LISTED_ONLY: Final = frozenset(("li", "td", "th", "dt", "dd", "pre"))
 _LISTED: Final = HEADINGS | _LISTED_ONLY
 MAX_SUMMARY_CHARS: Final = 1_000
@@ -457,7 +460,7 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
             around = around if inner else AFTER
             if name == "br":
                 parts.append("\n")
-            elif name not in _INLINE:
+            elif name not in _INLINE and "-" not in name:  # custom elements are inline
                 _end(found, parts, tag, linked, level)
                 linked = 0
                 waiting.append((tag, in_link, inner))
