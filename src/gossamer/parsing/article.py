@@ -8,7 +8,7 @@ turbohtml finds no element, or one with too little text, the longest run of text
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, Final, NamedTuple, TypeGuard
 
 import turbohtml
@@ -94,6 +94,10 @@ MAX_SUMMARY_CHARS: Final = 1_000
 """Maximum number of characters of a summary in another part of the page."""
 MAX_DEPTH: Final = 50
 """Maximum number of levels that the search for the largest element goes down."""
+LONG_CHARS: Final = 200
+"""Minimum number of characters of a paragraph that a text has only once."""
+MIN_CALENDAR_CELLS: Final = 28
+"""Minimum number of successive blocks of one or two characters that are a calendar."""
 LEAD_CHARS: Final = 60
 """Minimum number of characters of a summary before the main text."""
 _PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))
@@ -123,6 +127,10 @@ class MainText(NamedTuple):
 
 def blocks(tree: turbohtml.Document) -> list[TextBlock]:
     """Returns the blocks of a page's main text, in page order."""
+    return _once(_blocks(tree))
+
+
+def _blocks(tree: turbohtml.Document) -> list[TextBlock]:
     main = find_main(tree)
     found = [*main.lead, *main.blocks] if main is not None else []
     if _chars(found) < SHORT_CHARS and (body := tree.select_one("body")) is not None:
@@ -134,6 +142,29 @@ def blocks(tree: turbohtml.Document) -> list[TextBlock]:
         found = found or _kept(_walk(body, Pruner(body)))
         return _discussed(body, found) or found
     return found
+
+
+def _once(found: list[TextBlock]) -> list[TextBlock]:
+    """Removes long paragraphs that the page has before, for example in a version for small screens. If a third
+    of the text is repeated, all repeated blocks are removed. A refrain of a song is kept."""
+    known: set[str] = set()
+    again: list[bool] = []
+    for block in found:
+        again.append(block.text in known)
+        known.add(block.text)
+    if not any(again):
+        return found
+    repeated = sum(
+        len(block.text)
+        for block, is_again in zip(found, again, strict=True)
+        if is_again and _is_good(block)
+    )
+    shortest = 0 if repeated * 3 >= _chars(found) else LONG_CHARS
+    return [
+        block
+        for block, is_again in zip(found, again, strict=True)
+        if not is_again or len(block.text) < shortest
+    ]
 
 
 def _chars(found: list[TextBlock]) -> int:
@@ -495,12 +526,25 @@ def _kept(found: list[TextBlock]) -> list[TextBlock]:
             continue
         if not any(char.isalnum() for char in block.text):
             continue
-        if is_mark(block.text):
+        if is_mark(block.text) or (block.text.startswith('{"') and block.text.endswith("}")):
             continue
         kept.append(block)
+    kept = _without_calendars(kept)
     while kept and (kept[-1].tag in HEADINGS or is_colophon(kept[-1].text)):
         kept.pop()
     return _begun(kept)
+
+
+def _without_calendars(kept: list[TextBlock]) -> list[TextBlock]:
+    """Removes the days of calendars."""
+    if sum(len(block.text) <= 2 for block in kept) < MIN_CALENDAR_CELLS:
+        return kept
+    found: list[TextBlock] = []
+    for is_short, run in groupby(kept, lambda block: len(block.text) <= 2):
+        some = list(run)
+        if not is_short or len(some) < MIN_CALENDAR_CELLS:
+            found += some
+    return found
 
 
 def _begun(kept: list[TextBlock]) -> list[TextBlock]:
