@@ -36,6 +36,7 @@ from gossamer.parsing.boilerplate import (
     split_camel_case,
 )
 from gossamer.parsing.html import Document, attribute_of
+from gossamer.parsing.structured import json_ld, json_ld_objects
 
 Element = turbohtml.Element
 
@@ -94,6 +95,10 @@ MAX_SUMMARY_CHARS: Final = 1_000
 """Maximum number of characters of a summary in another part of the page."""
 MAX_DEPTH: Final = 50
 """Maximum number of levels that the search for the largest element goes down."""
+MAX_STEPS: Final = 200
+"""Maximum number of steps of a recipe that are read."""
+_STEP_CHARS: Final = 30
+_PREPARATION: Final = "recipeInstructions"
 LONG_CHARS: Final = 200
 """Minimum number of characters of a paragraph that a text has only once."""
 MIN_CALENDAR_CELLS: Final = 28
@@ -179,7 +184,7 @@ def find_main(tree: turbohtml.Document) -> MainText | None:
     chain = _chain(main)
     top = chain[-1]
     found = _walk(top, Pruner(top, inside=main), chain)
-    reached = _reach(found, chain)
+    reached = max(_reach(found, chain), _preparation_level(tree, chain))
     kept = _kept([block for block in found if block.level <= reached])
     lead = _lead(tree, found, chain, reached) or _summary(main) or _below_heading(tree, main)
     known = {block.text for block in kept}
@@ -258,6 +263,32 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
         if more >= (0.1 if modules and len(twins) > 1 else 0.6) * base and (modules or not in_post):
             reached, base, more, around = level, base + more, 0, 0
     return reached
+
+
+def _preparation_level(tree: turbohtml.Document, chain: list[Element]) -> int:
+    """Returns the level that contains the preparation of a recipe, which JSON-LD repeats, or 0. The description
+    of the dish is often in another part of the page."""
+    if not any(_PREPARATION in one.text for one in tree.select('script[type="application/ld+json"]')):
+        return 0
+    steps = (_steps(one.get(_PREPARATION)) for one in json_ld_objects(json_ld(tree)))
+    ends = next(({some[0], some[-1]} for some in steps if some), set())
+    for level, element in enumerate(chain):
+        text = " ".join(element.text.split())
+        if ends and all(step in text for step in ends):
+            return level
+    return 0
+
+
+def _steps(instructions: Any) -> list[str]:
+    """Returns the first words of each step of a recipe in JSON-LD."""
+    if isinstance(instructions, list):
+        return [step for one in instructions[:MAX_STEPS] for step in _steps(one)]
+    if isinstance(instructions, dict):
+        return _steps(instructions.get("text") or instructions.get("itemListElement"))
+    if not isinstance(instructions, str) or "<" in instructions:
+        return []
+    lines = (" ".join(line.split())[:_STEP_CHARS] for line in instructions.splitlines())
+    return [line for line in lines if line]
 
 
 def _twins(element: Element) -> list[int]:
