@@ -162,7 +162,7 @@ def _once(found: list[TextBlock]) -> list[TextBlock]:
     repeated = sum(
         len(block.text)
         for block, is_again in zip(found, again, strict=True)
-        if is_again and _is_good(block)
+        if is_again and len(block.text) >= LONG_CHARS
     )
     shortest = 0 if repeated * 3 >= _chars(found) else LONG_CHARS
     return [
