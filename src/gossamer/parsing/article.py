@@ -152,13 +152,13 @@ def _blocks(tree: turbohtml.Document) -> list[TextBlock]:
 def _once(found: list[TextBlock]) -> list[TextBlock]:
     """Removes long paragraphs that the page has before, for example in a version for small screens. If a third
     of the text is repeated, all repeated blocks are removed. A refrain of a song is kept."""
+    if len({block.text for block in found}) == len(found):
+        return found
     known: set[str] = set()
     again: list[bool] = []
     for block in found:
         again.append(block.text in known)
         known.add(block.text)
-    if not any(again):
-        return found
     repeated = sum(
         len(block.text)
         for block, is_again in zip(found, again, strict=True)
@@ -268,7 +268,8 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
 def _preparation_level(tree: turbohtml.Document, chain: list[Element]) -> int:
     """Returns the level that contains the preparation of a recipe, which JSON-LD repeats, or 0. The description
     of the dish is often in another part of the page."""
-    if not any(_PREPARATION in one.text for one in tree.select('script[type="application/ld+json"]')):
+    scripts = tree.select('script[type="application/ld+json"]') if len(chain) > 1 else ()
+    if not any(_PREPARATION in one.text for one in scripts):
         return 0
     steps = (_steps(one.get(_PREPARATION)) for one in json_ld_objects(json_ld(tree)))
     ends = next(({some[0], some[-1]} for some in steps if some), set())

@@ -44,6 +44,9 @@ _INLINE: Final = re.compile(
 _MAX_METADATA_CHARS: Final = 400
 """Maximum number of characters of an `aside` element that counts as the article's own metadata."""
 _DIGIT: Final = re.compile(r"\d")
+_BYLINE_NAME_CHARS: Final = 40
+"""The length of a name before a date. A line before the heading counts as this far away from it, because it
+may be the current date in the page's header."""
 _CHARS_AFTER, _CHARS_BEFORE = 700, 200
 """How many characters after and before the heading may contain the date."""
 _FIRST_CHARS: Final = 45
@@ -71,7 +74,7 @@ class Heading:
         bylines and beginnings of paragraphs near it, the other short lines after the heading, lines of a
         sidebar next to it, and the other lines before it."""
         lines = _Lines(self._page, self)
-        near = [*_within(lines.after, _CHARS_AFTER, 0), *_within(lines.before[::-1], _CHARS_BEFORE, 1)]
+        near = [*_within(lines.after, _CHARS_AFTER, 0), *_within(lines.before[::-1], _CHARS_BEFORE, _BYLINE_NAME_CHARS)]
         near.sort(key=lambda one: one[0])
         short = [line for _, line in near if len(line) <= _SHORT_CHARS]
         longer = [line if len(line) <= _BYLINE_CHARS else line[:_FIRST_CHARS] for _, line in near]
