@@ -83,8 +83,12 @@ def persian(day: date) -> tuple[int, int, int]:
 
 def languages() -> list[Language]:
     lines = (FOLDER / "date_languages.txt").read_text("utf-8").splitlines()
-    rows = (line.split("; ") for line in lines if not line.startswith("#"))
-    return [Language(*row[:6], row[6].split("|")) for row in rows]
+    found = []
+    for line in lines:
+        if not line.startswith("#"):
+            tag, label, update, ago, words, numbers, months = line.split("; ")
+            found.append(Language(tag, label, update, ago, words, numbers, months.split("|")))
+    return found
 
 
 def page(chance: random.Random, system: str, language: Language) -> tuple[bytes, str, str]:
@@ -192,4 +196,5 @@ def main(seed: int, count: int, failures: bool) -> None:
 
 if __name__ == "__main__":
     numbers = [int(one) for one in sys.argv[1:] if one.isdecimal()]
-    main(*(numbers + [1, 2000][len(numbers) :])[:2], failures="failures" in sys.argv)
+    seed, count = (numbers + [1, 2000][len(numbers) :])[:2]
+    main(seed, count, failures="failures" in sys.argv)

@@ -333,7 +333,7 @@ SPREAD = {
         f"{TEXT}\n\n{LONG} 4",
     ),
     "data as text": (
-        f"<article><h1>A</h1><div>{{\"_id\":\"5e97\",\"slug\":\"city-news\"}}</div>{BODY}</article>",
+        f'<article><h1>A</h1><div>{{"_id":"5e97","slug":"city-news"}}</div>{BODY}</article>',
         TEXT,
     ),
     "a consent dialog of a plugin": (

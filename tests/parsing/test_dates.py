@@ -747,32 +747,40 @@ PAGES: list[tuple[str, str, str | None, str | None, str]] = [
     ),
     (
         "JSON-LD and meta differ: the shown one",
-        '<script type="application/ld+json">{"@type":"Article","datePublished":"2024-05-10"}</script>'
-        '<meta property="article:published_time" content="2024-05-12T09:00:00+01:00"><h1>A</h1><p>12 May 2024',
+        (
+            '<script type="application/ld+json">{"@type":"Article","datePublished":"2024-05-10"}</script>'
+            '<meta property="article:published_time" content="2024-05-12T09:00:00+01:00"><h1>A</h1><p>12 May 2024'
+        ),
         "2024-05-12T09:00:00+01:00",
         None,
         "https://ex.org/a",
     ),
     (
         "JSON-LD and meta differ: nothing is shown",
-        '<script type="application/ld+json">{"@type":"Article","datePublished":"2024-05-10"}</script>'
-        '<meta property="article:published_time" content="2024-05-12"><h1>A</h1><p>Text',
+        (
+            '<script type="application/ld+json">{"@type":"Article","datePublished":"2024-05-10"}</script>'
+            '<meta property="article:published_time" content="2024-05-12"><h1>A</h1><p>Text'
+        ),
         "2024-05-10",
         None,
         "https://ex.org/a",
     ),
     (
         "published again",
-        '<meta property="article:published_time" content="2021-01-02"><meta property="article:modified_time" '
-        'content="2024-05-12"><h1>A</h1><p>12 May 2024',
+        (
+            '<meta property="article:published_time" content="2021-01-02"><meta property="article:modified_time" '
+            'content="2024-05-12"><h1>A</h1><p>12 May 2024'
+        ),
         "2024-05-12",
         "2024-05-12",
         "https://ex.org/a",
     ),
     (
         "a labelled change is not a publication",
-        '<meta property="article:published_time" content="2021-01-02"><meta property="article:modified_time" '
-        'content="2024-05-12"><h1>A</h1><p>Updated 12 May 2024',
+        (
+            '<meta property="article:published_time" content="2021-01-02"><meta property="article:modified_time" '
+            'content="2024-05-12"><h1>A</h1><p>Updated 12 May 2024'
+        ),
         "2021-01-02",
         "2024-05-12",
         "https://ex.org/a",
@@ -810,8 +818,10 @@ PAGES: list[tuple[str, str, str | None, str | None, str]] = [
     ),
     (
         "a teaser of the page itself",
-        "<h1>A</h1><p>Text</p><ul><li><a href=/other-one><b class=authored>1.1.2020</b></a><li><a href=/this-one>"
-        "<b class=authored>12.5.2024</b></a></ul>",
+        (
+            "<h1>A</h1><p>Text</p><ul><li><a href=/other-one><b class=authored>1.1.2020</b></a><li><a href=/this-one>"
+            "<b class=authored>12.5.2024</b></a></ul>"
+        ),
         "2024-05-12",
         None,
         "https://ex.org/this-one",
@@ -874,8 +884,10 @@ PAGES: list[tuple[str, str, str | None, str | None, str]] = [
     ),
     (
         "the date in a sidebar of the article",
-        "<main><section class='article-sidebar'><div class='article-sidebar-wrapper'><p>Date</p><p>12 May 2024</p></div>"
-        "</section><h1>A long title</h1><p>Text</p></main>",
+        (
+            "<main><section class='article-sidebar'><div class='article-sidebar-wrapper'><p>Date</p><p>12 May 2024</p></div>"
+            "</section><h1>A long title</h1><p>Text</p></main>"
+        ),
         "2024-05-12",
         None,
         "https://ex.org/a",

@@ -74,7 +74,10 @@ class Heading:
         bylines and beginnings of paragraphs near it, the other short lines after the heading, lines of a
         sidebar next to it, and the other lines before it."""
         lines = _Lines(self._page, self)
-        near = [*_within(lines.after, _CHARS_AFTER, 0), *_within(lines.before[::-1], _CHARS_BEFORE, _BYLINE_NAME_CHARS)]
+        near = [
+            *_within(lines.after, _CHARS_AFTER, 0),
+            *_within(lines.before[::-1], _CHARS_BEFORE, _BYLINE_NAME_CHARS),
+        ]
         near.sort(key=lambda one: one[0])
         short = [line for _, line in near if len(line) <= _SHORT_CHARS]
         longer = [line if len(line) <= _BYLINE_CHARS else line[:_FIRST_CHARS] for _, line in near]
