@@ -732,6 +732,13 @@ PAGES: list[tuple[str, str, str | None, str | None, str]] = [
         "https://ex.org/a",
     ),
     (
+        "UTC of the next day in a time element",
+        "<h1>A</h1><time datetime=2024-05-12T03:00:46Z>May 11, 2024 10:00 PM</time>",
+        "2024-05-11T22:00:46-05:00",
+        None,
+        "https://ex.org/a",
+    ),
+    (
         "another moment of another day",
         '<meta property="article:published_time" content="2024-05-12T03:00:46Z"><h1>A</h1><span class=date>May 11, 2024 10:07 PM',
         "2024-05-12T03:00:46+00:00",

@@ -162,6 +162,8 @@ def of(page: Document) -> Dates:
             break
     if stated:
         found["published"] = _as_shown(stated, found.get("modified"), page, heading)
+    elif published := found.get("published"):
+        found["published"] = _in_local_time(published, "", page, heading)
     return Dates(found.get("published"), found.get("modified"))
 
 
