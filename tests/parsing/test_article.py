@@ -317,6 +317,38 @@ SPREAD = {
         ),
         f"{TEXT}\n\n{TEXT}",
     ),
+    "links in a sentence have a class of tags": (
+        f"<article><h1>A</h1><p>{LONG} The <a class=internal-tag>River</a> is <span class=tag-link>long</span> and old.</p>{BODY}</article>",
+        f"{LONG} The River is long and old.\n\n{TEXT}",
+    ),
+    "annotated names in a sentence": (
+        (
+            f"<article><h1>A</h1><p>{LONG} In <span itemscope><meta itemprop=name content=Rome>Rome</span> they "
+            f"<x-link>sleep</x-link> well.</p>{BODY}</article>"
+        ),
+        f"{LONG} In Rome they sleep well.\n\n{TEXT}",
+    ),
+    "a calendar": (
+        f"<article><h1>A</h1>{BODY}<table>{'<tr><td>1<td>2<td>30' * 12}</table>{MORE}</article>",
+        f"{TEXT}\n\n{LONG} 4",
+    ),
+    "data as text": (
+        f'<article><h1>A</h1><div>{{"_id":"5e97","slug":"city-news"}}</div>{BODY}</article>',
+        TEXT,
+    ),
+    "a consent dialog of a plugin": (
+        f"<div class='_brlbs-box'><div class=col>{BODY * 3}</div></div><div class=x><p>{LONG} 8</p><p>{LONG} 9</p><p>{LONG} 7</p></div>",
+        f"{LONG} 8\n\n{LONG} 9\n\n{LONG} 7",
+    ),
+    "the preparation of a recipe": (
+        (
+            '<script type="application/ld+json">{"@type":"Recipe","recipeInstructions":[{"text":"Boil the oats in a pot with milk."},'
+            '{"text":"Eat them with a spoon when they are cold."}]}</script>'
+            f"<div class=recipe><div class=tabs><div class='tab active'><p>{LONG} 1</p><p>{LONG} 2</p></div></div>"
+            "<div class=steps><ol><li>Boil the oats in a pot with milk.</li><li>Eat them with a spoon when they are cold.</li></ol></div></div>"
+        ),
+        f"{LONG} 1\n\n{LONG} 2\n\nBoil the oats in a pot with milk.\n\nEat them with a spoon when they are cold.",
+    ),
     "all is in a box with a boilerplate name": (
         f"<div class='nav drawer'><div class=banner><div class=x>{BODY}</div></div></div><p>x</p>",
         TEXT,
@@ -329,6 +361,17 @@ def test_text_that_is_spread_over_a_page(name: str) -> None:
     html, text = SPREAD[name]
     found = main_text(html.encode())
     assert found.removeprefix("A\n\n") == text.removeprefix("A\n\n")
+
+
+def test_text_for_small_and_for_large_screens_is_returned_once() -> None:
+    twice = f"<p>{LONG} {LONG} 1</p><p>B.</p><p>{LONG} {LONG} 2</p>"
+    html = f"<section class=col><div class=mobile>{twice}</div><div class=desktop>{twice}</div><p>{LONG} 3</p></section>"
+    assert main_text(html) == f"{LONG} {LONG} 1\n\nB.\n\n{LONG} {LONG} 2\n\n{LONG} 3"
+
+
+def test_a_refrain_is_kept() -> None:
+    html = f"<article><h1>A</h1><p>{LONG} 1</p><p>Row your boat.</p><p>{LONG} 2</p><p>Row your boat.</p><p>{LONG} 3</p></article>"
+    assert main_text(html).count("Row your boat.") == 2
 
 
 @pytest.mark.parametrize("name", SPREAD)

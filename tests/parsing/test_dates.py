@@ -220,6 +220,34 @@ DATES: list[tuple[str, str | None, str | None]] = [
     ("12 மே 2024", "2024-05-12", "ta"),
     ("14 Feb ’20", "2020-02-14", None),
     ("May 3, '19", "2019-05-03", None),
+    ("Sun May 12 2024 10:30:00 GMT+0200 (CEST)", "2024-05-12T10:30:00+02:00", None),
+    ("12 May 2024, 22:11 GMT+10", "2024-05-12T22:11:00+10:00", None),
+    ("8:00 PM EST, Sun May 12, 2024", "2024-05-12T20:00:00-05:00", None),
+    ("04 de mayo 2022, 12:00 A. M.", "2022-05-04T00:00:00", "es"),
+    ("2024年5月12日 晚上12:30", "2024-05-12", None),
+    ("5 май 2024 г., 21:05", "2024-05-05T21:05:00", "bg"),
+    ("5 студзеня 2024 г.", "2024-01-05", "be"),
+    ("১২ জানুয়ারি ২০২৪, ১০:৩০", "2024-01-12T10:30:00", "bn"),
+    ("2024. 05. 12.", "2024-05-12", "hu"),
+    ("2024. 5. 12", "2024-05-12", "ko"),
+    ("2024 m. gegužės 12 d.", "2024-05-12", "lt"),
+    ("2024. gada 12. maijs", "2024-05-12", "lv"),
+    ("2024 ж. 12 мамыр", "2024-05-12", "kk"),
+    ("12 d’abril del 2024", "2024-04-12", "ca"),
+    ("12 جنوری، 2024", "2024-01-12", "ur"),
+    ("12\u200f/05\u200f/2024", "2024-05-12", "ar"),
+    ("12 พ.ค. 2567", "2024-05-12", "th"),
+    ("12 พฤษภาคม พ.ศ. 2567", "2024-05-12", "th"),
+    ("12 thg 5, 2024", "2024-05-12", "vi"),
+    ("12. lis 2024.", "2024-10-12", "hr"),
+    ("12 lis 2024", "2024-11-12", "pl"),
+    ("12 yan 2024", "2024-01-12", "az"),
+    ("۲۹ بهمن ۱۳۹۸", "2020-02-18", "fa"),
+    ("1398/11/29 10:30", "2020-02-18T10:30:00", "fa"),
+    ("30 اسفند 1403", "2025-03-20", None),
+    ("1 حمل 1403", "2024-03-20", "fa-AF"),
+    ("31 مهر 1400", None, "fa"),
+    ("1398/11/29", "1398-11-29", "en"),
     ("12 May", "2024-05-12", None),
     ("Dec 24", "2023-12-24", None),
     ("12. Mai", "2024-05-12", None),
@@ -704,6 +732,13 @@ PAGES: list[tuple[str, str, str | None, str | None, str]] = [
         "https://ex.org/a",
     ),
     (
+        "UTC of the next day in a time element",
+        "<h1>A</h1><time datetime=2024-05-12T03:00:46Z>May 11, 2024 10:00 PM</time>",
+        "2024-05-11T22:00:46-05:00",
+        None,
+        "https://ex.org/a",
+    ),
+    (
         "another moment of another day",
         '<meta property="article:published_time" content="2024-05-12T03:00:46Z"><h1>A</h1><span class=date>May 11, 2024 10:07 PM',
         "2024-05-12T03:00:46+00:00",
@@ -716,6 +751,153 @@ PAGES: list[tuple[str, str, str | None, str | None, str]] = [
         "2024-12-05",
         None,
         "https://news.ex.co.uk/a",
+    ),
+    (
+        "JSON-LD and meta differ: the shown one",
+        (
+            '<script type="application/ld+json">{"@type":"Article","datePublished":"2024-05-10"}</script>'
+            '<meta property="article:published_time" content="2024-05-12T09:00:00+01:00"><h1>A</h1><p>12 May 2024'
+        ),
+        "2024-05-12T09:00:00+01:00",
+        None,
+        "https://ex.org/a",
+    ),
+    (
+        "JSON-LD and meta differ: nothing is shown",
+        (
+            '<script type="application/ld+json">{"@type":"Article","datePublished":"2024-05-10"}</script>'
+            '<meta property="article:published_time" content="2024-05-12"><h1>A</h1><p>Text'
+        ),
+        "2024-05-10",
+        None,
+        "https://ex.org/a",
+    ),
+    (
+        "published again",
+        (
+            '<meta property="article:published_time" content="2021-01-02"><meta property="article:modified_time" '
+            'content="2024-05-12"><h1>A</h1><p>12 May 2024'
+        ),
+        "2024-05-12",
+        "2024-05-12",
+        "https://ex.org/a",
+    ),
+    (
+        "a labelled change is not a publication",
+        (
+            '<meta property="article:published_time" content="2021-01-02"><meta property="article:modified_time" '
+            'content="2024-05-12"><h1>A</h1><p>Updated 12 May 2024'
+        ),
+        "2021-01-02",
+        "2024-05-12",
+        "https://ex.org/a",
+    ),
+    (
+        "the day that readers see, without its time",
+        '<meta property="article:published_time" content="2024-05-12T03:00:46Z"><h1>A</h1><p>May 11, 2024',
+        "2024-05-11",
+        None,
+        "https://ex.org/a",
+    ),
+    (
+        "a day that cannot be the same moment",
+        '<meta property="article:published_time" content="2024-05-12T15:00:46Z"><h1>A</h1><p>May 11, 2024',
+        "2024-05-12T15:00:46+00:00",
+        None,
+        "https://ex.org/a",
+    ),
+    ("copyright", "<h1>A</h1><p>© 12 May 2024 Example</p>", None, None, "https://ex.org/a"),
+    ("in the future", "<h1>A</h1><p>12 May 2199</p>", None, None, "https://ex.org/a"),
+    ("ago", "<h1>A</h1><p>3 hours ago</p>", None, None, "https://ex.org/a"),
+    (
+        "the clock of a forum",
+        "<h1>A</h1><p>by ann, 12 May 2023</p><div class=current-time>It is currently 12 May 2024, 10:30</div>",
+        "2023-05-12",
+        None,
+        "https://ex.org/a",
+    ),
+    (
+        "the clock of a site",
+        "<div class=top><span class=date>12 May 2024</span></div><main><h1>A long title</h1><div>News<br>11 May 2024, 22:11",
+        "2024-05-11T22:11:00",
+        None,
+        "https://ex.org/a",
+    ),
+    (
+        "a teaser of the page itself",
+        (
+            "<h1>A</h1><p>Text</p><ul><li><a href=/other-one><b class=authored>1.1.2020</b></a><li><a href=/this-one>"
+            "<b class=authored>12.5.2024</b></a></ul>"
+        ),
+        "2024-05-12",
+        None,
+        "https://ex.org/this-one",
+    ),
+    (
+        "a teaser of another page with the same path",
+        "<h1>A</h1><p>Text</p><ul class=related><li><a href='/news.php?id=2'>B <b>12.5.2024</b></a></ul>",
+        None,
+        None,
+        "https://ex.org/news.php?id=1",
+    ),
+    (
+        "a citation",
+        "<h2>A</h2><span class=Z3988 title='ctx_ver=Z39.88-2004&amp;rft.date=2024-05-12&amp;rft.type=blogPost'></span>",
+        "2024-05-12",
+        None,
+        "https://ex.org/a",
+    ),
+    (
+        "a script that writes the date",
+        '<table><tr><td>A<td><script>showDate("2024/05/12 01:43:09")</script></table>',
+        "2024-05-12T01:43:09",
+        None,
+        "https://ex.org/a",
+    ),
+    (
+        "another date in the data",
+        '<h1>A</h1><script>var a = {"type":"Release","date":"2024-05-12"}</script>',
+        None,
+        None,
+        "https://ex.org/a",
+    ),
+    (
+        "a hidden date",
+        "<h1>A</h1><div>Ann<span class='updated rich-snippet-hidden'>2024-05-13T10:10:52+01:00</span> <span>12 May 2024",
+        "2024-05-12",
+        None,
+        "https://ex.org/a",
+    ),
+    (
+        "a page builder's widget",
+        "<h1>A</h1><div class='elementor-widget elementor-widget-post-info'><span>12 May 2024</span></div>",
+        "2024-05-12",
+        None,
+        "https://ex.org/a",
+    ),
+    (
+        "a label is not a word of a sentence",
+        "<h1>A</h1><p>The council released its order in January 2024, and created 3 rules.</p><p>Bonn, 12.05.2024</p>",
+        "2024-05-12",
+        None,
+        "https://ex.de/a",
+    ),
+    (
+        "a change in the text of a time element",
+        "<h1>A</h1><time datetime=2024-05-12>Updated: May 12, 2024</time>",
+        None,
+        "2024-05-12",
+        "https://ex.org/a",
+    ),
+    (
+        "the date in a sidebar of the article",
+        (
+            "<main><section class='article-sidebar'><div class='article-sidebar-wrapper'><p>Date</p><p>12 May 2024</p></div>"
+            "</section><h1>A long title</h1><p>Text</p></main>"
+        ),
+        "2024-05-12",
+        None,
+        "https://ex.org/a",
     ),
     (
         "epoch zero",

@@ -9,7 +9,7 @@ is used instead.
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, Final, NamedTuple, TypeGuard
 
 import turbohtml
@@ -37,6 +37,7 @@ from gossamer.parsing.boilerplate import (
     split_camel_case,
 )
 from gossamer.parsing.html import Document, attribute_of
+from gossamer.parsing.structured import json_ld, json_ld_objects
 
 Element = turbohtml.Element
 
@@ -84,14 +85,25 @@ _INLINE: Final = frozenset(
         "picture",
         "source",
         "input",
+        "meta",
+        "link",
     )
 )
+"""Elements that do not end a block. `meta` and `link` annotate names in the middle of a sentence."""
 _LISTED_ONLY: Final = frozenset(("li", "td", "th", "dt", "dd", "pre"))
 _LISTED: Final = HEADINGS | _LISTED_ONLY
 MAX_SUMMARY_CHARS: Final = 1_000
 """Maximum number of characters of a summary in another part of the page."""
 MAX_DEPTH: Final = 50
 """Maximum number of levels that the search for the largest element goes down."""
+MAX_STEPS: Final = 200
+"""Maximum number of steps of a recipe that are read."""
+_STEP_CHARS: Final = 30
+_PREPARATION: Final = "recipeInstructions"
+LONG_CHARS: Final = 200
+"""Minimum number of characters of a paragraph that a text has only once."""
+MIN_CALENDAR_CELLS: Final = 28
+"""Minimum number of successive blocks of one or two characters that are a calendar."""
 LEAD_CHARS: Final = 60
 """Minimum number of characters of a summary before the main text."""
 _PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))
@@ -122,6 +134,10 @@ class MainText(NamedTuple):
 
 def blocks(tree: turbohtml.Document) -> list[TextBlock]:
     """Returns the blocks of a page's main text, in page order."""
+    return _once(_blocks(tree))
+
+
+def _blocks(tree: turbohtml.Document) -> list[TextBlock]:
     main = find_main(tree)
     found = [*main.lead, *main.blocks] if main is not None else []
     if _chars(found) < SHORT_CHARS and (body := tree.select_one("body")) is not None:
@@ -133,6 +149,29 @@ def blocks(tree: turbohtml.Document) -> list[TextBlock]:
         found = found or _kept(_walk(body, Pruner(body)))
         return _discussed(body, found) or found
     return found
+
+
+def _once(found: list[TextBlock]) -> list[TextBlock]:
+    """Removes long paragraphs that the page has before, for example in a version for small screens. If a third
+    of the text is repeated, all repeated blocks are removed. A refrain of a song is kept."""
+    if len({block.text for block in found}) == len(found):
+        return found
+    known: set[str] = set()
+    again: list[bool] = []
+    for block in found:
+        again.append(block.text in known)
+        known.add(block.text)
+    repeated = sum(
+        len(block.text)
+        for block, is_again in zip(found, again, strict=True)
+        if is_again and len(block.text) >= LONG_CHARS
+    )
+    shortest = 0 if repeated * 3 >= _chars(found) else LONG_CHARS
+    return [
+        block
+        for block, is_again in zip(found, again, strict=True)
+        if not is_again or len(block.text) < shortest
+    ]
 
 
 def _chars(found: list[TextBlock]) -> int:
@@ -147,7 +186,7 @@ def find_main(tree: turbohtml.Document) -> MainText | None:
     chain = _chain(main)
     top = chain[-1]
     found = _walk(top, Pruner(top, inside=main), chain)
-    reached = _reach(found, chain)
+    reached = max(_reach(found, chain), _preparation_level(tree, chain))
     kept = _kept([block for block in found if block.level <= reached])
     lead = _lead(tree, found, chain, reached) or _summary(main) or _below_heading(tree, main)
     known = {block.text for block in kept}
@@ -227,6 +266,33 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
         if more >= (0.1 if modules and len(twins) > 1 else 0.6) * base and (modules or not in_post):
             reached, base, more, around = level, base + more, 0, 0
     return reached
+
+
+def _preparation_level(tree: turbohtml.Document, chain: list[Element]) -> int:
+    """Returns the level that contains the preparation of a recipe, which JSON-LD repeats, or 0. The description
+    of the dish is often in another part of the page."""
+    scripts = tree.select('script[type="application/ld+json"]') if len(chain) > 1 else ()
+    if not any(_PREPARATION in one.text for one in scripts):
+        return 0
+    steps = (_steps(one.get(_PREPARATION)) for one in json_ld_objects(json_ld(tree)))
+    ends = next(({some[0], some[-1]} for some in steps if some), set())
+    for level, element in enumerate(chain):
+        text = " ".join(element.text.split())
+        if ends and all(step in text for step in ends):
+            return level
+    return 0
+
+
+def _steps(instructions: Any) -> list[str]:
+    """Returns the first words of each step of a recipe in JSON-LD."""
+    if isinstance(instructions, list):
+        return [step for one in instructions[:MAX_STEPS] for step in _steps(one)]
+    if isinstance(instructions, dict):
+        return _steps(instructions.get("text") or instructions.get("itemListElement"))
+    if not isinstance(instructions, str) or "<" in instructions:
+        return []
+    lines = (" ".join(line.split())[:_STEP_CHARS] for line in instructions.splitlines())
+    return [line for line in lines if line]
 
 
 def _twins(element: Element) -> list[int]:
@@ -460,7 +526,7 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
             around = around if inner else AFTER
             if name == "br":
                 parts.append("\n")
-            elif name not in _INLINE:
+            elif name not in _INLINE and "-" not in name:  # custom elements are inline
                 _end(found, parts, tag, linked, level)
                 linked = 0
                 waiting.append((tag, in_link, inner))
@@ -495,12 +561,25 @@ def _kept(found: list[TextBlock]) -> list[TextBlock]:
             continue
         if not any(char.isalnum() for char in block.text):
             continue
-        if is_mark(block.text):
+        if is_mark(block.text) or (block.text.startswith('{"') and block.text.endswith("}")):
             continue
         kept.append(block)
+    kept = _without_calendars(kept)
     while kept and (kept[-1].tag in HEADINGS or is_colophon(kept[-1].text)):
         kept.pop()
     return _begun(kept)
+
+
+def _without_calendars(kept: list[TextBlock]) -> list[TextBlock]:
+    """Removes the days of calendars."""
+    if sum(len(block.text) <= 2 for block in kept) < MIN_CALENDAR_CELLS:
+        return kept
+    found: list[TextBlock] = []
+    for is_short, run in groupby(kept, lambda block: len(block.text) <= 2):
+        some = list(run)
+        if not is_short or len(some) < MIN_CALENDAR_CELLS:
+            found += some
+    return found
 
 
 def _begun(kept: list[TextBlock]) -> list[TextBlock]:

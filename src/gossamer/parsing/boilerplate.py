@@ -165,6 +165,11 @@ def size_of(element: Element) -> int:
     return len(element.text) - sum(len(one.text) for one in element.select("script, style, noscript"))
 
 
+_WORDS: Final = frozenset(("a", "abbr", "b", "cite", "em", "i", "mark", "q", "span", "strong", "u"))
+"""Tags of words in a sentence."""
+_SENTENCES: Final = frozenset(("p", "li", "dd", "td", "em", "strong", "b", "i"))
+"""Tags of elements that contain sentences."""
+_WORD: Final = re.compile(r"[^\W\d_]{3}")
 _ALWAYS, _LESS, _WEAKLY, _LEADING, _SMALLER, _NEVER = range(6)
 
 INSIDE, BEFORE, AFTER = range(3)
@@ -190,6 +195,15 @@ def _kind(name: str) -> int:
         rest = _WEAK.sub(" ", split)
         return _LESS if _BOILERPLATE.search(rest) or _SMALL.search(rest) else _WEAKLY
     return _SMALLER if _SMALL.search(name) else _NEVER
+
+
+def _is_in_sentence(element: Element) -> bool:
+    """Whether an inline element is a word of a sentence, such as a link with the class `internal-tag`."""
+    if not isinstance(element.parent, Element) or element.parent.tag not in _SENTENCES:
+        return False
+    beside = (element.previous_sibling, element.next_sibling)
+    near = [isinstance(one, turbohtml.Text) and _WORD.search(one.text) is not None for one in beside]
+    return all(near) if element.tag == "span" else any(near)
 
 
 @lru_cache(10_000)
@@ -322,7 +336,7 @@ class Pruner:
                 return False
             kind = _LESS
         if where and kind in (_LESS, _SMALLER):
-            return True
+            return element.tag not in _WORDS or not _is_in_sentence(element)
         if where and kind == _NEVER and _is_outside_name(called):
             return self._under(element, 2 * SHORT_CHARS)
         if kind == _NEVER:
@@ -332,6 +346,8 @@ class Pruner:
             return False
         if kind == _ALWAYS:
             return True
+        if element.tag in _WORDS and _is_in_sentence(element):
+            return False
         if not self._names and not comment:
             return False
         if kind == _SMALLER:

@@ -18,6 +18,19 @@ for _section in ("month_names", "month_names_cldr"):
     for _number, _line in enumerate(sections("date_words")[_section], 1):
         for _name in _line.split():
             MONTHS.setdefault(normalize("NFC", _name), _number)
+MONTHS_OF_LANGUAGE: Final = {
+    (_language[:2], normalize("NFC", _name)): _number
+    for _language, *_names in map(str.split, sections("date_words")["month_names_short"])
+    for _number, _names_of_month in enumerate(_names, 1)
+    for _name in _names_of_month.split("/")
+}
+"""Maps pairs of a language and the name of a month in it to numbers."""
+PERSIAN_MONTHS: Final = {
+    _name: _number
+    for _number, _line in enumerate(sections("date_words")["month_names_persian"], 1)
+    for _name in _line.split()
+}
+"""Maps the names of months of the Persian calendar to numbers."""
 MONTHS["listopadu"] = MONTHS["listopada"] = 11
 _UNITS: Final = tuple(
     (unit, _words(unit)) for unit in ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
@@ -88,3 +101,7 @@ PUBLISHED: Final = re.compile(
     rf"\b(?:{_words('published')})|{_words('published_asian')}",
     re.IGNORECASE,
 )
+CLOCK: Final = re.compile(_words("clock"), re.IGNORECASE)
+"""Labels of the current time, such as `It is currently` in forums."""
+COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
+"""Marks of a copyright notice."""

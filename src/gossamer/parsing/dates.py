@@ -15,7 +15,7 @@ MAX_CHARS: Final = 300
 FIRST_YEAR, LAST_YEAR = 1000, 2200
 """The earliest and latest years that are accepted in a date."""
 _MONTH: Final = (
-    r"(?P<month>[^\W\d_]{1,4}\.[^\W\d_]\.?"
+    r"(?P<month>[^\W\d_](?:[^\W\d_]|[\u0e30-\u0e4e\u0eb0-\u0ece]){0,4}\.[^\W\d_]\.?"
     r"|[^\W\d_](?>(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff])+))\.?"
 )
 """Matches a word. The ranges are vowel signs of Indic and Southeast Asian scripts. The repetition is
@@ -25,20 +25,22 @@ _DAY: Final = r"(?<![\d.,:/-])(?P<day>\d{1,2})"
 _SHAPES: Final = tuple(
     re.compile(shape, re.IGNORECASE)
     for shape in (
-        r"(?<![\d-])(?P<year>\d{4})(?P<mark>[-/.])(?P<number>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d.-])",
+        r"(?<![\d-])(?P<year>\d{4})(?P<mark>[-/.])(?P<number>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d-]|\.\d)",
+        r"(?<![\d.-])(?P<year>\d{4})\. (?P<number>\d{1,2})\. (?P<day>\d{1,2})(?!\d)",
         (
             r"(?:(?P<era>令和|平成|昭和|民國|民国)\s?(?P<count>\d{1,3})|(?P<year>\d{4}))\s?[年년]\s?(?P<number>\d{1,2})\s?[月월]"
             r"(?:\s?(?P<day>\d{1,2})\s?[日일])?"
         ),
         r"(?<![\d.,/-])(?P<one>\d{1,2})(?P<mark>[./|-])\s?(?P<two>\d{1,2})(?P=mark)\s?(?P<year>\d{4}|\d\d)(?![\d/-]|\.\d)",
-        rf"{_DAY}(?:st|nd|rd|th|er|º|ª|\.)?,?[\s/-]*(?:(?:of|de|den|d')\s+|ב)?{_MONTH},?[\s/-]*(?:(?:de|del|of|năm)\s+)?{_YEAR}(?!\d)",
+        rf"{_DAY}(?:st|nd|rd|th|er|º|ª|\.)?,?[\s/-]*(?:(?:of|de|den)\s+|d['’]|ב)?{_MONTH}[,،]?[\s/-]*(?:(?:de|del|of|năm|ค\.ศ\.|พ\.ศ\.)\s+)?{_YEAR}(?!\d)",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,\s*|\s+){_YEAR}(?!\d)",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})\s+(?P<clock>\d\d:\d\d:\d\d(?:\s+[A-Z]{{1,5}})?)\s+{_YEAR}(?!\d)",
-        rf"{_YEAR}\s+წლის\s+(?P<day>\d{{1,2}})\s+{_MONTH}",
+        rf"{_YEAR}\.?\s*(?:წლის|gada|-?ж\.,?|жылғы)\s+(?P<day>\d{{1,2}})\.?[\s-]+{_MONTH}",
+        rf"{_YEAR}(?:\s+m\.|\s*թ\.|\(e\)ko|,)\s+{_MONTH}\s+(?P<day>\d{{1,2}})(?!\d)",
         rf"{_DAY}(?:st|nd|rd|th|\.)?[\s-]+{_MONTH},?[\s-]*['’‘](?P<short>\d\d)(?!\d)",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+['’‘](?P<short>\d\d)(?!\d)",
         rf"(?<!\d){_YEAR}\.?[\s/-]+{_MONTH}[\s/-]+(?P<day>\d{{1,2}})(?!\d)",
-        rf"{_DAY}\s+tháng\s+(?P<number>\d{{1,2}}),?(?:\s+năm)?\s+{_YEAR}(?!\d)",
+        rf"{_DAY}\s+(?:tháng|thg)\s+(?P<number>\d{{1,2}}),?(?:\s+năm)?\s+{_YEAR}(?!\d)",
         rf"(?<!\w)(?<!\d )(?<!\d\. ){_MONTH}\s+(?:de\s+)?{_YEAR}(?!\d)",
         rf"{_DAY}(?:st|nd|rd|th|\.)?\s+(?:de\s+)?{_MONTH}(?!\w|\s+[^\W\d_]{{3}}|,?\s+\d{{4}})",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:]|\s+[^\W\d_]{{3}})",
@@ -50,12 +52,23 @@ _WHOLE: Final = re.compile(
 )
 _TIME: Final = re.compile(
     r"(?<![\d:.])(?:(?P<noon>下午|午後|오후|晚上|傍晚|夜晚|晚|夜|中午|午前|上午|早上|早晨|清晨|凌晨|오전|새벽)\s?)?(?P<hour>[01]?\d|2[0-4])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?|\s?h\s?(?P<french>[0-5]\d)|\s?(?:[点點時时시])(?:\s?(?P<east>[0-5]?\d)\s?[分분])?|\.(?P<dotted>[0-5]\d)(?=\s*(?:uhr|[ap]\.?m|[A-Z]{3,4})\b))(?!\d|[.,:]\d)"
-    r"\s*(?:(?P<half>[ap])\.?m\b\.?)?\s*(?:\(?(?P<zone>[A-Z]{1,5})\b|(?:UTC|GMT)?(?P<offset>[-+]\d\d:?\d\d))?",
+    r"\s*(?:(?P<half>[ap])\.?\s?m\b\.?)?\s*(?:(?:UTC|GMT)?\s?(?P<offset>[-+]\d\d:?\d\d)(?!\d)|(?:UTC|GMT)\s?(?P<hours>[-+]\d\d?)(?![\d:])|\(?(?P<zone>[A-Z]{1,5})\b)?",
     re.IGNORECASE,
 )
 _AFTERNOON: Final = frozenset(("下午", "午後", "오후", "晚上", "傍晚", "夜晚", "晚", "夜"))
 """Chinese, Japanese and Korean words for the hours after noon."""
+_NIGHT: Final = frozenset(("晚上", "夜晚", "晚", "夜"))
+"""Chinese words for the evening and the night."""
+_PERSIAN_SHIFT: Final = 1595
+"""Years that are added to a Persian year, so that its cycle of 33 years begins at a multiple of 33."""
+_PERSIAN_EPOCH: Final = 356_033
+"""The days before the first shifted year, minus those that `datetime.toordinal` counts."""
+_PERSIAN_YEARS: Final = range(1300, 1500)
+_INVISIBLE: Final = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+"""Marks of the direction of writing, and places where a word may be broken."""
 _DIGITS: Final = re.compile(r"[^\W\d_]*\d")
+_MAX_CHARS_BEFORE, _MAX_WEEKDAY_CHARS = 24, 12
+"""Maximum number of characters of a time and a day of the week before a date, and of the latter."""
 _MAX_GAP: Final = 40
 """Maximum number of characters between a date and its time."""
 
@@ -72,7 +85,7 @@ def date(text: str | None, language: str | None = None, now: datetime | None = N
     >>> date("Published 12 May 2024, 3:05 pm"), date("12. Mai 2024"), date("05/12/2024", "en-US"), date("May 2024")
     ('2024-05-12T15:05:00', '2024-05-12', '2024-05-12', '2024-05')
     """
-    text = unicodedata.normalize("NFKC", (text or "")[:MAX_CHARS]).strip()
+    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", (text or "")[:MAX_CHARS])).strip()
     text = "".join(
         str(unicodedata.digit(char)) if char.isdigit() and not char.isascii() else char for char in text
     )
@@ -109,6 +122,21 @@ def _iso(year: int, month: int, day: int) -> str | None:
         return None
 
 
+def _persian(year: int, month: int, day: int) -> str | None:
+    """Converts a day of the Persian calendar, which Iran and Afghanistan use. The rule of 33 years is exact
+    from 1178 to 1633."""
+    if not (1 <= month <= 12 and 1 <= day <= (31 if month < 7 else 30)):
+        return None
+    years = year + _PERSIAN_SHIFT
+    days = years * 365 + years // 33 * 8 + (years % 33 + 3) // 4
+    days += ((month - 1) * 31 if month < 7 else (month - 7) * 30 + 186) + day
+    return datetime.fromordinal(days - _PERSIAN_EPOCH).date().isoformat()
+
+
+def _is_persian_year(year: int, language: str | None) -> bool:
+    return year in _PERSIAN_YEARS and (language or "").lower()[:2] in ("fa", "ps")
+
+
 def _day(found: re.Match[str], language: str | None, now: datetime | None) -> str | None:
     """Returns the date of a match: a day, or a month such as `2024-05` if the match has no day. Returns None
     if the date is invalid."""
@@ -119,12 +147,24 @@ def _day(found: re.Match[str], language: str | None, now: datetime | None) -> st
         one, two = int(parts["one"]), int(parts["two"])
         if len(parts["year"]) == 2 and parts["mark"] == "-":
             return None  # more likely a number than a date
+        if _is_persian_year(year, language):
+            return _persian(year, two, one)
         if one > 12 or (two <= 12 and not _month_first(parts["mark"], language)):
             return _iso(year, two, one)
         return _iso(year, one, two)
-    month = int(parts["number"]) if parts.get("number") else _month(parts["month"], language)
+    is_persian = False
+    if parts.get("number"):
+        month: int | None = int(parts["number"])
+        is_persian = _is_persian_year(int(parts.get("year") or 0), language)
+    else:
+        month = _month(parts["month"], language)
+        if month is None and parts.get("year") and int(parts["year"]) in _PERSIAN_YEARS:
+            month = words.PERSIAN_MONTHS.get(parts["month"].lower())
+            is_persian = True
     if month is None:
         return None
+    if is_persian:
+        return _persian(int(parts["year"]), month, int(parts["day"])) if parts.get("day") else None
     if parts.get("short"):
         parts["year"] = str(int(parts["short"]) + (2000 if int(parts["short"]) < 70 else 1900))
     if parts.get("era"):
@@ -153,7 +193,8 @@ def _month(name: str, language: str | None) -> int | None:
         return 10
     composed = unicodedata.normalize("NFC", name)
     return (
-        words.MONTHS.get(bare)
+        words.MONTHS_OF_LANGUAGE.get(((language or "").lower()[:2], composed.rstrip("॰׳’'")))
+        or words.MONTHS.get(bare)
         or words.MONTHS.get(composed)
         or words.MONTHS.get(composed.removeprefix("ב"))
         or words.MONTHS.get(composed.removesuffix("ს") + "ი")  # the Georgian dative
@@ -174,11 +215,12 @@ def _timed(day: str, text: str, found: re.Match[str]) -> str:
         after = _TIME.fullmatch(clock)
     else:
         after = _TIME.search(text, found.end(), min(len(text), found.end() + _MAX_GAP))
-    before = None if after else _TIME.search(text[max(0, found.start() - 12) : found.start()])
-    time = after or before
+    time = after or _time_before(text, found.start())
     if time is None or (time["half"] and int(time["hour"]) > 12):
         return day
     hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p") if time["half"] else int(time["hour"])
+    if time["noon"] in _NIGHT and hour == 12:
+        return day  # the beginning of the next day
     if time["noon"] in _AFTERNOON or (time["noon"] == "中午" and hour < 10):
         hour += 12 if hour < 12 else 0
     elif time["noon"] and time["noon"] != "中午" and hour == 12:
@@ -193,12 +235,20 @@ def _timed(day: str, text: str, found: re.Match[str]) -> str:
     return moment.replace(tzinfo=_zone(time)).isoformat()
 
 
+def _time_before(text: str, end: int) -> re.Match[str] | None:
+    """Returns the time just before a date, as in `10:30, 12 May` or `8:00 PM EST, Tue December 19`."""
+    found = _TIME.search(text[max(0, end - _MAX_CHARS_BEFORE) : end])
+    return found if found and len(found.string) - found.end() <= _MAX_WEEKDAY_CHARS else None
+
+
 def _zone(time: re.Match[str]) -> timezone | None:
     if offset := time["offset"]:
         minutes = int(offset[1:3]) * 60 + int(offset[-2:])
         if minutes >= 24 * 60:
             return None
         return timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes))
+    if time["hours"]:
+        return timezone(timedelta(hours=int(time["hours"]))) if abs(int(time["hours"])) < 24 else None
     hours = words.ZONES.get((time["zone"] or "").lower())
     return None if hours is None else timezone(timedelta(hours=hours))
 

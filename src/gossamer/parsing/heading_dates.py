@@ -22,18 +22,31 @@ count as outside of the article."""
 _ASIDE: Final = re.compile(
     r"comment|related|sidebar|widget|recommend|teaser|disqus|most-?(?:read|popular)|trending|latest-|newsletter"
     r"|promo|(?:site|page|main|global)[-_]?footer|footer-news|colophon|wm-ipp|read-?(?:more|next)"
-    r"|more-(?:news|stories|articles)|similar|ticker|breaking|\brepl(?:y|ies)\b",
+    r"|(?:site|global)-?header|top-?bar|mast-?head|navbar|more-(?:news|stories|articles)|similar|ticker|breaking|\brepl(?:y|ies)\b",
     re.IGNORECASE,
 )
 """Matches a class or id of an element outside of the article. `wm-ipp` is the banner of a web archive."""
 _SIDEBAR: Final = re.compile(r"sidebar|aside", re.IGNORECASE)
-_HIDDEN: Final = re.compile(r"script|style|noscript|template|nav|button|select|textarea|svg|iframe|head")
+_GENERATED: Final = re.compile(
+    r"\belementor-[\w-]+|\bjet-[\w-]*widget[\w-]*|\bwidget-(?:wrap|container|content|area)\b"
+    r"|\b(?:has|no|with|without)-(?:\w+-)?sidebars?\b|\bsidebar-(?:no|none|off|left|right|layout)\b",
+    re.IGNORECASE,
+)
+"""Matches classes that page builders and themes give to elements of any content."""
+_HIDDEN: Final = re.compile(
+    r"script|style|noscript|template|nav|button|select|textarea|svg|iframe|head|blockquote"
+)
+_INVISIBLE: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
+_INVISIBLE_CLASS: Final = re.compile(r"rich-snippet-hidden", re.IGNORECASE)
 _INLINE: Final = re.compile(
     r"a|abbr|b|bdi|bdo|cite|code|data|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|time|u"
 )
 _MAX_METADATA_CHARS: Final = 400
 """Maximum number of characters of an `aside` element that counts as the article's own metadata."""
 _DIGIT: Final = re.compile(r"\d")
+_BYLINE_NAME_CHARS: Final = 40
+"""The length of a name before a date. A line before the heading counts as this far away from it, because it
+may be the current date in the page's header."""
 _CHARS_AFTER, _CHARS_BEFORE = 700, 200
 """Maximum distance of the date from the heading in characters: after the heading, and before it."""
 _FIRST_CHARS: Final = 45
@@ -54,6 +67,25 @@ class Heading:
     def element(self) -> turbohtml.Element | None:
         """The heading, or None."""
         return _heading_of(self._page)
+
+    @once
+    def near(self) -> list[str]:
+        """The texts that may be the date of the article, the most likely first: short lines near the heading,
+        bylines and beginnings of paragraphs near it, the other short lines after the heading, lines of a
+        sidebar next to it, and the other lines before it."""
+        lines = _Lines(self._page, self)
+        near = [
+            *_within(lines.after, _CHARS_AFTER, 0),
+            *_within(lines.before[::-1], _CHARS_BEFORE, _BYLINE_NAME_CHARS),
+        ]
+        near.sort(key=lambda one: one[0])
+        short = [line for _, line in near if len(line) <= _SHORT_CHARS]
+        longer = [line if len(line) <= _BYLINE_CHARS else line[:_FIRST_CHARS] for _, line in near]
+        others = [
+            line for line in (*lines.after, *lines.beside, *lines.before[::-1]) if len(line) <= _BYLINE_CHARS
+        ]
+        found = (*short, *longer, *others)
+        return list(dict.fromkeys(line for line in found if _DIGIT.search(line) and "://" not in line))
 
     @once
     def _depths(self) -> dict[turbohtml.Element, int]:
@@ -92,7 +124,7 @@ class Heading:
             return True
         if element.tag == "aside" and not self._is_metadata(element):
             return True
-        name = attribute_of(element, "class") + " " + attribute_of(element, "id")
+        name = _GENERATED.sub("", attribute_of(element, "class")) + " " + attribute_of(element, "id")
         # Blog1 is the list of posts of Blogger.
         return _ASIDE.search(name) is not None and "Blog1" not in name
 
@@ -117,27 +149,6 @@ def ancestors(element: turbohtml.Element) -> Iterator[turbohtml.Element]:
             return
         yield one
         one = one.parent
-
-
-def near_heading(page: Document, heading: Heading) -> Iterator[str]:
-    """Yields the texts that may be the date of the article, the most likely first:
-
-    1. short lines near the heading
-    2. bylines and beginnings of paragraphs near the heading
-    3. other short lines after the heading
-    4. short lines of a sidebar next to the heading
-    5. other short lines before the heading"""
-    lines = _Lines(page, heading)
-    near = [*_within(lines.after, _CHARS_AFTER, 0), *_within(lines.before[::-1], _CHARS_BEFORE, 1)]
-    near.sort(key=lambda one: one[0])
-    short = [line for _, line in near if len(line) <= _SHORT_CHARS]
-    longer = [line if len(line) <= _BYLINE_CHARS else line[:_FIRST_CHARS] for _, line in near]
-    others = [
-        line for line in (*lines.after, *lines.beside, *lines.before[::-1]) if len(line) <= _BYLINE_CHARS
-    ]
-    for line in (*short, *longer, *others):
-        if _DIGIT.search(line) and "://" not in line:
-            yield line
 
 
 def _within(lines: list[str], most: int, first: int) -> Iterator[tuple[int, str]]:
@@ -170,14 +181,16 @@ class _Lines:
         for sidebar in sidebars[:20]:
             if heading.closeness(sidebar) > 2:  # 1 is html and 2 is body
                 for child in sidebar.children:
-                    self._read(child, [])
+                    self._read(child, [], in_sidebar=True)
 
     def _end_line(self) -> None:
         if text := " ".join(" ".join(self._words).split()):
             self._lines.append(text)
         self._words.clear()
 
-    def _read(self, root: turbohtml.Node, sidebars: list[turbohtml.Element]) -> None:
+    def _read(
+        self, root: turbohtml.Node, sidebars: list[turbohtml.Element], in_sidebar: bool = False
+    ) -> None:
         import turbohtml
 
         stack: list[turbohtml.Node | None] = [root]
@@ -194,10 +207,10 @@ class _Lines:
             elif node == self._heading.element:
                 self._end_line()
                 self._lines = self.after
-            elif _HIDDEN.fullmatch(node.tag):
+            elif _HIDDEN.fullmatch(node.tag) or _is_invisible(node):
                 continue
-            elif self._heading.begins_aside(node):
-                if node.tag == "aside" or _SIDEBAR.search(attribute_of(node, "class")):
+            elif self._heading.begins_aside(node) and not (in_sidebar and _is_sidebar(node)):
+                if node.tag == "aside" or _is_sidebar(node):
                     sidebars.append(node)
             else:
                 if not _INLINE.fullmatch(node.tag):
@@ -205,6 +218,21 @@ class _Lines:
                     stack.append(None)
                 stack.extend(reversed(list(node.children)))
         self._end_line()
+
+
+def _is_sidebar(element: turbohtml.Element) -> bool:
+    return _SIDEBAR.search(attribute_of(element, "class")) is not None
+
+
+def _is_invisible(element: turbohtml.Element) -> bool:
+    """Whether an element is never shown. Elements that are hidden on small or large screens are shown."""
+    if not element.attrs:
+        return False
+    return (
+        "hidden" in element.attrs
+        or _INVISIBLE.search(attribute_of(element, "style")) is not None
+        or _INVISIBLE_CLASS.search(attribute_of(element, "class")) is not None
+    )
 
 
 def _heading_of(page: Document) -> turbohtml.Element | None:

@@ -4,16 +4,16 @@ labelled dates, and these take precedence over the URL, the scripts, and dates n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import islice
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from gossamer.model.media_types import Body
 from gossamer.parsing import date_words as words
 from gossamer.parsing.dates import date
-from gossamer.parsing.heading_dates import Heading, ancestors, near_heading
+from gossamer.parsing.heading_dates import Heading, ancestors
 from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.structured import json_ld
 
@@ -45,6 +45,13 @@ _CALLED: Final = re.compile(
     r"|byline|meta|datum|fecha|authored|created|submitted)(?![a-z])|(?<=[a-z])(?:Date|Time|Published|Created)(?![a-z])",
 )
 """Class names of elements that contain a date, such as `post-date`, `_publishingdate` and `articleDate`."""
+_OTHER_DATE: Final = re.compile(
+    r"(?<![a-z])(?:event|birth|due|expir\w*|deadline|departure|arrival|current)[-_]?(?:date|time)|(?:start|end)[-_]?date",
+    re.IGNORECASE,
+)
+"""Matches class names of dates that are not those of a page."""
+_BODY_DEPTH: Final = 2
+"""The depth of the body in the page."""
 _DATE_SELECTOR: Final = ", ".join(
     f'[class*="{word}" i]'
     for word in (
@@ -88,12 +95,27 @@ _IN_SCRIPTS: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches a date in the data of a script, such as `"publishedAt": "2024-05-12"`."""
+_GENERAL_KEYS: Final = frozenset(("date", "timestamp"))
+"""Names that may also mean the date of another thing in the data. They count only if they give a time."""
+_WRITTEN: Final = re.compile(r"""\s*(?:document\.)?\w+\(\s*["'](?P<value>[^"'\n]{8,40})["']\s*\)\s*;?\s*""")
+"""Matches a script that only writes a date into the page, such as `showDate("2020/04/17 01:43:09")`."""
+_DIGIT: Final = re.compile(r"\d")
+_SENTENCE_END: Final = re.compile(r"[!?…]|[^\W\d]{5}\.\s|\b(?:says|said)\b")
+"""Matches the end of a sentence. A date behind it does not belong to the label before it."""
 _NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)|(?<!\d)\d{4}(?!\d)")
 """Matches a number that may be a day, a month or a year."""
 _MAX_LABEL_GAP: Final = 60
 """Maximum number of characters between a label and the end of its date."""
 _MAX_LABEL_CHARS: Final = 40
 """Maximum number of characters of a label."""
+_MAX_LABEL_WORDS: Final = 6
+"""Maximum number of words between a label and its date, such as the author and the day of the week."""
+MAX_LINKS: Final = 1_000
+"""Maximum number of links that are compared with the page's own URL."""
+_MIN_OWN_PATH: Final = 6
+"""Minimum length of the path of a page that lists of articles may link to."""
+_MAX_TEASER_CHARS, _MAX_TEASER_LINKS = 300, 2
+"""Maximum number of characters and of links of a teaser."""
 _MAX_SCRIPT_CHARS: Final = 500_000
 _MONTH_FIRST_HOSTS: Final = frozenset(
     ("com", "net", "org", "us", "edu", "gov", "mil", "info", "biz", "io", "co")
@@ -125,35 +147,74 @@ def dates(body: Body, url: str | None = None, content_type: str | None = None) -
 def of(page: Document) -> Dates:
     """Returns the dates of a parsed page (`dates`)."""
     found: dict[str, str] = {}
+    stated: list[str] = []
     language = _language(page)
     heading = Heading(page)
-    sources = (
-        _linked,
-        _metas,
-        _marked,
-        _timed,
-        _called,
-        _addressed,
-        _labelled,
-        _near,
-        _scripted,
-        _pictured,
-    )
-    for source in sources:
+    for source in _SOURCES:
         for kind, text in source(page, heading):
-            if kind not in found and (day := date(text, language)) and len(day) >= 10 and day > OLDEST_DATE:
-                found[kind] = day
-        if len(found) == 2:
+            if (kind not in found or (source is _metas and len(stated) < 2)) and (
+                day := _credible(text, language)
+            ):
+                if kind == "published" and source in (_linked, _metas):
+                    stated.append(day)
+                found.setdefault(kind, day)
+        if len(found) == 2 and source is not _linked:
             break
-    if published := found.get("published"):
-        found["published"] = _in_local_time(published, page, heading)
+    if stated:
+        found["published"] = _as_shown(stated, found.get("modified"), page, heading)
+    elif published := found.get("published"):
+        found["published"] = _in_local_time(published, "", page, heading)
     return Dates(found.get("published"), found.get("modified"))
 
 
-def _in_local_time(published: str, page: Document, heading: Heading) -> str:
+def _credible(text: str, language: str | None) -> str | None:
+    """Returns the date in a text if it has a day, and if the web existed on that day. A day in the future is
+    that of an event, and a day in a copyright notice is often the current one."""
+    day = date(text, language)
+    if not day or len(day) < 10 or day < OLDEST_DATE or words.COPYRIGHT.search(text):
+        return None
+    return day if day[:10] <= (datetime.now(UTC) + timedelta(days=1)).date().isoformat() else None
+
+
+def _as_shown(stated: list[str], modified: str | None, page: Document, heading: Heading) -> str:
+    """Returns the date of publication that the metadata state, in agreement with the date that readers see.
+
+    `stated`: the date in JSON-LD and the date in meta elements, or the only one of them. If the two differ,
+    the one that the page shows is right. If the page shows the date of the last change without a label such as
+    `Updated`, the article was published again with that date. If a moment is stated in UTC, its local time is
+    returned if the page shows it.
+    """
+    published = stated[0]
+    differ = published[:10] != stated[-1][:10]
+    if not differ and not published.endswith("+00:00") and (modified or "")[:10] <= published[:10]:
+        return published
+    language = _language(page)
+    near = next(
+        (day for _, text in _published(_near(page, heading)) if (day := _credible(text, language))), ""
+    )
+    if differ:
+        others = (
+            _credible(text, language) or ""
+            for source in (_timed, _called)
+            for _, text in islice(_published(source(page, heading)), _MAX_LOCAL_TEXTS)
+        )
+        shown = (one for day in (near, *others) for one in stated if day[:10] == one[:10])
+        published = next(shown, published)
+    elif modified and near[:10] == modified[:10] > published[:10]:
+        return near
+    return _in_local_time(published, near, page, heading)
+
+
+def _published(found: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    return (one for one in found if one[0] == "published")
+
+
+def _in_local_time(published: str, near: str, page: Document, heading: Heading) -> str:
     """Returns the time of publication in the site's time zone, if the metadata state it in UTC and the page
     shows it as a local time on a different day. Otherwise returns `published` unchanged. Many sites use UTC
-    in metadata: readers see `December 22, 10:00 PM`, while the metadata contain 3 o'clock of December 23."""
+    in metadata: readers see `December 22, 10:00 PM`, while the metadata contain 3 o'clock of December 23.
+
+    `near`: the date near the heading. If it is the day before or after, and has no time, it is returned."""
     if not published.endswith("+00:00"):
         return published
     moment = datetime.fromisoformat(published)
@@ -164,6 +225,10 @@ def _in_local_time(published: str, page: Document, heading: Heading) -> str:
         ahead = datetime.fromisoformat(shown[:19]) - moment.replace(tzinfo=None, second=0)
         if shown[:10] != published[:10] and not ahead % _HALF_HOUR and abs(ahead) <= _MAX_OFFSET:
             return moment.astimezone(timezone(ahead)).isoformat()
+    if len(near) == 10 and near != published[:10]:
+        midnight = datetime.fromisoformat(f"{near}T00:00:00+00:00")
+        if midnight - _MAX_OFFSET <= moment <= midnight + _MAX_OFFSET + timedelta(days=1):
+            return near
     return published
 
 
@@ -273,8 +338,7 @@ def _timed(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
     for element in sorted(elements, key=rank):
         called = attribute_of(element, "class")
         kind = "modified" if _MODIFIED.search(called) and "published" not in called.lower() else "published"
-        before = _before(element)
-        if words.MODIFIED.search(before):
+        if words.MODIFIED.search(_before(element)) or words.MODIFIED.match(element.text[:60].strip()):
             kind = "modified"
         for name in _DATE_ATTRIBUTES:
             yield kind, attribute_of(element, name)
@@ -283,17 +347,34 @@ def _timed(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
 
 def _called(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
     """Yields the short texts of elements whose class names a date. Elements closest to the heading come
-    first."""
+    first. Elements that share only the page with the heading are left out: they are often a clock in the
+    page's header."""
+    return _named_dates(page, heading, lambda closeness: closeness > _BODY_DEPTH or heading.element is None)
+
+
+def _called_elsewhere(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the texts of the other elements whose class names a date."""
+    return _named_dates(page, heading, lambda closeness: closeness <= _BODY_DEPTH)
+
+
+def _named_dates(
+    page: Document, heading: Heading, is_wanted: Callable[[int], bool]
+) -> Iterator[tuple[str, str]]:
     elements = [
         element
         for element in page.tree.select(_DATE_SELECTOR)[:MAX_ELEMENTS]
-        if _CALLED.search(attribute_of(element, "class")) and not heading.is_aside(element)
+        if _CALLED.search(name := attribute_of(element, "class"))
+        and not _OTHER_DATE.search(name)
+        and is_wanted(heading.closeness(element))
+        and not heading.is_aside(element)
     ]
     for element in sorted(elements, key=heading.closeness, reverse=True):
+        text = " ".join(element.text[:300].split())
+        if words.CLOCK.search(text):
+            continue
         for name in _DATE_ATTRIBUTES:
             if value := attribute_of(element, name):
                 yield "published", value
-        text = " ".join(element.text[:300].split())
         if len(text) < 150:
             yield from _parts(text)
 
@@ -314,7 +395,18 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the texts after a label, as in `Published: 12 May 2024` or `Mis à jour le 13 mai`."""
+    """Yields the texts after a label, as in `Published: 12 May 2024` or `Mis à jour le 13 mai`. A label begins
+    with a capital letter, or a colon follows."""
+    return ((kind, text) for kind, text, is_sure in _labels(page) if is_sure)
+
+
+def _loosely_labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the texts after other words for labels, which may be words of a sentence."""
+    return ((kind, text) for kind, text, is_sure in _labels(page) if not is_sure)
+
+
+def _labels(page: Document) -> Iterator[tuple[str, str, bool]]:
+    """Yields the kind of a label, the text after it, and whether it is more than a word of a sentence."""
     text = page.text[:200_000] + " " + page.text[200_000:][-5000:]
     spans = _spans_before_numbers(text)
     for kind, pattern in (("modified", words.MODIFIED), ("published", words.PUBLISHED)):
@@ -322,7 +414,16 @@ def _labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
         for found in islice(labels, 20):
             after = text[found.end() : found.end() + _MAX_LABEL_GAP]
             other = (words.PUBLISHED if kind == "modified" else words.MODIFIED).search(after)
-            yield kind, after[: other.start()] if other else after
+            after = after[: other.start()] if other else after
+            between = re.split(r"\d", after, maxsplit=1)[0]
+            if _SENTENCE_END.search(between) or len(between.split()) > _MAX_LABEL_WORDS:
+                continue
+            first = found[0].lstrip()[:1]
+            yield (
+                kind,
+                after,
+                not first.islower() or between.lstrip().startswith(":") or found[0].endswith(":"),
+            )
 
 
 def _spans_before_numbers(text: str) -> list[tuple[int, int]]:
@@ -346,8 +447,9 @@ def _addressed(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
 
 def _near(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
     """Yields the unlabelled dates near the heading, and a date such as `22.04.2020` in the URL."""
-    for line in near_heading(page, heading):
-        yield from _parts(line)
+    for line in heading.near:
+        if not words.CLOCK.search(line):
+            yield from _parts(line)
     if found := _DAY_FIRST_ADDRESS.search(urlsplit(page.url or "").path):
         yield "published", f"{found[4]}-{found[3]}-{found[1]}"
 
@@ -358,8 +460,45 @@ def _scripted(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
     for script in page.tree.select("script:not([src])"):
         text = script.text[:left]
         left -= len(text)
-        for found in _IN_SCRIPTS.finditer(text):
+        if found := _WRITTEN.fullmatch(text):
             yield "published", found["value"]
+        for found in _IN_SCRIPTS.finditer(text):
+            if found["name"].lower() in _GENERAL_KEYS and ":" not in found["value"]:
+                continue
+            yield "published", found["value"]
+
+
+def _cited(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the date in a COinS citation, which many blogs and libraries have."""
+    for element in page.tree.select("span.Z3988[title]")[:1]:
+        for value in parse_qs(attribute_of(element, "title")[:5000]).get("rft.date", ()):
+            yield "published", value
+
+
+def _teased(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
+    """Yields the dates beside links to the page itself, as in a list of the newest articles that contains
+    the page."""
+    if heading.element is None or page.url is None:
+        return
+    own = _path_of(page.url)
+    known = {own, _path_of(page.canonical or page.url)}
+    last = own.partition("?")[0].rpartition("/")[2]
+    for link in page.tree.select("a[href]")[:MAX_LINKS] if len(own) >= _MIN_OWN_PATH else ():
+        if last not in (target := attribute_of(link, "href")) or "#" in target:
+            continue
+        if _path_of(page.base.resolve(target) or "") not in known:
+            continue
+        for element in (link, *islice(ancestors(link), 2)):
+            text = " ".join(element.text[:_MAX_TEASER_CHARS].split())
+            if element is not link and len(element.select("a[href]")) > _MAX_TEASER_LINKS:
+                break
+            if _DIGIT.search(text) and not words.CLOCK.search(text):
+                yield "published", text
+
+
+def _path_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.path.rstrip('/')}?{parts.query}"
 
 
 def _pictured(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
@@ -379,3 +518,22 @@ def _before(element: Any) -> str:
     parent = element.parent
     whole, own = (parent.text if parent is not None and hasattr(parent, "text") else "")[:500], element.text
     return whole.partition(own)[0][-25:] if own.strip() else ""
+
+
+_SOURCES: Final = (
+    _linked,
+    _metas,
+    _marked,
+    _timed,
+    _teased,
+    _called,
+    _addressed,
+    _labelled,
+    _near,
+    _called_elsewhere,
+    _loosely_labelled,
+    _cited,
+    _scripted,
+    _pictured,
+)
+"""The sources of dates, the surest first."""
