@@ -170,7 +170,8 @@ class AlertWatch:
 
 
 def _changed(alert: Alert) -> float:
-    """Returns when the alert entered its current state, which has not been sent yet."""
+    """Returns the time at which the alert entered its current state. No notification of this state was sent
+    yet."""
     return alert.sent if alert.state == "firing" and alert.knows else alert.since
 
 

@@ -69,8 +69,8 @@ class CollectorSetup:
     each site's browser identity depends. `unlocker`: creates the collector of the unlocker rung. Its
     arguments are a function that returns the options of a host's site, and whether this is the crawl's only
     rung. `others`: whether other workers have a browser, so that it may be missing here. `identities`:
-    receives the identity of each rung. Raises ConfigError if a site or the crawl needs what is not installed,
-    or names an unknown browser.
+    receives the identity of each rung. Raises ConfigError if a site or the crawl needs a package or program
+    that is not installed, or names an unknown browser.
     """
 
     name = "rungs"
@@ -264,7 +264,8 @@ class CollectorSetup:
         return rung
 
     def _beside(self, name: str, robots: bool) -> HttpCollector | None:
-        """Returns the collector whose connections robots.txt requests of the plain rung share, or None."""
+        """Returns the plain rung's collector for pages. The plain rung's robots.txt requests reuse the
+        connections of this collector. Returns None for other requests."""
         if not robots or name != PLAIN:
             return None
         pages = self._rung(name, False).collector
@@ -297,7 +298,7 @@ def check_routes(settings: Settings, sites: Sequence[Any]) -> None:
 
 
 def order_rungs(ladder: Iterable[str]) -> tuple[str, ...]:
-    """Returns the rungs of a ladder, the cheapest first."""
+    """Returns the rungs of a ladder, cheapest first."""
     return tuple(rung for rung in RUNGS if rung in set(ladder))
 
 
@@ -307,7 +308,7 @@ def rungs_for_small_requests(ladder: Iterable[str]) -> tuple[str, ...]:
 
 
 def ladder_of(needs: host_rules.HostNeeds, settings: Settings) -> tuple[str, ...]:
-    """Returns the rungs of a host with these needs, the cheapest first."""
+    """Returns the rungs of a host, cheapest first. `needs`: the rules that the host's sites set."""
     found = order_rungs(needs.ladder or settings.ladder)
     return login_rungs(needs.session, found) if needs.session else found
 
@@ -426,8 +427,8 @@ def make_collector(
     beside: HttpCollector | None = None,
 ) -> Collector:
     """Returns the collector of a rung, or of an archive. With `robots`, it fetches robots.txt files and reads
-    only their first 500 KiB. Otherwise it fetches pages. `beside`: a collector whose connections a collector
-    of the plain rung uses, too."""
+    only their first 500 KiB. Otherwise it fetches pages. `beside`: if the rung is the plain one, its
+    collector shares the connections of the collector `beside`."""
     if archive is not None:
         from gossamer.collectors.archive.collector import archive_collector
 

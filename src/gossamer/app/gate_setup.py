@@ -93,8 +93,8 @@ class RunJudge:
                 self._news.set()
 
     async def keep(self) -> None:
-        """Tests the gates whenever this process has read more pages, with the page counts of all processes.
-        Runs until it is cancelled."""
+        """Tests the gates whenever this process has read more pages. The tests use the page counts of all
+        processes. Runs until it is cancelled."""
         while self._window or self._counting:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(REPORT_INTERVAL_S):
@@ -339,9 +339,9 @@ def _say(crawl: str, line: str) -> None:
 
 
 async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[CompleteSite]:
-    """Returns the sites with `complete=True` of a crawl whose queue is empty. If the run may not have seen
-    the whole site, its entry contains the reason. Returns no sites if the crawl covers only parts of its
-    sites, because it has filters or a maximum depth, or skips unchanged pages."""
+    """Returns the sites with `complete=True` of a crawl whose queue is empty. Maps each site to the reason
+    why the run may not have seen the whole site, if there is one. Returns no sites if the crawl covers only
+    parts of its sites, because it has filters or a maximum depth, or skips unchanged pages."""
     spec = setup.spec
     sites = [site for site in sites if site.site.complete]
     if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:

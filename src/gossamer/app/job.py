@@ -94,8 +94,8 @@ class Setup(msgspec.Struct, kw_only=True):
     verbose: bool = False
     """Whether each visit is reported by a line on stderr."""
     ids: bool = False
-    """Whether its requests have ids, or times at which they were added, so that tables have columns for
-    them."""
+    """Whether the crawl's requests have ids or the times at which they were added. If so, tables have columns
+    for these values."""
 
     @property
     def keeps_rows(self) -> bool:

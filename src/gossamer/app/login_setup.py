@@ -43,8 +43,8 @@ COOKIE_CHECK_PAUSES_S = 0.0, 0.1, 0.3, 0.6
 
 
 class Holding(msgspec.Struct):
-    """An account in the state that this worker last saw. `bound`: the proxy that its log-in is bound to.
-    `stale`: whether the store does not have its latest state."""
+    """This worker's local copy of an account. `bound`: the proxy that the account's log-in is bound to.
+    `stale`: whether the account's latest state is not yet written to the store."""
 
     member: AccountIdentity
     version: int
@@ -94,8 +94,9 @@ class SiteAccounts:
                 self._seal.open(kept, f"{self.site}/{name}")
 
     async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure:
-        """Returns the account that is used next. If all accounts are busy, returns a failure that postpones
-        the request. Raises ConfigError if all accounts were refused, and NoProxyLeft."""
+        """Returns the account for the next request, lent to this visit. If all accounts are busy, returns a
+        failure that postpones the request. Raises ConfigError if all accounts were refused, and
+        NoProxyLeft."""
         while True:
             me = secrets.token_hex(8)
             turn = await self._logins.turn(

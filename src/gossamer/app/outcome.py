@@ -70,8 +70,8 @@ def _error_of(job: Job, summary: Summary) -> GossamerError | None:
 
 
 def came_to_nothing(summary: Summary) -> str:
-    """Returns the reason why a finished crawl has no page or no item. Returns '' if it has some, or if the
-    cause is not certain."""
+    """Returns the reason why a finished crawl has no pages or no items. Returns '' if the crawl has both, or
+    if the cause is not certain."""
     robots = summary.skipped.get("robots", 0)
     if not summary.pages and robots and robots == summary.found - summary.redirected:
         return (

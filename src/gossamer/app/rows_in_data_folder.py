@@ -1,5 +1,5 @@
-"""Manages the kept rows, that is, the rows that the crawls of a data folder keep there. Outputs that are
-added later are filled with these rows, and `--keep` limits their size."""
+"""Manages the kept rows: the copies of their rows that crawls keep in the data folder. Outputs that are added
+later are filled with these rows, and `--keep` limits their size."""
 
 from __future__ import annotations
 

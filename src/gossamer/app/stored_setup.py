@@ -35,8 +35,9 @@ async def store_setup(store: Store, setup: Setup) -> None:
 
 async def load_setup(store: Store, record: Record, mine: Settings) -> Setup:
     """Returns the setup of a crawl for a process that only adds URLs. `mine`: the settings of this process.
-    No site file is loaded: `lacks` has the hosts of all sites. Raises ConfigError for a setup of a newer
-    version, and UsageError for a crawl of an earlier version that stored no setup and cannot be read again."""
+    No site file is loaded. Instead, `lacks` of the setup contains the hosts of all sites. Raises ConfigError
+    for a setup of a newer version, and UsageError for a crawl of an earlier version that stored no setup and
+    cannot be read again."""
     tasks = FleetCrawls(store)
     key = keys.setup(record.name)
     raw = await (tasks.job(record.name) if record.fleet else _read(store, key))
@@ -60,7 +61,8 @@ async def _read(store: Store, key: str) -> bytes | None:
 
 
 def _of_targets(record: Record, mine: Settings) -> Setup:
-    """Returns the setup of a crawl whose last run was of an earlier version, from its targets."""
+    """Builds the setup of a crawl from its targets. This is for crawls that an earlier version of gossamer
+    ran last."""
     spec = record.spec
     settings = msgspec.structs.replace(
         mine,

@@ -44,7 +44,8 @@ def command_hash(given: Sequence[Target], options: Any) -> str:
 
 
 async def begin_addition(store: Store, crawl: str, command: str) -> Addition:
-    """Stores that a command has begun. If an equal command has begun and has not ended, returns that one."""
+    """Stores that a command has begun. If an equal command has begun and has not ended, returns the record of
+    that command."""
     key, token = keys.additions(crawl), secrets.token_hex(8)
     pipe = store.client.pipeline()
     pipe.hsetnx(key, command, f"{token} {time.time():.3f}")
@@ -55,5 +56,5 @@ async def begin_addition(store: Store, crawl: str, command: str) -> Addition:
 
 
 async def end_addition(store: Store, crawl: str, addition: Addition) -> None:
-    """Stores that a command has ended: the same command is a new one from now on."""
+    """Stores that a command has ended. If the same command is run again, it counts as a new one."""
     await store.guard(cast(Awaitable[Any], store.client.hdel(keys.additions(crawl), addition.command)))

@@ -53,10 +53,11 @@ these hosts every second."""
 MAX_ID_CHARS = 500
 """Maximum length of the option `id`."""
 PROGRESS_INTERVAL_S, WATCH_INTERVAL_S, END_INTERVAL_S = 10.0, 0.5, 0.2
-"""Seconds between progress messages, between checks of the crawl's state, and between such checks while a
-fleet is ending the crawl."""
+"""Intervals in seconds: between progress messages, between checks of the crawl's state, and between these
+checks while a fleet is ending the crawl."""
 REFUSING, STOPPED = ("cancelled", "cancelling", REMOVING), 11
-"""States in which a crawl accepts no URLs, and the exit code if the crawl changes to one of them."""
+"""The states in which a crawl accepts no URLs, and the exit code of the command if the crawl enters one of
+these states meanwhile."""
 ENDING_TIMEOUT_S = 60.0
 """Maximum number of seconds to wait until a fleet has ended a crawl that is ending."""
 ADDED_FROM = ("url", "list", "stdin", "sitemap", "feed")

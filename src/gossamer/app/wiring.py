@@ -576,8 +576,8 @@ def report_archive_damage(worker: CrawlWorker) -> None:
 
 
 def _has_page_table(setup: Setup) -> bool:
-    """Returns whether known pages are visited again past the seen set, by this run or by an earlier one whose
-    claims are left."""
+    """Returns whether the crawl has a page table, which means that known pages are queued again although the
+    seen set contains them. This run or an earlier one may have queued them."""
     if setup.revisits_on_fleet:
         return True
     at = setup.known_at
@@ -585,8 +585,8 @@ def _has_page_table(setup: Setup) -> bool:
 
 
 def _known_log(setup: Setup) -> Log | None:
-    """Returns the log of known pages: the inbox of the page table if pages are visited again without end. A
-    fleet reports these visits to the store instead."""
+    """Returns the log to which visits of known pages are written. With `--revisit`, this is the inbox of the
+    page table. Returns None for a fleet with `--revisit`, which reports these visits to the store instead."""
     if setup.revisits_on_fleet or (at := setup.known_at) is None:
         return None
     if setup.job.settings.revisit is not None:
@@ -606,7 +606,7 @@ def _visit_outcomes(setup: Setup, store: Store) -> VisitOutcomes | None:
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
-    """Reports an output's outage or recovery on stderr or in the log, and in the crawl's state."""
+    """Reports that an output failed or works again: on stderr or in the log, and in the crawl's state."""
     if logs.started() is None:
         print(f"gossamer: {line}", file=sys.stderr)
     else:

@@ -26,7 +26,7 @@ from gossamer.model.visit import (
 
 
 class WaitsForStore(Protocol):
-    """Waits for the end of an outage of the store (`store.reconnect`)."""
+    """Protocol of a function that waits until an outage of the store is over (`store.reconnect`)."""
 
     @property
     def patient(self) -> bool: ...
@@ -115,7 +115,7 @@ class Collector(Protocol):
 
 
 Given = Callable[[Request], Mapping[str, str]]
-"""Returns the headers that the user configured for a request."""
+"""The type of a function that returns the headers which the user configured for a request."""
 
 
 class FileSink(Protocol):
@@ -138,8 +138,8 @@ class FileSink(Protocol):
         crawl resumes."""
 
     def close(self, committed: int) -> None:
-        """Ends the output at `committed` bytes, for example by closing the last Parquet part. Called once per
-        process, under the lock."""
+        """Completes the output at `committed` bytes, for example by closing the last Parquet part. Called
+        once per process, under the lock."""
 
 
 @runtime_checkable
@@ -165,13 +165,13 @@ class Drops(Protocol):
 
 @runtime_checkable
 class Ships(FileSink, Protocol):
-    """A FileSink whose committed rows are sent on to an append-only store."""
+    """A FileSink that forwards its committed rows to an append-only store."""
 
     def ship(self, committed: int) -> None:
         """Sends rows that are committed and not yet sent. Raises SinkAway."""
 
     def full(self, committed: int) -> bool:
-        """Returns whether so many rows wait to be sent that no more should be appended."""
+        """Returns whether no more rows should be appended, because too many rows are waiting to be sent."""
 
     def drop(self) -> None:
         """Closes the connection and changes nothing else."""

@@ -219,8 +219,8 @@ def _pairs(item: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _based(value: Any) -> Any:
-    """Returns the plain value of an object whose class is derived from a plain type, for example a text that
-    a parser returned, a number or a time."""
+    """Converts an object whose class is derived from a plain type to that plain type. For example, a parser's
+    subclass of `str` becomes a `str`."""
     for kind, made in _BASES.items():
         if isinstance(value, kind):
             return made(value)

@@ -1,5 +1,6 @@
-"""Sketches of texts: 8 bytes that are equal for equal texts, and 64 bytes from which the likeness of two
-texts is estimated. Every process and version computes the same sketch for a text.
+"""Computes sketches of texts. A sketch consists of 8 bytes that are equal for equal texts, and of 64 bytes
+from which the likeness of two texts is estimated. Every process and version computes the same sketch for a
+text.
 
 | bytes of the 64 | contents |
 | --- | --- |
@@ -42,7 +43,8 @@ _EMPTY: Final = 1 << 64
 
 @cache
 def _lenders(bins: int) -> tuple[tuple[int, ...], ...]:
-    """Returns for each bin the bins whose value it may copy if it is empty, in a fixed order."""
+    """Returns for each bin a list of other bins, in a fixed order. If a bin is empty, it copies the value of
+    the first nonempty bin in its list."""
     chance = Random(bins)
     return tuple(tuple(int(chance.random() * bins) for _ in range(4 * bins)) for _ in range(bins))
 
@@ -115,8 +117,8 @@ def likeness(one: bytes, other: bytes) -> float:
 
 
 def bands(sketched: bytes) -> list[bytes]:
-    """Returns the bands by which similar texts are found. Each has 5 bytes: the number of the band, then its
-    content."""
+    """Returns the bands of a text. Similar texts are found because they have a band in common. Each has 5
+    bytes: the number of the band, then its content."""
     return [bytes((j,)) + sketched[4 + 4 * j : 8 + 4 * j] for j in range(_BANDS)] if sketched else []
 
 
@@ -134,8 +136,8 @@ def _lend(bins: list[int]) -> None:
 
 
 def _headed(head: str) -> bytes:
-    """Returns the bytes for a heading: minimum hashes of its words, and its numbers. All bytes are zero if
-    there is no heading."""
+    """Encodes a heading as bytes: minimum hashes of its words, and a hash of its numbers. All bytes are zero
+    if there is no heading."""
     placed = _OUTLINE.match(head)
     found = _words(head[placed.end() if placed else 0 :][:500])
     words = {word.encode("utf-8", "replace") for word in found if not word.isdigit()} or {b""}

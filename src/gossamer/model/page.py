@@ -1,5 +1,5 @@
-"""A page, that is, a response that a collector received. Also a failure, if the collector received no
-response."""
+"""Defines the two possible results of a collector. `Page` is a response that was received. `Failure` is the
+reason why no response was received."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Captured(NamedTuple):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A request and its response as sent over the wire. If TLS or HTTP/2 was used: as HTTP/1.1 would have
-    sent them."""
+    """A request and its response as sent over the wire. If TLS or HTTP/2 was used, the messages are written
+    as HTTP/1.1 without encryption would have sent them."""
 
     sent: bytes
     """The request's head and body, with secrets masked."""
     head: bytes
     """The final head of the response, up to its empty line."""
     body: bytes
-    """The body, with its transfer coding removed but its content coding kept. It is cut where the page is
-    cut."""
+    """The body, with its transfer coding removed but its content coding kept. If the page's body was cut,
+    this body is cut at the same place."""
 
 
 class Spooled(NamedTuple):
@@ -70,8 +70,8 @@ class Page(msgspec.Struct):
     address: str | None = None
     """The IP address that sent the response."""
     requests: int = 1
-    """Number of requests sent for this page: 2 if the server closed a kept connection and the GET was sent
-    again."""
+    """Number of requests sent for this page. It is 2 if the server closed a reused connection, so that the
+    GET had to be sent again."""
     lag: float = 0.0
     """Seconds from the start until the request was sent (name lookup, connection). The host's delay counts
     from the moment when it was sent."""

@@ -25,8 +25,8 @@ NAMED = re.compile(r"[^\W\d][\w .-]{0,59}")
 KEPT_RUNS = 10
 """Number of runs of a site that are stored."""
 MIN_ITEMS = 20
-"""A run is stored only if it has at least this many items. A window needs as many before a field's coverage
-is judged."""
+"""A run is stored only if it has at least this many items. A window of recent pages also needs at least this
+many items before a field's coverage is judged."""
 
 
 class Quality(msgspec.Struct):
@@ -42,15 +42,17 @@ class Quality(msgspec.Struct):
     empty: int = 0
     """Pages that were read and contained neither items nor links."""
     held: int = 0
-    """Items that lack usual values in a run whose items lack them in general. They are not stored."""
+    """Items that were not stored because they lack usual values, in a run in which most items lack these
+    values."""
     quality: float = 1.0
     """Share of pages that could be read, times share of valid items."""
     coverage: dict[str, float] = {}
-    """Share of items with a value, by `KIND.FIELD`. Rejected items are included. The share is NaN if there
-    are fewer than `least` items."""
+    """Share of items that have a value in a field. The keys are `KIND.FIELD`. Rejected items are included.
+    The share is NaN if there are fewer than `least` items."""
     drift: dict[str, float] = {}
-    """How far a value fell below its median in the last good runs, by `KIND.FIELD`, `quality` or `yield`
-    (items per page). For `yield`, the fall is relative to the median."""
+    """How far each measure fell below its median in the last good runs. The keys are `KIND.FIELD` for a
+    field's coverage, `quality`, and `yield` for the items per page. For `yield`, the fall is relative to the
+    median."""
 
     @property
     def per_page(self) -> float:

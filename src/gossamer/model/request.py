@@ -37,7 +37,7 @@ class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
     body: str = ""
     """The XXH3-64 hash of the body, in hex."""
     said: str = ""
-    """The XXH3-64 hash of the content that its page record describes, in hex."""
+    """The XXH3-64 hash, in hex, of the page's content as far as its page record describes it."""
     error: str = ""
     end: str = ""
     """The URL to which the page redirected."""

@@ -226,7 +226,8 @@ class Site:
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", value_parsers.flag, robots)
         self.own_sinks: Mapping[str, Any] = MappingProxyType({})
-        """The sinks that are classes or objects. The keys are the URLs that stand for them in `sinks`."""
+        """The sinks that are classes or objects. The keys are the placeholder URLs under which `sinks` lists
+        them."""
         self.sinks: tuple[str, ...] = read("sinks", self._sinks, sinks)
         self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
         self.gates: tuple[str, ...] = read("gates", _several, gates)
@@ -253,7 +254,7 @@ class Site:
         return f"<Site {self.name}: hosts {', '.join(self.hosts) or '-'}; functions {functions or '-'}>"
 
     def _sinks(self, given: Any) -> tuple[str, ...]:
-        """Returns the outputs in the form of `-o`. A class or an object gets a URL that stands for it."""
+        """Returns the outputs in the form of `-o`. A class or an object is listed under a placeholder URL."""
         several = (given,) if isinstance(given, str) or hasattr(given, "write") else tuple(given or ())
         found, own = list[str](), dict[str, Any]()
         for one in several:
@@ -524,7 +525,8 @@ def _pace(pace: Pace | float | str | None) -> Pace | None:
 
 
 def _at_rate(pace: Pace | None, host_rate: float | str | None) -> Pace | None:
-    """Returns the pace with the delay of a rate. Raises ValueError if the pace has a delay, too."""
+    """Returns the pace, with its delay computed from a rate in requests. Raises ValueError if the pace
+    already has a delay."""
     if host_rate is None:
         return pace
     if pace is not None and pace.delay is not None:

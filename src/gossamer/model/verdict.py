@@ -1,5 +1,5 @@
-"""A verdict: the decision how a claim ends. A pure function makes the decision, and the frontier records
-it."""
+"""Defines verdicts. A verdict is the decision on how a claim ends. A pure function makes the decision, and
+the frontier records it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class HostHealth(StrEnum):
     REPEATED_FAULT = "e"
     """A fault of a URL that failed before. It is not counted again."""
     LAST_FAULT = "d"
-    """A fault after which the host may be given up."""
+    """A fault that may make the crawl give up the host."""
 
 
 SKIPS = (

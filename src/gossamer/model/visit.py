@@ -1,5 +1,5 @@
-"""A visit: the complete record of how one claim was processed, including the claim, the rows and the
-attempts."""
+"""Defines the records of a visit: the claim of a URL, the rows that the visit yields, its attempts, and how
+the claim ends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gossamer.model.verdict import ClaimEnd, HostHealth
 
 
 class Claim(msgspec.Struct):
-    """A request that was given to a worker under a lease. `token` fences it: a settle with a stale token is
-    refused."""
+    """A request that was given to a worker under a lease. `token` is a fencing token: the frontier refuses a
+    settle with an old token."""
 
     token: int
     bucket: int
@@ -24,7 +24,7 @@ class Claim(msgspec.Struct):
     request: Request
     kind: str = "page"
     """`page`: visit the URL. `robots`: fetch the origin's robots.txt. `gate`: only check the URL against
-    robots.txt. At most one gate claim of a batch is also visited."""
+    robots.txt. At most one URL of a batch of gate claims is also visited."""
     attempt: int = 0
     """How often this request has been tried and has failed."""
     crashes: int = 0
@@ -51,7 +51,7 @@ class Claim(msgspec.Struct):
     """The state of the host's circuit breaker, '' if it is healthy (`politeness.breaker.HostTrouble.of`)."""
     strange: str = ""
     """An error message if a newer version of gossamer wrote the request, so that this version cannot make it.
-    The claim is then requeued, and this worker stops working on the crawl."""
+    Such a claim is requeued, and this worker stops working on the crawl."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):
@@ -80,9 +80,9 @@ class PageRecord(msgspec.Struct, omit_defaults=False):
     text: str | msgspec.UnsetType = msgspec.UNSET
     out_links: list[str] | msgspec.UnsetType = msgspec.UNSET
     id: str | msgspec.UnsetType = msgspec.UNSET
-    """The id of its request. Absent if the request has none."""
+    """The id of the record's request. Absent if the request has none."""
     added_at: str | msgspec.UnsetType = msgspec.UNSET
-    """The time when its request was added, RFC 3339. Absent if it is not known."""
+    """The time when the record's request was added, RFC 3339. Absent if it is not known."""
 
 
 ASIDE = "!aside"
@@ -295,8 +295,9 @@ class Settle(msgspec.Struct):
 
 
 class Commit(NamedTuple):
-    """Claims of one bucket that are settled together, with their counts, their links (to any bucket) and file
-    lengths (path, committed length, new length). `hosts`: the bytes received per host."""
+    """Claims of one bucket that are settled together. A commit also contains the counts of the visits, the
+    links that they found (to any bucket), and the lengths of output files as (path, committed length, new
+    length). `hosts`: the bytes received per host."""
 
     bucket: int
     settles: Sequence[Settle]

@@ -58,8 +58,9 @@ class SqlUrls:
             raise UsageError(f"{mask(self.url)}: the database must be sqlite:FILE or postgresql://...")
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields all rows, or the rows after the position. Rows with the same `after` value may be in two
-        batches, so only the last batch moves the position to the last value."""
+        """Yields all rows, or the rows after the position. Rows with the same `after` value may span two
+        batches. Therefore, the position moves to the newest value only when a row with a different value was
+        read, or at the end of the query."""
         done = last = _value(position["after"]) if position and self._after else 0
         is_checked = False
         async with contextlib.aclosing(self.rows(last)) as found:
@@ -81,8 +82,9 @@ class SqlUrls:
             yield UrlBatch([], [], {"after": _kept(last)})
 
     async def rows(self, after: Any = 0) -> AsyncGenerator[tuple[list[str], list[Any]], None]:
-        """Yields the names of the columns with the next rows, whatever the columns are. The names come at least
-        once. `after`: the value of `:after`."""
+        """Yields pairs of the column names and the next rows. The columns may have any names. If the query
+        has no rows, yields one pair with the column names. `after`: the value of the query's parameter
+        `:after`."""
         found = self._of_file(after) if self.url.startswith("sqlite:") else self._of_server(after)
         async with contextlib.aclosing(found):
             async for names, some in found:

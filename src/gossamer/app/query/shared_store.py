@@ -87,8 +87,8 @@ class SharedCrawl:
         return self._outputs
 
     def rows(self, sign: str, *, natural: bool = False) -> Iterator[Row]:
-        """Yields the rows that have the field `sign`. Raises UsageError if no output can be read on this
-        machine."""
+        """Yields the rows that have a field of the name `sign`. Raises UsageError if no output can be read on
+        this machine."""
         specs = [one for one in self._outputs if _is_here(one)]
         if not specs:
             told = ", ".join(self._outputs) or "it has no output that can be read"

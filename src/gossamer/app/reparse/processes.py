@@ -50,7 +50,8 @@ class ParsedBatch(msgspec.Struct, array_like=True):
     """The number of stored responses that are not pages: redirects, errors, blocks, robots.txt, sitemaps, and
     pages that no site reads."""
     unread: int = 0
-    """The number of responses that are listed in an index or a line but no longer exist."""
+    """The number of stored responses that could not be loaded, for example because an index lists them but
+    the file no longer contains them."""
     items: int = 0
     rejected: int = 0
     lines: bytes = b""
