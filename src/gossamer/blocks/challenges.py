@@ -248,8 +248,8 @@ def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
 
 
 def _names(page: Answer) -> bool:
-    """Returns whether a title that looks like the title of a notice is in fact a name, for example of a film
-    or a game. In that case the page repeats the title and does not address the visitor."""
+    """Returns whether a title that looks like the title of a notice is actually a name, for example of a film
+    or a game. If it is a name, the page repeats the title and does not address the visitor."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
     if (

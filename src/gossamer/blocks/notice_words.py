@@ -28,7 +28,7 @@ ABOUT = late_pattern(rf"\b(?:{alternatives('notice_words', 'about')})\b")
 """Words in the titles of pages that are about notices, such as articles and help pages."""
 NAME_ENDS = late_pattern(r" [|\-–:] |[!?.…]+(?: |$)")
 ORDERS = late_pattern(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
-"""On a notice, at least one of these words follows the title."""
+"""Words of which at least one follows the title of a notice."""
 TYPED = late_pattern(alternatives("notice_words", "typed"))
 """Sentences that ask the visitor to type the characters of an image."""
 

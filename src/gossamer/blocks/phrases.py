@@ -34,11 +34,11 @@ BARE = late_pattern(alternatives("notice_phrases", "bare"))
 _OWN = rf"(?:{alternatives('notice_phrases', 'own')})(?: [\w-]{{1,12}}){{0,2}}[ -]"
 _NET = f"(?:{alternatives('notice_phrases', 'net')})"
 VISIT = late_pattern(f"{_OWN}{_NET}|{alternatives('notice_phrases', 'visit')}")
-"""Words for something that belongs to this visitor: the address, the network, the request."""
+"""Words that name something that belongs to this visitor, such as the address, the network or the request."""
 SHUT = late_pattern(alternatives("notice_phrases", "shut"))
 """Words for a refusal."""
 ODD = late_pattern(alternatives("notice_phrases", "odd"))
-"""Words that say what is wrong with the visitor's address, network or request."""
+"""Words that name a problem with the visitor's address, network or request."""
 PERSON = late_pattern(alternatives("notice_phrases", "person"))
 PROVE = late_pattern(alternatives("notice_phrases", "prove"))
 SELF = late_pattern(alternatives("notice_phrases", "self"))

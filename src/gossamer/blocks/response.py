@@ -50,8 +50,8 @@ class Block(msgspec.Struct, frozen=True):
 
     @property
     def bare(self) -> bool:
-        """Whether only the status decided. Such a refusal may be about the URL itself, for example a folder
-        without a listing."""
+        """Whether the status is the only sign. Such a refusal may be about the URL itself, for example a
+        folder without a listing."""
         return all(sign.startswith("status ") for sign in self.signs)
 
     def __str__(self) -> str:
@@ -134,8 +134,8 @@ class Answer:
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
-        """Returns those of the given marks (strings of block pages, in lower case) that occur in the page's
-        code. On a page with a good status, marks in visible text do not count, because the page may be an
+        """Returns the given marks that occur in the page's code. A mark is a string of block pages, in lower
+        case. On a page with a good status, marks in visible text do not count, because the page may be an
         article about blocks. Marks in JSON and other code always count."""
         return marks_in_code(self, marks) if self.may_have_marks else ()
 

@@ -22,8 +22,8 @@ vendor, a kind, or both that are not a block on this site (`!login`, `!generic l
 def seen_by(
     own: Blocks, status: int, headers: Headers, body: bytes, url: str, shows: Callable[[], int] | None = None
 ) -> Block | None:
-    """Returns the block that a response is according to the rules of its site, or None. `shows`: as in
-    `block`.
+    """Returns a Block if the response is a block page according to the rules of its site, otherwise None.
+    `shows`: as in `block`.
 
     >>> import re
     >>> seen_by([re.compile("No robots")], 200, {}, b"<title>Shop of kettles</title>No robots, please", "https://a.example/x")

@@ -4,9 +4,9 @@ A file's name is a hash of the request. An incomplete file is fetched again. Onl
 stored. Failures, statuses 5xx, 408, 425 and 429, and blocks are not. Several processes may share the folder,
 because files are written under another name and then renamed. A stored response is used only for requests
 with the same values of the credentials that the user configured. Cookies that sites set are compared only by
-name, because their values change with each response, and otherwise everything would be fetched again.
-Responses for a logged-in account (`session=` of a site) are not stored. If a page redirects to itself, for
-example to set a cookie, both responses are stored.
+name. Their values change with each response, so comparing them would make the cache useless. Responses for a
+logged-in account (`session=` of a site) are not stored. If a page redirects to itself, for example to set a
+cookie, both responses are stored.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """A host's permitted addresses, in the order in which to try them. There is at least one."""
+    """A host's permitted addresses, in the order in which they are tried. There is at least one."""
 
     addresses: tuple[str, ...]
     reason: str = ""

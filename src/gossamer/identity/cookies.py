@@ -1,5 +1,5 @@
-"""Cookies as in RFC 6265bis. Where the test suites of browsers differ from it, they take precedence. Their
-number and size are limited.
+"""Cookies as in RFC 6265bis. If the test suites of browsers differ from the RFC, the test suites take
+precedence. The number and the size of cookies are limited.
 
 A cookie is sent back only to the registered domain that set it, and no cookie can be set for a public suffix.
 `Secure` cookies are never sent over http and cannot be set or replaced over http. `SameSite` is ignored: it
@@ -128,7 +128,7 @@ class Jar:
         return {"version": 1, "cookies": msgspec.to_builtins(cookies)}
 
     def shown(self) -> list[dict[str, Any]]:
-        """Returns all cookies in the form of browser APIs: name, value, domain (a leading dot includes
+        """Returns all cookies in the form that browser APIs use: name, value, domain (a leading dot includes
         subdomains), path, secure, httpOnly, expires (seconds since the epoch, -1 for a session cookie)."""
         now = self._clock()
         return [
@@ -276,8 +276,8 @@ def path_matches(path: str, cookie_path: str) -> bool:
 
 
 def _where(url: str | None) -> tuple[bool, str, str] | None:
-    """Returns whether a URL is https, its host without the port, and its path. None if it is not an http(s)
-    URL."""
+    """Splits a URL. Returns whether its scheme is https, its host without the port, and its path. Returns
+    None if it is not an http(s) URL."""
     found = urls.parse(url)
     if found is None or not found.startswith(urls.WEB):
         return None
@@ -312,7 +312,7 @@ def _owned(said: SetCookie, https: bool, host: str, path: str) -> Cookie | None:
 
 
 def _text(latin: str) -> str:
-    """Decodes a header's bytes as a browser does."""
+    """Decodes the bytes of a header as browsers do."""
     return latin.encode("latin-1").decode("utf-8", "replace")
 
 

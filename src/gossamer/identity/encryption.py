@@ -75,8 +75,8 @@ class Encryption:
         return self._cipher is not None
 
     def told(self, fields: Mapping[str, str]) -> str:
-        """Returns four hex digits that show whether credentials changed. Because they are few and slow to
-        compute, they do not help anybody without the key to guess a password."""
+        """Returns four hex digits that show whether credentials changed. An attacker without the key cannot
+        use them to guess a password, because they are too few and too slow to compute."""
         text = msgspec.json.encode(sorted(fields.items()))
         if self._key:
             return hmac.digest(self._key, text, "sha256")[:2].hex()

@@ -1,5 +1,5 @@
-"""The headers of one browser request: which ones the browser sends, with which values, in which order. No
-side effects.
+"""Computes the headers that a browser sends with a request, with their values and their order. No side
+effects.
 
 A navigation has other headers than a request of a script. An https request has other headers than an http
 request, because browsers send no client hints and no fetch metadata to http sites. Sources: the captures
@@ -193,8 +193,8 @@ def header_order(browser: Browser, script: bool) -> tuple[str, ...]:
 
 
 def fetch_site(referrer: str | None, chain: Sequence[str], domain: Callable[[str], str]) -> str:
-    """Returns the `sec-fetch-site` of a request that came through the URLs of `chain`: how the URL farthest
-    from the referrer relates to it.
+    """Returns the `sec-fetch-site` of a request that came through the URLs of `chain`: the relation between
+    the referrer and the URL that is farthest from it.
 
     >>> fetch_site("https://a.example/", ["https://a.example/x"], str), fetch_site(None, ["https://b.example/"], str)
     ('same-origin', 'none')

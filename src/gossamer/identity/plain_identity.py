@@ -104,8 +104,8 @@ def _place(scheme: str, host: str) -> tuple[str, str]:
 
 
 def _places(scheme: str, host: str) -> list[tuple[str, str]]:
-    """Returns the origins whose secrets a request may carry: its own, and for https also the same host with
-    http."""
+    """Returns the origins whose secrets a request may carry: its own origin and, for https, also the same
+    host with http."""
     return [(scheme, host)] if scheme == "http" else [(scheme, host), ("http", host)]
 
 

@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class FileRule(msgspec.Struct, frozen=True, array_like=True):
-    """The requirements for a file. They travel with the request for the file."""
+    """The requirements for a file. They are stored in the request for the file."""
 
     site: str = ""
     """The name of the site whose item first referred to the file. The file belongs to that site."""
@@ -45,7 +45,7 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def fields(self) -> list[Any]:
-        """The rule as a list, in the form that travels with a request. A rule without thumbnails has the form
+        """The rule as a list, in the form that is stored in a request. A rule without thumbnails has the form
         that versions of gossamer without thumbnails used, so that the keys of its files do not change."""
         fields: list[Any] = msgspec.to_builtins(self)
         return fields if self.thumbnails else fields[:-1]

@@ -25,8 +25,8 @@ class Fault(NamedTuple):
 
 
 Check = Callable[[Any, float], str | None]
-"""Called with a value and the time of the page's fetch in seconds since the epoch. Returns the error text, or
-None if the value is valid."""
+"""The type of a function that checks a value. Its arguments are the value and the time of the page's fetch in
+seconds since the epoch. It returns the error text, or None if the value is valid."""
 _VALIDATORS = frozenset(("BeforeValidator", "AfterValidator", "PlainValidator", "WrapValidator"))
 
 
@@ -122,7 +122,7 @@ def _said(error: ValueError) -> list[Fault]:
 
 
 def _aliases(field: Any) -> Iterable[str]:
-    """Yields the other names that a dict may use for a field, besides the field's own name."""
+    """Yields the aliases of a field: the names that a dict may use for the field besides its own name."""
     given = getattr(field, "validation_alias", None)
     for one in getattr(given, "choices", None) or (given, field.alias):
         first = one if isinstance(one, str) else (getattr(one, "path", None) or (None,))[0]

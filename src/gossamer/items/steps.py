@@ -51,8 +51,8 @@ class Fields(dict[str, Any]):
 
 
 Step = Callable[[Fields, Any], Any]
-"""Called as `step(item, page)`. A step changes the item and returns None, or returns another dict. It raises
-Unwanted to drop the item. Any other exception rejects the item."""
+"""The type of a step, which is called as `step(item, page)`. A step changes the item and returns None, or
+returns another dict. It raises Unwanted to drop the item. Any other exception rejects the item."""
 
 
 class StepContext(NamedTuple):
@@ -142,8 +142,8 @@ class alike:  # noqa: N801 - lower case, like the names of the other steps
 
     - `fields`: the fields to compare, in this order. Default: all fields.
     - `near`: also groups nearly equal items. This needs texts of about 25 words or more.
-    - `head`: a field, such as a name, whose words differ between different things. Items are nearly equal
-    only if this field is also similar. If `head` is not given, only all words of the items are compared.
+    - `head`: a field, such as a name, that has different words for different things. Items are nearly equal
+      only if this field is also similar. If `head` is not given, only all words of the items are compared.
     - `drop`: stores only the first item of each group.
     """
 

@@ -2,8 +2,8 @@
 
 Examples: `Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal,
 msgspec.Meta(gt=0)]`, `Annotated[date, Fresh("30d")]`. Types that msgspec does not support, such as classes of
-the user, are not checked. A pydantic model validates itself (`pydantic_models`). Of its fields, this module
-checks only the marks that pydantic does not support.
+the user, are not checked. A pydantic model validates itself (`pydantic_models`). This module checks the
+fields of such a model only against the marks that pydantic does not support.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def _judges(kind: Any) -> bool:
 
 
 def _strange(info: Any, seen: set[int]) -> bool:
-    """Returns whether a type is or contains a class that msgspec does not support."""
+    """Returns whether msgspec does not support a type, or a class that occurs in the type."""
     if isinstance(info, msgspec.inspect.CustomType):
         return True
     if not isinstance(info, msgspec.Struct | tuple) or id(info) in seen:

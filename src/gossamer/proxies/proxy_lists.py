@@ -159,8 +159,8 @@ def _with_colons(text: str) -> list[Way]:
 
 
 def _likely(ways: list[Way]) -> list[Way]:
-    """If there are two ways to parse a line, returns those in which the host contains a dot or is
-    `localhost`. If there are none, returns both."""
+    """Chooses between several ways to parse a line. Returns the results in which the host contains a dot or
+    is `localhost`, or all results if there are none."""
     if len(ways) == 2 and ways[0] != ways[1]:
         return [way for way in ways if "." in way[0] or way[0] == "localhost"] or ways
     return ways[:1]

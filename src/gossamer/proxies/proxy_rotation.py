@@ -30,16 +30,16 @@ from gossamer.proxies.proxy_checks import ProxyUpkeep
 from gossamer.proxies.proxy_choice import ProxyPool
 
 MAX_TRIES, MORE_TRIES_S, MAX_SUSPICIONS = 10, 30.0, 3
-"""Limits on the tries of a visit. At most MAX_TRIES tries are made, but within the first MORE_TRIES_S seconds
-more are allowed. At most MAX_SUSPICIONS tries may have reached the host."""
+"""Limits on the tries of a visit. After the first MORE_TRIES_S seconds, no try is made if there were already
+MAX_TRIES. At most MAX_SUSPICIONS tries may have reached the host."""
 FREE_PROXY_TIMEOUT_S = 20.0
 """Maximum time in seconds for which a request waits for a free proxy."""
 BLOCKING_STATUSES = (403, 429, 451)
 REPEATABLE = ("GET", "HEAD", "OPTIONS")
 
 Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
-"""Makes the request through the proxy with the given URL. The second argument is a function that is called
-afterwards, and returns whether the session with this proxy continues."""
+"""The type of a function that makes the request through the proxy with the given URL. The second argument is
+a function that is called after the request. It returns whether the session with this proxy continues."""
 
 
 class Lease(NamedTuple):
@@ -138,7 +138,7 @@ class Proxies:
 
     async def once(self, lease: Lease, request: Request, go: Go, apart: float) -> Page | Failure:
         """Makes a request through this proxy only, and once more if the connection broke. A failure that may
-        have another cause does not count against the proxy."""
+        not be the proxy's fault does not count against the proxy."""
         book, began, name = self.pool.book, time.perf_counter(), self.pool.book.ids[lease.place]
         result = msgspec.structs.replace(await self._try(lease, go), proxy=name)
         if isinstance(result, Failure) and result.reason == "reset" and request.method in REPEATABLE:

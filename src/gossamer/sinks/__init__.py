@@ -32,7 +32,8 @@ The worker writes a file under the crawl's output lock in these steps:
    stores the returned length.
 2. It calls `append(length, rows)`.
 3. It settles the claims and stores the new length, both in one script.
-4. If some tokens were stale, it calls `append` again from the old length with the remaining rows.
+4. If the store refused some claims because their leases had expired, it calls `append` again from the old
+   length, without the rows of those claims.
 
 When a crawl resumes, the worker first calls `append(length, ())`, which cuts the uncommitted tail of a killed
 process. At the end it calls `close(length)`.

@@ -337,8 +337,8 @@ def _page_after(entry: LogEntry) -> int:
 
 
 def _matches(fd: int, entry: LogEntry, size: int) -> bool:
-    """Returns whether an append matches the file, as far as it lies within the first `size` bytes. If these
-    end within a page, that page has no checksum of its own and is not compared."""
+    """Returns whether an append matches the file, as far as it lies within the first `size` bytes. If byte
+    `size` lies within a page, that page has no checksum of its own and is not compared."""
     upto = min(entry.end, size)
     if upto <= entry.start:
         return False

@@ -89,7 +89,7 @@ class Cassandra:
         """For each kind: the columns, the prepared INSERT, the prepared SELECT, and the number of former
         columns. A former column is in the table, but no longer in the item class."""
         self._there: set[Name] = set()
-        """The items of the current batch that have a row."""
+        """The items of the current batch that already have a row in the store."""
         self._past: Any = None
         logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # this module reports the errors itself
 

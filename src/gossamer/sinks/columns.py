@@ -106,8 +106,8 @@ def page_columns(
     text: bool = False, links: bool = False, duplicates: bool = False, ids: bool = False
 ) -> tuple[Column, ...]:
     """Returns the columns of the kind "page". `text` and `links` are the options `--text` and `--links`.
-    `duplicates`: pages are compared with each other, so each row names its group. `ids`: requests have ids,
-    or times at which they were added."""
+    `duplicates`: whether pages are compared with each other, so that each row names its group. `ids`: whether
+    requests have ids or the times at which they were added."""
     columns = _PAGE + (_GROUP if duplicates else ())
     if text:
         columns += (Column("text"),)
@@ -117,8 +117,9 @@ def page_columns(
 
 
 def with_ids(kinds: Columns) -> Columns:
-    """Returns the columns in which page records always have columns for the id of their request and the time
-    at which it was added. This is for formats without `_extra`, where a later id would otherwise be lost."""
+    """Returns the columns, with columns added to page records for the request's id and the time at which the
+    request was added. This is for formats without `_extra`. Without these columns, the id of a request that
+    is added later would be lost."""
     page = kinds.get("page", ())
     names = {column.name for column in page}
     missing = [column for column in _GIVEN if page and column.name not in names]
@@ -131,8 +132,8 @@ def item_columns(
     """Returns the columns by kind from the fields of item classes. Classes of one kind share the union of
     their fields.
 
-    `compared`: a step of the site marks equal and nearly equal items, so each row names its group. `ids`:
-    requests have ids, or times at which they were added.
+    `compared`: whether a step of the site marks equal and nearly equal items, so that each row names its
+    group. `ids`: whether requests have ids or the times at which they were added.
     """
     added = (_GROUP if compared else ()) + (_GIVEN if ids else ())
     more = tuple(Column(f"_{one.name}", one.type) for one in added)

@@ -60,8 +60,8 @@ class AssetFolder:
 
     def keep(self, file: BinaryIO, size: int, name: str) -> str:
         """Stores a file of `size` bytes unless it is already stored, and returns its path within the folder
-        or object store. `name` is the SHA-256 of the file's content. Raises SinkError or DiskFull. Raises
-        SinkAway if the call should be repeated later."""
+        or object store. `name` is the SHA-256 hash of the file's content. Raises SinkError or DiskFull.
+        Raises SinkAway if the call should be repeated later."""
         path = f"{name[:2]}/{name}"
         if name not in self._known:
             try:

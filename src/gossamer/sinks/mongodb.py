@@ -45,8 +45,8 @@ _WIDE = 2**63
 
 
 def extra_projection(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
-    """Returns the MongoDB projection with which the stored documents are read. It leaves out the fields that
-    every new document in `whole` overwrites."""
+    """Returns the MongoDB projection with which the stored documents are read. The projection leaves out the
+    fields that all new documents (`whole`) contain, because these fields are overwritten anyway."""
     common = set.intersection(*(set(one) for one in whole)) - {"_id"}
     return {field: 0 for field in common if not _odd(field)}
 
@@ -276,7 +276,7 @@ class Mongo:
         self._base: Any = None
         self._made: set[str] = set()
         self._noted: dict[str, set[str]] = {}
-        """The IDs of the entries in COLUMNS that this process knows, by collection."""
+        """Maps each collection to the IDs of its entries in COLUMNS that this process knows."""
         self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = to_number, to_decimal128
         """The two functions that convert decimals. The first is for collections that an earlier version of
         gossamer created, the second for all others."""

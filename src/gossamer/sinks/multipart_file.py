@@ -28,7 +28,7 @@ class PartFiles:
     """The parts of one output.
 
     `path`: the first part, or the folder of all parts if `folder` is set. `ending`: the file name extension
-    of the parts, for example `.warc.gz`. `ends`: as in ExactFile.
+    of the parts, for example `.warc.gz`. `ends`: the bytes with which each row ends, as in ExactFile.
     """
 
     def __init__(

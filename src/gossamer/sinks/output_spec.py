@@ -45,9 +45,10 @@ _MEANT = {
 class OutputSpec(NamedTuple):
     """The parsed value of `-o`.
 
-    For a file, `path` and `format` are its path and one of FORMATS. For the standard output, they are `-` and
-    `stdout`. For a store of rows, they are its URL and its kind (`sink_url.FORMS`). For an object store, they
-    are its URL and one of WHOLE. For a folder of objects, they are its path and `objects`.
+    The meaning of `path` and `format` depends on the output. For a file, they are its path and one of
+    FORMATS. For the standard output, they are `-` and `stdout`. For a store of rows, they are its URL and its
+    kind (`sink_url.FORMS`). For an object store, they are its URL and one of WHOLE. For a folder of objects,
+    they are its path and `objects`.
     """
 
     path: str

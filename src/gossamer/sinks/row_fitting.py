@@ -29,7 +29,7 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 Fit = Callable[[Any], Any]
 """A function that converts a value for a column, or returns None if the value does not fit."""
 Misfit = tuple[Row, str]
-"""A row, and a text that describes which of its values the store cannot hold and why."""
+"""A row with values that the store cannot hold, and a text that names these values and the reasons."""
 
 
 def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit] | None = None) -> bytes:

@@ -191,8 +191,8 @@ def note_columns(
 
 
 def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
-    """First writes the states that the rows of one kind replace to the history. Then returns the rows that
-    must be written, with the columns STORED."""
+    """Copies the stored rows that new rows of one kind replace to the history. Returns the new rows that must
+    be written, with the columns STORED."""
     if runs := [(row.kind, encodable_text(row.key), row.run) for row in rows if row.run]:
         base.executemany(
             f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608

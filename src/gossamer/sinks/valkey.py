@@ -1,4 +1,4 @@
-"""Valkey or Redis. Hashes are upserted by key. To lists, rows are appended through the journal. The client
+"""Valkey or Redis. Hashes are upserted by key. Rows for lists are appended through the journal. The client
 library is the same as the frontier's.
 
 `?hash=books` writes one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` writes

@@ -2,10 +2,10 @@
 further parts, or a folder of parts.
 
 The CDXJ index of each part is beside it. Each record is a separate gzip member. A body that is already
-compressed is not compressed again in its member. This saves time, and decompressing the member still yields
-the compressed body. If the same body (same bytes, same Content-Encoding) was written before, it is not
-written again. Instead, a revisit record refers to the first record. A 304 response also becomes a revisit
-record.
+compressed is not compressed again in its member. This saves time. Decompressing the member yields the body as
+it was received, that is, still compressed. If the same body (same bytes, same Content-Encoding) was written
+before, it is not written again. Instead, a revisit record refers to the first record. A 304 response also
+becomes a revisit record.
 """
 
 from __future__ import annotations
@@ -329,8 +329,8 @@ class Warc:
             self._end(start, committed)
 
     def _recall(self, committed: int) -> None:
-        """Forgets the bodies of this process's appends that were cut off, even if other processes have
-        written since. Appends are cut off if a store has lost its last commits."""
+        """Forgets the bodies in appends of this process that were cut off, even if other processes have
+        written to the output since then. An append is cut off if the store has lost its commit."""
         known, cut = bool(self._wrote), committed
         while self._wrote and not self._stands(self._wrote[-1], committed):
             cut = min(cut, self._wrote.pop().at)

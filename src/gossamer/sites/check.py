@@ -139,7 +139,8 @@ def _file(path: Path, sites: list[LoadedSite], update: bool) -> list[CheckResult
 
 
 def _others(path: Path, sites: list[LoadedSite], where: Path) -> list[CheckResult]:
-    """Reads pages from another folder. The result of each page contains its items, or the error message."""
+    """Reads pages from a folder other than the site's saved pages. The result of each page contains its
+    items, or the error message."""
     files = [where] if where.is_file() else sorted(where.glob("*.html"))
     if not files:
         raise ConfigError(

@@ -18,7 +18,8 @@ class FailedVisit:
     - `url`: the URL. `status`: the HTTP status, or None if there was no response.
     - `reason`: the error in one word, such as `dns`, `http-5xx` or `blocked`. `detail`: the error in full.
     - `page`: the page with selectors, or None if there was no response or the page is too costly to read.
-    - `options`: the request with `use`, `priority`, `id` and its other options. `carry`: its `carry`.
+    - `options`: the request that failed, with `use`, `priority`, `id` and its other options. `carry`: the
+      value that the request carried.
     """
 
     def __init__(

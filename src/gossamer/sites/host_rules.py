@@ -88,7 +88,7 @@ def has_rules(sites: Sequence[LoadedSite]) -> bool:
 
 def heap_of(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:
     """Returns the name of the ready heap in which a host waits, `LANE` or `LANE@REGION`. The host's sites
-    determine the lane and region. `lane` and `region` apply if they do not."""
+    determine the lane and the region. If they set none, the arguments `lane` and `region` apply."""
     said = host_needs(sites, host)
     where = said.region or region
     return f"{said.lane or lane}@{where}" if where else said.lane or lane

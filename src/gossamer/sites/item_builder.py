@@ -53,7 +53,7 @@ class BuiltItem(msgspec.Struct):
     names: Sequence[Named] = ()
     """The files and other items that this item refers to."""
     beyond: int = 0
-    """The number of references that were dropped because a field had more than its limit."""
+    """The number of references that were dropped because their field had too many of them."""
     sketch: Sketch | None = None
     """The digest of the item's content, if the item is compared with other items. If `once` is true, only the
     first of several items with the same content is stored."""
@@ -157,7 +157,7 @@ class ItemBuilder:
         )
 
     def _moments(self, cls: type) -> item_times.Places:
-        """Returns where items of a class contain datetimes (`item_times.time_fields`)."""
+        """Maps the fields of an item class to the places of datetimes in them (`item_times.time_fields`)."""
         found = self._timed.get(cls)
         if found is None:
             found = self._timed[cls] = item_times.time_fields(cls)

@@ -89,11 +89,11 @@ def module_path(target: str) -> Path:
 
 
 _SOURCES: dict[Path, bytes] = {}
-"""The content that each file had when it was last loaded."""
+"""Maps the path of each file to the content that the file had when it was last loaded."""
 _LOADED: dict[tuple[Path, Path, str], list[LoadedSite]] = {}
-"""The sites of each file. The keys are the file's path as given, its real path and its version. All parts of
-a crawl share these sites: a file is loaded once per process. A later load reads the file only to notice a
-change."""
+"""The sites of each file. Each key consists of the file's path as given, its real path and its version. All
+parts of a crawl share these sites: a file is loaded once per process. A later load reads the file only to
+notice a change."""
 
 
 def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:

@@ -19,8 +19,8 @@ NAME = "kept.json"
 
 
 class Manifest(msgspec.Struct):
-    """The site files and outputs of a crawl, as absolute paths and URLs. Each field has its value from the
-    last run that had one.
+    """The site files and outputs of a crawl, as absolute paths and URLs. Each field has the value from the
+    last run in which it was set.
 
     `pages` are the outputs that store whole pages, such as WARC files, in the syntax of the option -o.
     `items` is the JSON Lines file that contains the items, or None.

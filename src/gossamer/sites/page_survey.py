@@ -30,7 +30,7 @@ heading."""
 MIN_ARTICLE: Final = 800
 """Minimum number of characters in the main text of a page to count as an article."""
 MIN_DECLARED_ARTICLE: Final = 300
-"""The same minimum for a page that declares itself an article."""
+"""Minimum number of characters in the main text of a page that declares itself an article."""
 MAX_LINKS: Final = 3000
 """Maximum number of links on a page that are examined."""
 _ARTICLES: Final = re.compile(r"(?:[A-Z]\w*)?Article|BlogPosting|Report|Review", re.ASCII)

@@ -28,7 +28,8 @@ BARE = ("chromium-headless-shell", "chrome-headless-shell")
 """The names of the headless-only build of Chromium. It needs half the CPU time, but sites that check the
 browser can recognize it as unusual."""
 MAX_IDLE_CONTEXTS, MAX_IDLE_TABS = 32, 8
-"""The maximum number of unused contexts that are kept, and how many of them keep an open tab."""
+"""The maximum number of unused contexts that are kept, and the maximum number of these contexts that keep an
+open tab."""
 START_TIMEOUT_S, CLOSE_TIMEOUT_S = 30.0, 5.0
 """Seconds within which a browser must start, and within which a context or the browser must close."""
 OFF = (

@@ -103,7 +103,7 @@ class BrowserCollector:
             result = await self._visit(browser, place, request, headers, guise)
             if guise.browser:
                 result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
-            # the wait for a free tab comes before the request and does not count as the host's time
+            # the host is not responsible for the wait for a free tab
             return msgspec.structs.replace(
                 result, lag=result.lag + time.perf_counter() - came - result.elapsed
             )
@@ -117,8 +117,8 @@ class BrowserCollector:
 
     @contextlib.asynccontextmanager
     async def _turn(self, place: ContextKey, guise: Guise) -> AsyncIterator[None]:
-        """A context in which pages of a logged-in account load one after another, because they share one
-        browser context."""
+        """A context manager that makes the pages of a logged-in account load one after another, because they
+        share one browser context."""
         if not guise.member:
             yield
             return

@@ -1,7 +1,7 @@
 """Controls Firefox by WebDriver BiDi. Starts one process with an empty profile, and exchanges commands and
-events with it over a WebSocket on loopback. The interface is that of Chromium: user contexts with their own
-cookies and gossamer's tunnel as their proxy, tabs, the watch over the main document, loading and reading.
-Steps, screenshots and captured responses are not supported.
+events with it over a WebSocket on loopback. The classes have the same interface as those for Chromium: user
+contexts with their own cookies and gossamer's tunnel as their proxy, tabs, the watch over the main document,
+loading and reading. Steps, screenshots and captured responses are not supported.
 """
 
 from __future__ import annotations
@@ -162,8 +162,9 @@ WORLD = "gossamer"
 MAX_BODY_BYTES, MAX_BODIES_BYTES = 1 << 25, 1 << 26
 """The maximum number of bytes that Firefox keeps of one body, and of all bodies together."""
 MARK, SOON = "https://mark.invalid/", 1.0
-"""A URL that the page is made to request. When the event of this request arrives, all earlier events have
-arrived. If the page may not make requests, the wait ends after this number of seconds."""
+"""MARK: a URL that gossamer makes the page request. When the event of this request arrives, all earlier
+events have arrived. SOON: if the page may not make requests, the wait for this event ends after this number
+of seconds."""
 
 
 class GeckoTab:

@@ -50,8 +50,8 @@ _CAPTCHAS = re.compile(
 detection uses the text of the page itself."""
 
 _MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
-"""Start tags that the parser merges into the page's own tags, and the maximum number of such tags in a frame.
-The number is limited because merging takes time."""
+"""A pattern of start tags that the parser merges into the page's own tags, and the maximum number of these
+tags in a frame. The number is limited because merging takes time."""
 
 
 class FrameContent(NamedTuple):
@@ -376,7 +376,7 @@ class Watch:
     async def _response(self, event: dict[str, Any]) -> None:
         """Handles the main document's response. HTML is passed on to the page. Redirects are returned, other
         accepted content is read as received, and everything else is refused."""
-        # at the latest now the host has received the request, so the delay to the next request begins here
+        # the host has received the request by now, so the delay to the next request begins here
         self.asked_at = time.perf_counter()
         headers = [(one["name"].lower(), one["value"]) for one in event.get("responseHeaders", ())]
         status = int(event["responseStatusCode"])
@@ -564,8 +564,8 @@ KEPT_PAGE_S = 5.0
 """Seconds for which a finished page stays in the tab if no other page needs the tab. Blanking the tab at once
 would cost a third of the time of a page."""
 BLANK_TIMEOUT_S, CLOSE_TIMEOUT_S = 3.0, 5.0
-"""Seconds within which a tab must become idle or blank, and seconds within which a tab that does not must
-close."""
+"""Seconds within which a tab must become idle or blank. If it does not, it must close within the second
+number of seconds."""
 
 
 class TabListener(Protocol):

@@ -72,7 +72,8 @@ def _deflate(body: bytes, most: int) -> bytes:
             out: bytes = undo.decompress(body, most)
         except BROKEN:
             continue
-        # two plain bytes may look like raw deflate, so it must be complete or yield more bytes than it has
+        # two plain bytes may look like raw deflate, so the stream must be complete, or its output must be
+        # longer
         return out if undo.eof or len(out) >= (min(most, len(body)) if window == RAW else 1) else body
     return bytes(_pieces(body, ZLIB, most) or _pieces(body, RAW, most)) or body
 

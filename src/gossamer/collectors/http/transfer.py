@@ -215,9 +215,10 @@ def _said(one: bytes) -> bytes:
 MAX_MEMORY_BYTES = 256 << 10
 """The maximum number of bytes of a file that are kept in memory. A larger file is moved to disk."""
 MIN_FILE_RATE_BYTES = 256 << 10
-"""The transfer rate in bytes per second that determines the time limit of a large file."""
+"""The minimum transfer rate in bytes per second. It determines the time limit of a large file."""
 MAX_PIECES = 200_000
-"""The maximum number of pieces in which a body may arrive. Each KiB of the body allows one more."""
+"""The maximum number of pieces in which a body may arrive. One more piece is allowed for each KiB of the
+body."""
 
 
 class Spool:
@@ -295,8 +296,9 @@ def decoded_body(
 
 MAX_HEADER_LINES, MAX_HEADER_BYTES, MAX_CHUNKS = 100, 64 << 10, 200_000
 MAX_DRAINED_BYTES, MAX_ERROR_BODY_BYTES = 64 << 10, 1 << 20
-"""The maximum number of bytes that are read from a redirect's body, so that the connection can be reused, and
-from an error's body, for the block detectors."""
+"""MAX_DRAINED_BYTES: the maximum number of bytes that are read from a redirect's body, so that the connection
+can be reused. MAX_ERROR_BODY_BYTES: the maximum number of bytes that are read from an error's body, for the
+block detectors."""
 SUPPRESS_CONNECT_HEADERS = 265
 """The curl option that leaves out the proxy's own response to CONNECT. pycurl has no name for it."""
 _OK: int = pycurl.PREREQFUNC_OK
@@ -457,8 +459,9 @@ class Transfer:
             self.spool.drop()
 
     def meant_for(self, method: str, body: str | None) -> None:
-        """Sets a method or a body. If a kept connection turns out to be closed, only safe requests may be
-        sent again. Therefore other requests use a new connection."""
+        """Sets the request's method and body. If a reused connection turns out to be closed, curl sends the
+        request again, which is allowed only for safe methods. Therefore, other requests use a new
+        connection."""
         self.changed = True
         curl = self.curl
         if body is not None:

@@ -1,5 +1,5 @@
-"""An unlocker that the settings describe by a URL template and a shape. The shape says what is sent, and
-where the response contains the status and the body.
+"""An unlocker that the settings describe by a URL template and a shape. The shape defines the request, and
+the places in the response from which the status and the body are read.
 
 The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}` and `{session}`. The
 shape is a list of `NAME=VALUE`. `header=NAME: VALUE` (repeatable) and `post=BODY` are templates as well.

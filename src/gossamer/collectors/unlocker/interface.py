@@ -115,8 +115,8 @@ class Provider(NamedTuple):
     sample: str = "http://example.com/"
     """A URL that the provider accepts, with which the options are checked."""
     searches: bool = False
-    """Whether it fetches result pages of search engines alone. The host of such a request is never contacted, so
-    its name is not resolved."""
+    """Whether the provider fetches only result pages of search engines. The host in the URL of such a request
+    is never contacted, so its name is not resolved."""
 
 
 def endpoint_url(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:

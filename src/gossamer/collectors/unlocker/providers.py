@@ -41,7 +41,8 @@ class ChosenUnlocker(NamedTuple):
 
     @property
     def searches(self) -> bool:
-        """Whether it fetches the results of searches alone, so that the engine's own host is never contacted."""
+        """Whether the unlocker fetches only the results of searches. If so, the host of the search engine is
+        never contacted."""
         return self.provider.searches or self.options.get("serp") == "true"
 
     def also(self, text: str) -> ChosenUnlocker:

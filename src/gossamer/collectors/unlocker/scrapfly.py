@@ -60,7 +60,7 @@ FAMILIES = (
     ("ERR::SESSION::CONCURRENT", BUSY),
     ("ERR::SCRAPE::DNS", TARGET),
 )
-"""Parts of error codes and their meanings. The response's status does not matter."""
+"""Maps parts of error codes to their meanings. The status of the response does not matter."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:

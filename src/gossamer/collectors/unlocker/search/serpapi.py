@@ -1,6 +1,6 @@
 """SerpApi (serpapi.com: search-api, bing-search-api, api-status-and-error-codes). Searches with the status
-`Success` are billed, also those without results. A search that was made within the last hour is repeated from
-its cache, which is free."""
+`Success` are billed, even if they have no results. If the same search was made within the last hour, SerpApi
+answers from its cache, which is free."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Serper (serper.dev): `POST /search` with JSON, Google alone. The answer contains the `credits` that the search
-cost."""
+"""Serper (serper.dev): `POST /search` with JSON. It searches only Google. The answer contains the `credits`
+that the search cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ JSON = [("content-type", "application/json")]
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns the call of a search. Serper knows neither Bing nor the results of a phone."""
+    """Returns the call of a search. Serper supports neither Bing nor the results for phones."""
     search = read_search(needs)
     if search.engine != "google":
         raise ValueError("serper searches Google alone")
