@@ -1,5 +1,5 @@
-"""Watches a store and sends notifications of alerts. It runs beside a crawl, in the scheduler and in the
-exporter of metrics. If several run, only the one that holds the lead is active."""
+"""Watches a store and sends notifications of alerts. The watch runs beside a crawl, in the scheduler and in
+the exporter of metrics. If several run, only the one that holds the lead is active."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class CleanupScene(NamedTuple):
 
 
 class CleanupKind(NamedTuple):
-    """One kind of old data that cleanup removes. It consists of a description, the age in seconds at which
-    the data is removed, and the function that removes or counts it."""
+    """One kind of old data that cleanup removes. The kind consists of a description, the age in seconds at
+    which the data is removed, and the function that removes or counts it."""
 
     what: str
     age: float

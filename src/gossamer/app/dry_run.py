@@ -119,9 +119,9 @@ def agent_of(settings: Settings) -> str:
 
 async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None) -> Trial:
     """Visits one URL and its redirects. robots.txt, limits and guards apply as in a crawl, but there are no
-    retries. The page is read by the site files among the job's targets. Their seeds are not visited. `use`:
-    the page function that reads the page. `carry`: the value that the request carries. Raises UsageError if
-    no site has the function `use`."""
+    retries. The page is read by the site files among the job's targets. The seeds of these site files are not
+    visited. `use`: the page function that reads the page. `carry`: the value that the request carries. Raises
+    UsageError if no site has the function `use`."""
     kept, pages, sites = RowsInMemory(), [], load_all(job.targets, job.args)
     _check_function(sites, use)
     robots = RobotsReader(job.settings, sites)

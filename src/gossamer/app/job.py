@@ -1,5 +1,5 @@
-"""A crawl's input (`Job`), and the input prepared for all workers of the crawl (`Setup`). Both are passed to
-other processes as JSON."""
+"""Defines a crawl's input (`Job`), and the input prepared for all workers of the crawl (`Setup`). `Job` and
+`Setup` are passed to other processes as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class JobOutput(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """The complete input of a crawl. It is passed to worker processes as JSON."""
+    """The complete input of a crawl. A job is passed to worker processes as JSON."""
 
     targets: list[str]
     settings: Settings
@@ -84,7 +84,7 @@ class Setup(msgspec.Struct, kw_only=True):
     alone: bool = True
     segment: str = ""
     """For a process of a fleet: the name of the output parts that only this process writes
-    (`job_payload.segment_name`). Otherwise ''."""
+    (`job_payload.segment_name`). For other processes: ''."""
     open: bool = False
     """Whether producers supply seeds that are not known in advance. If so, links are in scope if they stay on
     the host (or domain) of their page."""
@@ -99,14 +99,16 @@ class Setup(msgspec.Struct, kw_only=True):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the crawl keeps all rows in its folder (`sinks.rows_in_data_folder`). It does so only with
-        the embedded store. With a shared store, several machines may work on the crawl."""
+        """Whether the crawl keeps all rows in its folder (`sinks.rows_in_data_folder`). A crawl keeps its
+        rows only if the store is the embedded one. If the store is shared, several machines may work on the
+        crawl."""
         embedded = self.job.settings.store is None and self.store.startswith("unix://")
         return embedded and not self.segment and self.job.settings.keep is not None
 
     @property
     def revisits_on_fleet(self) -> bool:
-        """Whether a fleet visits the crawl's known pages again. Then their table is in the shared store."""
+        """Whether a fleet visits the crawl's known pages again. If so, the page table is in the shared
+        store."""
         return bool(self.segment) and self.job.settings.revisit is not None
 
     @property

@@ -1,5 +1,5 @@
 """Builds the accounts of sites in one worker: resolves their secrets, and keeps their log-ins in the store.
-Each log-in is bound to one identity and proxy."""
+Each log-in belongs to one identity and one proxy."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ class SiteAccounts:
             return Seat(account, self._lent(rung, holding.member, held), turn.version, proof=holding.proof)
 
     def on(self, seat: Seat, rung: Rung) -> Seat:
-        """Returns the same seat (an account that is lent to a visit) for another of the site's rungs."""
+        """Returns the same seat for another rung of the site. A seat is an account that is lent to a
+        visit."""
         return seat._replace(rung=self._lent(rung, _member(seat), seat.rung.proxies))
 
     async def renew(self, seat: Seat) -> None:
@@ -149,7 +150,8 @@ class SiteAccounts:
         return seat._replace(version=version, token="", proof=proof)
 
     async def failed(self, seat: Seat, *, waits: bool) -> None:
-        """Records a failed log-in. It may be tried again immediately, or after a while if `waits` is true."""
+        """Records a failed log-in. The next log-in may follow immediately or, if `waits` is true, after a
+        while."""
         await self._logins.failed(self.site, seat.account.name, seat.token, waits=waits)
 
     async def refused(self, seat: Seat, why: str) -> None:
@@ -203,8 +205,8 @@ class SiteAccounts:
         await self._logins.helped(self.site, seat.account.name)
 
     async def alone(self, host: str) -> None:
-        """Limits the host to one request at a time. Each response changes the cookies, so one of two
-        concurrent requests would be logged out."""
+        """Limits the host to one request at a time. The limit is needed because each response changes the
+        cookies, so one of two concurrent requests would be logged out."""
         if await self._logins.alone(host):
             told = f"{self.site}: each answer changes its cookies: {host} is asked one at a time"
             print(f"gossamer: site {told}", file=sys.stderr)

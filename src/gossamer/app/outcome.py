@@ -37,8 +37,8 @@ RETRYABLE = {
 
 def error_of(job: Job, summary: Summary) -> GossamerError | None:
     """Returns the error for a crawl that ended without reaching its purpose. The error contains the summary.
-    Returns None if the crawl succeeded, or if a user stopped it. The exit code of the error is that of
-    `gossamer crawl`."""
+    Returns None if the crawl succeeded, or if a user stopped it. The exit code of the error becomes the exit
+    code of `gossamer crawl`."""
     error = _error_of(job, summary)
     if error is not None:
         error.summary = summary

@@ -107,8 +107,8 @@ class PagePreview(msgspec.Struct):
 
 
 def crawl_scope(job: Job, sites: Sequence[LoadedSite], request: Request) -> Scope:
-    """Returns the scope of a crawl of these sites. It covers their seeds and hosts, or the request's URL if
-    there are none. If a seed redirects, the scope also covers the redirect's target."""
+    """Returns the scope of a crawl of these sites. The scope covers the sites' seeds and hosts, or the
+    request's URL if there are no sites. If a seed redirects, the scope also covers the redirect's target."""
     settings = job.settings
     seeds = [seed_form(seed, sites, job.settings) for site in sites for seed in site.requests()]
     given, _ = strip_credentials(seeds, 0)
@@ -198,7 +198,7 @@ def _requests(
 
 def _reader_of(sites: Sequence[LoadedSite], request: Request) -> tuple[str, str]:
     """Returns the name of the function that will read a request's page, and the problem with that function.
-    Each is '' if there is none."""
+    The name or the problem is '' if there is none."""
     site = match(sites, request.url)
     if site is None:
         return "", ""

@@ -1,9 +1,7 @@
-"""Runs producers.
-
-Their URLs are added in batches, whether or not workers are running, and the crawl does not end before its
-producers. A producer's position is stored after its batch is in the frontier. After a kill, therefore, at
-most one batch is added again, and the seen set rejects its URLs. Producers wait while more than
-MAX_PENDING_URLS URLs are pending, or while the store's memory is nearly used up.
+"""Runs producers. The URLs of a producer are added in batches, whether or not workers are running. The crawl
+does not end before its producers. A producer's position is stored after its batch is in the frontier. After a
+kill, therefore, at most one batch is added again, and the seen set rejects its URLs. Producers wait while
+more than MAX_PENDING_URLS URLs are pending, or while the store's memory is nearly used up.
 """
 
 from __future__ import annotations
@@ -97,7 +95,7 @@ class Feeder:
         warn: Say = say_nothing,
         signals: ChangeSignals | None = None,
     ) -> None:
-        """`again`: the URLs may have been added before. Then known URLs do not count as duplicates.
+        """`again`: whether the URLs may have been added before. If so, known URLs do not count as duplicates.
         `signals`: the object that records changed entries of known pages."""
         self._signals = signals
         self._adds, self.source, self._say, self._again, self._warn = adds, source, say, again, warn

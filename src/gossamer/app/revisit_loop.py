@@ -1,14 +1,14 @@
 """Visits the known pages of a crawl again whenever they are due, and never stops by itself (`--revisit`).
 
 Workers report the outcome of each visit to the page table before they settle its claim. This loop runs in the
-process that holds the crawl's lock, or in one process of a fleet (`fleet.revisit_decider`). It moves the
-outcomes into the table, decides when each page is due, and queues due pages in batches. A batch is first
+process that holds the crawl's lock, or in one process of a fleet (`fleet.revisit_decider`). The loop moves
+the outcomes into the table, decides when each page is due, and queues due pages in batches. A batch is first
 recorded in the table, and then queued by one script call per bucket. The script ignores a batch that it has
 seen before. A kill at any moment therefore loses no page and queues none twice.
 
-The budget is spent evenly over time. If it is not used up by due pages, pages that are due next are visited
-early. If it does not suffice, pages are visited in the order of their due times, and the price of a visit
-(`recrawl.revisit_policy`) rises, which makes the next intervals longer.
+The budget is spent evenly over time. If the due pages do not use up the budget, the pages that are due next
+are visited early. If the budget does not suffice, pages are visited in the order of their due times. The
+price of a visit (`recrawl.revisit_policy`) then rises, which makes the next intervals longer.
 """
 
 from __future__ import annotations
@@ -212,8 +212,8 @@ class RevisitLoop:
         await self._adds.frontier.revisit(adds, batch)
 
     async def _find_lost(self, now: int) -> None:
-        """Finds pages whose visit was lost, and makes them due again. These pages count as queued, but the
-        crawl has no open URL."""
+        """Finds pages whose visit was lost, and makes them due again. A visit was lost if its page counts as
+        queued although the crawl has no open URL."""
         if not await self._do(self.pages.table.queued_by_host):
             return
         if (await crawl_counts(self._store, self._setup.crawl))["open"] <= 0:

@@ -41,9 +41,10 @@ def note_kept(setup: Setup) -> None:
 
 
 async def reached_rows(frontier: Frontier) -> dict[str, int]:
-    """Called before a pass (`--refresh`) begins. Maps each output of a crawl to the offset in the file of
-    kept rows up to which they have been written to it. The key PASS maps to the offset at which the pass
-    begins. Returns {} if no rows are kept."""
+    """Called before a pass (`--refresh`) begins. Returns how far the outputs of a crawl contain the kept
+    rows. Maps each output to an offset in the file of kept rows: the rows before this offset have been
+    written to the output. The key PASS maps to the offset at which the pass begins. Returns {} if no rows are
+    kept."""
     lengths = await frontier.all_lengths()
     if (end := lengths.pop(TARGET, None)) is None:
         return {}

@@ -466,8 +466,8 @@ class CrawlRun:
 
     def _left(self, summary: Summary, *, known: bool) -> float | None:
         """Returns the estimated seconds until the queue is empty or a limit is reached, at the pace so far.
-        `known`: whether an estimate is possible. It is possible if enough URLs are known and some of them may
-        be fetched now."""
+        `known`: whether an estimate is possible. An estimate is possible if enough URLs are known and some of
+        them may be fetched now."""
         left, limit = None, self.setup.job.settings.limit
         if known and summary.pages_per_second and summary.pages > 20:
             todo = summary.pending if limit is None else min(summary.pending, max(0, limit - summary.pages))

@@ -25,7 +25,7 @@ from gossamer.store.store import Store
 
 
 async def store_setup(store: Store, setup: Setup) -> None:
-    """Stores the copy of a crawl that this process runs."""
+    """Stores a copy of the setup of the crawl that this process runs."""
     job = Job(targets=[], settings=setup.job.settings, priority=setup.job.priority)
     reaches = {site.name: reach_of(site) for site in load_all(setup.job.targets, setup.job.args)}
     bare = msgspec.structs.replace(setup, job=job, credentials={}, lacks=reaches)
@@ -61,8 +61,8 @@ async def _read(store: Store, key: str) -> bytes | None:
 
 
 def _of_targets(record: Record, mine: Settings) -> Setup:
-    """Builds the setup of a crawl from its targets. This is for crawls that an earlier version of gossamer
-    ran last."""
+    """Builds the setup of a crawl from its targets. Used for crawls that an earlier version of gossamer ran
+    last."""
     spec = record.spec
     settings = msgspec.structs.replace(
         mine,

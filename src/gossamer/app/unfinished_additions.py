@@ -1,8 +1,9 @@
 """Remembers each command `gossamer add --again` until it ends, so that a command that was killed can be repeated.
 
-A repeated visit of a known URL needs an entry of its own in the seen set. The entry is made from the URL and a
-random token of the command. The token is stored while the command has not ended. If the same command is run
-again, it gets the same token, so the seen set rejects the URLs that the killed command already added.
+A repeated visit of a known URL needs an entry of its own in the seen set. The entry is made from the URL and
+a random token of the command. The token is stored while the command has not ended. If the same command is run
+again, the new run gets the same token. Therefore, the seen set rejects the URLs that the killed command
+already added.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ from gossamer.worker.link_intake import TakenLinks
 MAX_SHOWN = 20
 """Maximum number of refused URLs, and of rejected lines, that the result lists."""
 MAX_NEW_HOSTS = 1000
-"""Maximum number of hosts that one call may bring into the scope. It is limited because every worker reads
-these hosts every second."""
+"""Maximum number of hosts that one call may bring into the scope. The number is limited because every worker
+reads these hosts every second."""
 MAX_ID_CHARS = 500
 """Maximum length of the option `id`."""
 PROGRESS_INTERVAL_S, WATCH_INTERVAL_S, END_INTERVAL_S = 10.0, 0.5, 0.2
@@ -86,7 +86,7 @@ class Added(msgspec.Struct, kw_only=True):
 
     crawl: str
     state: str = ""
-    """The state of the crawl afterwards."""
+    """The state of the crawl after the URLs were added."""
     running: bool = False
     """Whether a process or a fleet works on the crawl, or will work on it once it is resumed."""
     continued: bool = False
@@ -102,7 +102,8 @@ class Added(msgspec.Struct, kw_only=True):
     rejected: int = 0
     """Number of lines that are not valid requests."""
     rejected_lines: list[Rejected] = []
-    """The first of these lines. All of them are in `rejected.jsonl` of the crawl's folder."""
+    """The first lines that are not valid requests. The file `rejected.jsonl` in the crawl's folder contains
+    all of these lines."""
 
     @property
     def read(self) -> int:

@@ -192,7 +192,7 @@ class CrawlWorker:
         silence: StallHint | None = None,
         say: Callable[[str], None] = write_stderr,
     ) -> None:
-        """`lanes`, `region`: the lanes and the region that a worker of a fleet serves. If they are not given,
+        """`lanes`, `region`: the lanes and the region that a worker of a fleet serves. If no lanes are given,
         the worker serves all lanes. `ours`: see `Outputs`. `limiter`: the limiter of the process, if several
         crawls share it. `tap`: called with each page before it is read. `silence`: records the reason why no
         page has arrived. `say`: called with a line for each visit if the crawl is verbose."""
@@ -577,7 +577,7 @@ def report_archive_damage(worker: CrawlWorker) -> None:
 
 def _has_page_table(setup: Setup) -> bool:
     """Returns whether the crawl has a page table, which means that known pages are queued again although the
-    seen set contains them. This run or an earlier one may have queued them."""
+    seen set contains them. Either this run or an earlier run may have queued these pages."""
     if setup.revisits_on_fleet:
         return True
     at = setup.known_at

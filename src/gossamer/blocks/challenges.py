@@ -249,7 +249,7 @@ def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
 
 def _names(page: Answer) -> bool:
     """Returns whether a title that looks like the title of a notice is actually a name, for example of a film
-    or a game. If it is a name, the page repeats the title and does not address the visitor."""
+    or a game. If the title is a name, the page repeats the title and does not address the visitor."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
     if (

@@ -53,8 +53,9 @@ _HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
 """The numbers of bytes at the start and the end of a page with a good status. Detectors examine such a page
 only if these bytes contain a typical word of block pages."""
 MAX_NOTICE_CHARS = 400
-"""If a page has more visible characters than this, its words alone do not make it a notice. Its title, URL or
-code must also contain a sign of a notice. The limit is twice as high for a page that asks for a password."""
+"""If a page has more visible characters than this, its words alone do not make it a notice. The page's title,
+URL or code must also contain a sign of a notice. The limit is twice as high for a page that asks for a
+password."""
 MAX_NOTICE_BYTES = 24 << 10
 """If a page has a normal title and is larger than this, in bytes, it is not a notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
@@ -112,7 +113,7 @@ def block(
 ) -> Block | None:
     """Returns a Block if the response is a block page, otherwise None. Never fails. `headers`: a mapping or
     pairs; names are case-insensitive. `shows`: returns a lower bound for the number of letters that an HTML
-    page shows, if its tree is available. If it is not given, the bytes of the page are examined instead.
+    page shows, if its tree is available. If `shows` is not given, the bytes of the page are examined instead.
 
     >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))

@@ -1,7 +1,7 @@
-"""Patterns for the sentences of block notices. They are composed of families of words, each family in many
-languages. A sentence counts if it addresses this visitor (your address, your country, you are in the queue)
-on a short page with little other text. All texts are in lower case. Gaps between the words have a limited
-length and do not extend beyond the sentence."""
+"""Patterns for the sentences of block notices. The patterns are composed of families of words, each family in
+many languages. A sentence counts if it addresses this visitor (your address, your country, you are in the
+queue) on a short page with little other text. All texts are in lower case. Gaps between the words have a
+limited length and do not extend beyond the sentence."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ REFUSED = late_pattern(alternatives("notice_phrases", "refused"))
 FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 
 TOLD = late_pattern(alternatives("notice_phrases", "told"))
-"""Words just before a sentence that refuses this visitor. They show that the page is about notices and is not
-itself one."""
+"""Words just before a sentence that refuses this visitor. These words show that the page is about notices and
+is not itself a notice."""
 WEB = late_pattern(alternatives("notice_phrases", "web"))
 """Words which show that a refusal that addresses nobody is about the web. Without them, such a refusal may be
 about a closed road or park."""

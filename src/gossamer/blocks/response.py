@@ -19,8 +19,8 @@ HEAD_BYTES, TAIL_BYTES = 96 << 10, 16 << 10
 SAMPLE_BYTES = 32 << 10
 """How many bytes of a body are searched to decide whether it contains many words."""
 MAX_THIN_CHARS, MAX_THIN_LINKS = 2000, 40
-"""The maximum numbers of visible characters and of links in a notice. A response with more of them is a
-page."""
+"""The maximum numbers of visible characters and of links in a notice. A response with more characters or
+links is a page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )

@@ -1,12 +1,12 @@
 """An HTTP cache for development (`--cache DIR`). Each response is fetched once, then replayed.
 
 A file's name is a hash of the request. An incomplete file is fetched again. Only permanent responses are
-stored. Failures, statuses 5xx, 408, 425 and 429, and blocks are not. Several processes may share the folder,
-because files are written under another name and then renamed. A stored response is used only for requests
-with the same values of the credentials that the user configured. Cookies that sites set are compared only by
-name. Their values change with each response, so comparing them would make the cache useless. Responses for a
-logged-in account (`session=` of a site) are not stored. If a page redirects to itself, for example to set a
-cookie, both responses are stored.
+stored. Failures, block pages, and responses with the status 5xx, 408, 425 or 429 are not stored. Several
+processes may share the folder, because files are written under another name and then renamed. A stored
+response is used only for requests with the same values of the credentials that the user configured. Cookies
+that sites set are compared only by name. The values of cookies change with each response, so comparing values
+would make the cache useless. Responses for a logged-in account (`session=` of a site) are not stored. If a
+page redirects to itself, for example to set a cookie, both responses are stored.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 class CacheCollector:
     """Returns responses from the folder, and fetches all others with the collector `inner`. `given`: returns
-    the headers that the user configured for a request. If it is None, all headers count as configured.
+    the headers that the user configured for a request. If `given` is None, all headers count as configured.
     `worth`: returns whether a response may be stored. `apart`: a name that keeps responses of one kind apart
     from others. Raises ConfigError if the folder cannot be used."""
 
@@ -82,8 +82,8 @@ class CacheCollector:
     async def collect(
         self, request: Request, headers: dict[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Returns the stored response. Its `fetched_at` is the time when it was fetched. If there is no
-        stored response, fetches it, and stores it if it is permanent."""
+        """Returns the stored response. The page's `fetched_at` is the time when the response was fetched. If
+        there is no stored response, fetches it, and stores it if it is permanent."""
         if guise is not None and guise.member:
             return await self._inner.collect(request, headers, guise)
         began = time.perf_counter()

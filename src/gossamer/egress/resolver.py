@@ -1,7 +1,7 @@
 """Resolves host names to checked addresses. Answers are cached for a minute. A host with any forbidden
 address is refused, and the collector connects only to the addresses returned here. The text of a host name is
-never trusted, only the addresses to which it resolves. Therefore `2130706433`, `0x7f.1` and a name that
-points to an internal address are all recognized.
+never trusted, only the addresses to which it resolves. Therefore, `2130706433`, `0x7f.1` and a name that
+points to an internal address are all recognized as internal.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Resolver:
         return found[1] if found is not None and found[0] > time.monotonic() else None
 
     async def resolve(self, authority: str) -> Resolved | Refused:
-        """Returns the checked addresses of `host[:port]`. Only one look-up per host runs at a time. It
+        """Returns the checked addresses of `host[:port]`. Only one look-up per host runs at a time. A look-up
         continues even if a caller that waits for it is cancelled."""
         found = self.known(authority)
         if found is not None:
@@ -196,8 +196,8 @@ class SingleAddressResolver:
         return found.addresses[0] if found.addresses else None
 
     def failed(self, address: str) -> None:
-        """Records that an address did not answer. For TTL_S seconds, hosts that have other addresses use
-        those instead."""
+        """Records that an address did not answer. For TTL_S seconds, hosts that have other addresses use one
+        of these instead."""
         if len(self._failed) >= MAX_CACHED_HOSTS:
             self._failed.clear()
         self._failed[address] = time.monotonic() + TTL_S

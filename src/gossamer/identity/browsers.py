@@ -170,8 +170,8 @@ CURRENT = {
 }
 """The newest version of each family. A family's name without a version means this version."""
 ANY = ("chrome",) * 6 + ("safari",) * 2 + ("edge", "firefox")
-"""The browsers that `any` chooses from, repeated by about their share of desktop use. It contains no phones,
-because sites may show them other pages."""
+"""The browsers that `any` chooses from, repeated by about their share of desktop use. The list contains no
+browsers of phones, because sites may show other pages to phones."""
 NAMES = ("any", *CURRENT, *BROWSERS)
 
 

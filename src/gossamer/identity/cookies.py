@@ -147,7 +147,8 @@ class Jar:
         ]
 
     def load(self, state: Any) -> None:
-        """Replaces all cookies by those of `dump`. Raises ValueError for another version or form."""
+        """Replaces all cookies by the cookies that `dump` returned. Raises ValueError if the data has another
+        version or another form."""
         if not isinstance(state, dict) or state.get("version") != 1:
             raise ValueError("the stored cookies have an unsupported version")
         try:

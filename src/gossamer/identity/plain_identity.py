@@ -1,5 +1,5 @@
-"""The plain identity, which imitates no browser. It sends the configured headers, the credentials of seeds,
-and the cookies of a jar per domain."""
+"""The plain identity, which imitates no browser. The plain identity sends the configured headers, the
+credentials of seeds, and the cookies of a jar per domain."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class PlainIdentity:
         return Lent(self.headers(request), None)
 
     def headers(self, request: Request) -> dict[str, str]:
-        """Returns the headers to add to those of the collector: the configured ones, and the host's
-        cookies."""
+        """Returns the headers that are added to the collector's own headers: the configured headers, and the
+        host's cookies."""
         out = self.given(request)
         if self._jars and (jar := self._jars.get(self._domain(split(request.url)[1]))):
             own = request.headers or {}

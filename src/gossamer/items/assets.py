@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class FileRule(msgspec.Struct, frozen=True, array_like=True):
-    """The requirements for a file. They are stored in the request for the file."""
+    """The requirements for a file. The requirements are stored in the request for the file."""
 
     site: str = ""
     """The name of the site whose item first referred to the file. The file belongs to that site."""

@@ -1,4 +1,5 @@
-"""Adds the UTC suffix `Z` to datetimes without a time zone, in every output. Such datetimes are in UTC.
+"""Adds the UTC suffix `Z` to datetimes without a time zone, in every output. Datetimes without a time zone
+are in UTC.
 
 The hash of an item is computed from the text without `Z`, as in earlier versions of gossamer, so an unchanged
 item still has the same hash and is not written again.
@@ -18,8 +19,8 @@ from gossamer.model.item import field_names, is_class
 
 Places = Mapping[Any, Any] | bool
 """Describes the places of datetimes in a value. True: the value itself is a datetime. A mapping: the value
-has parts (fields, dict values or list elements). It maps the name or index of a part to the places of
-datetimes in that part. The key None stands for every part."""
+has parts (fields, dict values or list elements). The mapping contains, for the name or index of each part,
+the places of datetimes in that part. The key None stands for every part."""
 _NONE: Mapping[Any, Any] = {}
 
 

@@ -52,7 +52,7 @@ class Fields(dict[str, Any]):
 
 Step = Callable[[Fields, Any], Any]
 """The type of a step, which is called as `step(item, page)`. A step changes the item and returns None, or
-returns another dict. It raises Unwanted to drop the item. Any other exception rejects the item."""
+returns another dict. A step raises Unwanted to drop the item. Any other exception rejects the item."""
 
 
 class StepContext(NamedTuple):
@@ -74,8 +74,8 @@ class Unwanted(Exception):
 
 
 class Stop(Exception):
-    """Raised by a page function or a step to stop the crawl cleanly. Its text is the reason. Everything the
-    function has yielded so far is stored, and so is the item that the step was processing."""
+    """Raised by a page function or a step to stop the crawl cleanly. The text of the exception is the reason.
+    Everything the function has yielded so far is stored, and so is the item that the step was processing."""
 
 
 class Bad(Exception):
@@ -141,7 +141,8 @@ class alike:  # noqa: N801 - lower case, like the names of the other steps
     runs of the crawl. The result is in the fields `_group_id`, `_copy` and `_likeness` (docs/records.md).
 
     - `fields`: the fields to compare, in this order. Default: all fields.
-    - `near`: also groups nearly equal items. This needs texts of about 25 words or more.
+    - `near`: also groups nearly equal items. Nearly equal items are found only if their texts have about 25
+      words or more.
     - `head`: a field, such as a name, that has different words for different things. Items are nearly equal
       only if this field is also similar. If `head` is not given, only all words of the items are compared.
     - `drop`: stores only the first item of each group.

@@ -110,7 +110,7 @@ class Schema:
 
 @functools.cache
 def schema_of(cls: type) -> Schema:
-    """Returns the schema of a class. It is built once per class."""
+    """Returns the schema of a class. The schema is built once per class."""
     return Schema(cls)
 
 

@@ -35,9 +35,10 @@ _WORD: Final = late_pattern(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
 _DATE: Final = late_pattern(
     r"\b(?:(?:19|20)\d\d([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:19|20)\d\d|\d{1,2}:\d\d(?::\d\d)?)(?![\d.])"
 )
-"""Dates and times in digits. They are removed, because the same page made on another day has another date."""
+"""Matches dates and times in digits. Dates are removed before texts are compared, because the same page made
+on another day has another date."""
 _OUTLINE: Final = late_pattern(r"\s*(?:[A-Z]\.)?\d+(?:\.\d+)*\.\s")
-"""The number of a heading. It is removed, so that an inserted chapter makes no difference."""
+"""Matches the number of a heading. The number is removed, so that an inserted chapter makes no difference."""
 _EMPTY: Final = 1 << 64
 
 

@@ -70,8 +70,8 @@ class Page(msgspec.Struct):
     address: str | None = None
     """The IP address that sent the response."""
     requests: int = 1
-    """Number of requests sent for this page. It is 2 if the server closed a reused connection, so that the
-    GET had to be sent again."""
+    """Number of requests sent for this page. The number is 2 if the server closed a reused connection, so
+    that the GET had to be sent again."""
     lag: float = 0.0
     """Seconds from the start until the request was sent (name lookup, connection). The host's delay counts
     from the moment when it was sent."""
@@ -140,8 +140,8 @@ class Response(msgspec.Struct, frozen=True):
     """The decoded content. A str is encoded in UTF-8."""
     status: int = 200
     headers: Mapping[str, str] | Sequence[tuple[str, str]] = ()
-    """The response headers. If they contain no Content-Type, the type is detected from the body, and text of
-    an unknown type counts as HTML."""
+    """The response headers. If the headers contain no Content-Type, the type is detected from the body. Text
+    of an unknown type counts as HTML."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -170,8 +170,8 @@ class Failure(msgspec.Struct, frozen=True):
     credits: int | None = None
     """The credits that an unlocker charged or, if that is unknown, may have charged."""
     later: float | None = None
-    """If set, the request was not made yet and does not count as tried. It may be made after this many
-    seconds.
+    """If set, the request was not made yet and does not count as tried. The request may be made after this
+    many seconds.
     """
     proxy: str | None = None
     """See Page."""

@@ -1,5 +1,5 @@
-"""Quality of the data that a site yields: field coverage, a score, and drift against earlier runs. It is
-computed from counts that are committed together with the pages.
+"""Quality of the data that a site yields: field coverage, a score, and drift against earlier runs. The
+quality is computed from counts that are committed together with the pages.
 
 The name of a count begins with `q`, and `|` separates its parts. A site's name contains no `|`, and fields
 with a `|` are not counted. The names after `q|` are: `SITE|p` pages read, `SITE|e` read pages without items
@@ -82,7 +82,8 @@ class SitePart(NamedTuple):
 
 
 class SiteCounts:
-    """Counts the pages and items of one site. The counts are changes to be added to those of the crawl."""
+    """Counts the pages and items of one site. The counts are changes, which are added to the counts of the
+    crawl."""
 
     def __init__(self, site: str) -> None:
         self._site, self._known = f"q|{site}|", dict[str, dict[str, str]]()

@@ -75,8 +75,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     rule: Any = None
     """For a request for a file: the rule that the file must satisfy (`assets.FileRule`)."""
     key: str | None = None
-    """A key that identifies the request on its host instead of its method, URL and body. Of several requests
-    with the same key, only one is made."""
+    """A key that identifies the request on its host instead of its method, URL and body. If several requests
+    have the same key, only one of them is made."""
     temporary: bool | None = None
     """True if one of the redirects that led here was temporary (302, 303 or 307). Known only for a request with a
     `key`."""
@@ -104,8 +104,8 @@ _EXTRA = frozenset(EXTRA)
 
 
 def is_infrastructure(request: Request) -> bool:
-    """Returns whether the request is for something other than a page or file (robots.txt, a sitemap). Such a
-    request does not count as found."""
+    """Returns whether the request is for something other than a page or file (robots.txt, a sitemap).
+    Requests of this kind do not count as found."""
     return request.use is not None and request.use.startswith("@") and request.use != FILE
 
 
@@ -143,7 +143,8 @@ def pack(request: Request) -> tuple[str, bytes]:
 def make_entry(
     scheme: str, path: str, depth: int, referrer: str | None, extra: dict[str, Any] | None = None
 ) -> bytes:
-    """Returns the stored form of a request, given its parts. This is the hot path for the links of a page."""
+    """Returns the stored form of a request, given its parts. This function is called for every link of a
+    page, so its speed matters."""
     body: tuple[Any, ...] = (path, depth, referrer, extra) if extra else (path, depth, referrer)
     try:
         packed = _encode(body)

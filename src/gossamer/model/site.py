@@ -99,8 +99,8 @@ class Site:
     - `paths`: patterns of URLs (path and query) that belong to the site.
     - `seeds`: URLs, or a function of the arguments that returns them.
     - `follow`: which links are followed. None: the URLs that the page functions yield or, if there are no
-    functions, all links in scope. True: all links in scope. False: no links. Otherwise patterns of links, or
-    a function of the page that returns links.
+      functions, all links in scope. True: all links in scope. False: no links. Other values are patterns of
+      links, or a function of the page that returns links.
     - `pace`: seconds between the starts of two requests to a host, or a `Pace`.
     - `host_rate`: requests per second to a host, or text such as `30/m`: another word for the delay of `pace`.
     - `headers`: headers that are only sent to the site's hosts.
@@ -115,14 +115,15 @@ class Site:
     - `steps`: callables `step(item, page)` that each item passes through, classes of such callables, or names
     of installed steps (`gossamer.items.steps`). A step may have `open(context)` and `close()`.
     - `gates`: quality gates for this site, in the form of `--fail-on`.
-    - `complete`: a full crawl sees all items of the site. Items that it does not see are marked as gone in
-      stores that keep one row per item, at most 20 % of them in one run. Another share: `complete=0.5`.
+    - `complete`: a full crawl sees all items of the site. In stores that keep one row per item, items that
+      the crawl does not see are marked as gone. One run marks at most 20 % of the items. Another share:
+      `complete=0.5`.
     - `revisit`: known pages are visited again without end: `auto`, or a time such as `24h`. `revisit_budget`,
       `max_age`, `min_age`: as the settings. `importance`: patterns of URLs with the weight of their pages,
       `{"/product/": 5}`, or texts: `["inlinks", "/product/=5"]`.
     - `ladder`: the ways to fetch the site's pages: some of plain, impersonated, browser, unlocker.
-    - `collector`: fetches the site's pages instead of gossamer: a function of the request, or an object with a
-      method `collect(request)`, also async. It returns a `Response`, bytes or text.
+    - `collector`: fetches the site's pages instead of gossamer: a function of the request, or an object with
+      a method `collect(request)`, also async. The function or method returns a `Response`, bytes or text.
     - `browser`: names of browsers to imitate on the impersonated rung.
     - `render`: what the browser rung waits for (`load`, `idle`, or a selector), or a mapping: `{"wait": ...,
       "scroll": True, "load": ["images", "fonts", "media"]}`.

@@ -24,7 +24,7 @@ class ClaimEnd(StrEnum):
     REFUSED = "k", "skipped"
     """The URL was refused before any request, for example because of robots.txt."""
     REQUEUED = "b", "later"
-    """The URL was not tried. It returns to the front of its queue."""
+    """The URL was not tried. The URL returns to the front of its queue."""
 
     def __new__(cls, letter: str, word: str) -> ClaimEnd:
         end = str.__new__(cls, letter)
@@ -47,7 +47,7 @@ class HostHealth(StrEnum):
     BLOCKED = "b"
     FAULT = "f"
     REPEATED_FAULT = "e"
-    """A fault of a URL that failed before. It is not counted again."""
+    """A fault of a URL that failed before. The fault is not counted again."""
     LAST_FAULT = "d"
     """A fault that may make the crawl give up the host."""
 
@@ -97,8 +97,8 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Redirected(msgspec.Struct, frozen=True):
-    """The response was a redirect. `target`: the new URL in the form that is fetched. `again`: whether it
-    redirects to the same URL after setting a cookie."""
+    """The response was a redirect. `target`: the new URL in the form that is fetched. `again`: whether the
+    response redirects to the same URL after setting a cookie."""
 
     target: str
     again: bool = False
@@ -112,7 +112,7 @@ class Retry(msgspec.Struct, frozen=True):
     reason: str
     detail: str = ""
     after: float = 0.0
-    """The wait in seconds that the server requested (Retry-After). It applies to the whole host."""
+    """The wait in seconds that the server requested (Retry-After). The wait applies to the whole host."""
     end: ClassVar[ClaimEnd] = ClaimEnd.RETRY
 
 

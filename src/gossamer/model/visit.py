@@ -151,8 +151,8 @@ class Row(msgspec.Struct):
     key: str
     data: PageRecord | dict[str, Any] | Raw | Edge
     run: str = ""
-    """The run that saw the item. It is set only if the item's site declares that each run sees all items
-    (`complete=True`)."""
+    """The run that saw the item. The field is set only if the item's site declares that each run sees all
+    items (`complete=True`)."""
     sketch: Sketch | None = None
     """The sketch of the row's content, if near-duplicates are marked."""
     once: bool = False
@@ -338,8 +338,8 @@ class Visit(msgspec.Struct):
     elapsed: float = 0.0
     """Seconds from the start of the request to the last byte of the response."""
     gone: str = ""
-    """The time (RFC 3339) at which the page turned out to be gone (404, 410). If it is set, the items of the
-    page are marked as deleted."""
+    """The time (RFC 3339) at which the page turned out to be gone (404, 410). If this time is set, the items
+    of the page are marked as deleted."""
     later: Callable[[Visit], None] | None = None
     """Called when it is known which items remain among the visit's rows. Adds the files of these items."""
     stop: str = ""

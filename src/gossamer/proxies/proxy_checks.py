@@ -1,5 +1,5 @@
-"""A worker's background work for its proxies. It exchanges observations with the other workers, and checks
-the health of proxies that are due for a check."""
+"""A worker's background work for its proxies. A worker exchanges observations about proxies with the other
+workers, and checks the health of proxies that are due for a check."""
 
 from __future__ import annotations
 

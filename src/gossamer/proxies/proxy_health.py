@@ -9,9 +9,9 @@ same data is kept for each provider, and for each pair of a proxy and a domain t
 | a proxy for one registered domain (cooldown) | blocked by it | 1 (a gateway: 10 in a row) | 1 min, 1 h |
 
 While a breaker is open, no requests use its proxy or provider. When the time is over, one request is tried.
-If it fails, the breaker opens again for twice as long, up to the longest time. If it succeeds, everything is
-reset. Counts decay by half in ten minutes. `frontier/lua/proxy_health.lua` implements the same table, and
-tests compare the two.
+If this request fails, the breaker opens again for twice as long, up to the longest time. If the request
+succeeds, the breaker is reset completely. Counts decay by half in ten minutes.
+`frontier/lua/proxy_health.lua` implements the same table, and tests compare the two.
 """
 
 from __future__ import annotations

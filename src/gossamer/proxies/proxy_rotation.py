@@ -39,7 +39,8 @@ REPEATABLE = ("GET", "HEAD", "OPTIONS")
 
 Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
 """The type of a function that makes the request through the proxy with the given URL. The second argument is
-a function that is called after the request. It returns whether the session with this proxy continues."""
+a function that is called after the request. This function returns whether the session with this proxy
+continues."""
 
 
 class Lease(NamedTuple):
@@ -243,8 +244,8 @@ class Proxies:
         return Lease(theirs, self._url(theirs, wanted, found.partition(" ")[2]), session, found)
 
     def _gone(self, place: int, wanted: Wanted, domain: str, now: int) -> bool:
-        """Returns whether a session must continue through another proxy. This is the case only if its proxy
-        is in quarantine or cooldown, or no longer meets the requirements."""
+        """Returns whether a session must continue through another proxy. A session continues through another
+        proxy only if its proxy is in quarantine or cooldown, or no longer meets the requirements."""
         book = self.pool.book
         there = book.standings.get(f"{book.ids[place]}\t{domain}") if domain in book.domains else None
         return (

@@ -1,5 +1,5 @@
-"""Keeps the health of all proxies. It is computed from the observations of this worker and of the other
-workers."""
+"""Keeps the health of all proxies. The health is computed from the observations of this worker and of the
+other workers."""
 
 from __future__ import annotations
 

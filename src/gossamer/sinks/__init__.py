@@ -28,10 +28,10 @@ TableSink, which writes to a database.
 
 The worker writes a file under the crawl's output lock in these steps:
 
-1. It asks the store for the committed length of `target()`. If the store has none, it calls `prepare()` and
-   stores the returned length.
-2. It calls `append(length, rows)`.
-3. It settles the claims and stores the new length, both in one script.
+1. The worker reads the committed length of `target()` from the store. If the store has none, the worker calls
+   `prepare()` and stores the returned length.
+2. The worker calls `append(length, rows)`.
+3. The worker settles the claims and stores the new length, both in one script.
 4. If the store refused some claims because their leases had expired, it calls `append` again from the old
    length, without the rows of those claims.
 

@@ -1,10 +1,10 @@
 """The log of all appends to a crawl's plain files, which proves which bytes of an output this crawl wrote.
 
 The store keeps the committed length of each file. Bytes beyond that length may be cut only if this crawl
-wrote them. Therefore each append is logged before it is made, with its path, its first and last byte, and
-checksums. The log is in the crawl's folder and is not synced, so it survives a kill but not a power failure.
-The log also recognizes an output that was moved, and an output whose crawl the store has forgotten. See
-docs/decisions/0036.
+wrote them. Therefore, each append is logged before it is made. A log entry contains the path, the positions
+of the first and the last byte, and checksums. The log is in the crawl's folder and is not synced, so it
+survives a kill but not a power failure. The log also recognizes an output that was moved, and an output whose
+crawl the store has forgotten. See docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MAX_BYTES = 4 << 20
 KEPT_BYTES = 1 << 20
 """The size in bytes of the newest entries that a shortened log keeps."""
 MAX_LOST_S = 60.0
-"""A kill or an outage can leave appends of at most this many seconds uncommitted. If they span a longer time,
-the store was restored from a copy or damaged."""
+"""A kill or an outage can leave appends of at most this many seconds uncommitted. If uncommitted appends span
+a longer time, the store was restored from a copy or damaged."""
 REPAIR = "gossamer doctor --repair"
 
 
@@ -55,11 +55,12 @@ class LogEntry(msgspec.Struct, omit_defaults=True):
     end: int = 0
     step: int = PAGE_BYTES
     sums: list[int] = []
-    """One CRC-32 for every `step` bytes. These blocks begin at multiples of `step` in the file, because an
-    interrupted write ends at a page boundary."""
+    """One CRC-32 for every `step` bytes. The blocks with a checksum begin at multiples of `step` in the file,
+    because an interrupted write ends at a page boundary."""
     rows: list[int] = []
     """If the append consists of lines: for each line, the CRC-32 of all bytes from the start of the append to
-    the end of that line. These are needed because a write may also be cut off between two lines."""
+    the end of that line. The checksums of lines are needed because a write may also be cut off between two
+    lines."""
     at: float = 0.0
     owner: str = ""
     store: str = ""
@@ -180,7 +181,7 @@ class AppendLog:
 
     def former_path(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
         """Returns the path at which the file that is now at `path` was before it was moved, according to the
-        log. This is one of the paths in `lengths`. Returns None if the file is not one of these outputs.
+        log. The result is one of the paths in `lengths`, or None if the file is not one of these outputs.
 
         `lengths` maps paths to committed lengths. Raises SinkError if the file is an older or a changed copy.
         """

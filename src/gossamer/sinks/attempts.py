@@ -15,7 +15,7 @@ _KEY = ("ts", "url", "attempt", "outcome", "worker", "rung", "proxy")
 _encode = msgspec.json.Encoder().encode
 TABLE = "attempt"
 RECORDS = ("page", TABLE, LINK)
-"""Kinds of rows that are not items. They have no history."""
+"""Kinds of rows that are not items. Rows of these kinds have no history."""
 
 
 def files(form: str) -> bool:

@@ -62,8 +62,8 @@ _FITS = FITS | {"decimal": number_within(10_000, 10_000), "time": time_in_millis
 Cassandra's own tools cannot show them."""
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 MAX_ROW_BYTES = 15 << 20
-"""The maximum size of a row in bytes. It is a little less than half of a commit log segment of the default
-size."""
+"""The maximum size of a row in bytes. This size is a little less than half of a commit log segment of the
+default size."""
 _MAX_CONCURRENT = 64
 
 
@@ -321,8 +321,8 @@ class Cassandra:
             self._session.execute(f'DELETE FROM "{COLUMNS}" WHERE "_table" = %s', (called,))
 
     def _lost(self, called: str, names: Sequence[str], others: Sequence[str]) -> list[str]:
-        """Records in the table COLUMNS that gossamer created the columns `names` of a table. Returns those of
-        the columns `others` that gossamer created earlier, or [] if the user may not access COLUMNS."""
+        """Records in the table COLUMNS that gossamer created the columns `names` of a table. Returns the
+        columns in `others` that gossamer created earlier, or [] if the user may not access COLUMNS."""
         import cassandra as words
 
         try:

@@ -100,8 +100,8 @@ def index_path(path: str) -> str:
 
 
 def note_lines(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> None:
-    """Adds index lines to the journal. They are for records that are about to be written to a part, from byte
-    `begin` to `end`.
+    """Adds index lines to the journal. The lines are for records that are about to be written to a part, from
+    byte `begin` to `end`.
 
     Only the creation of the journal and its first lines are synced. If a power failure loses other lines,
     `finish_index` restores them.

@@ -45,7 +45,7 @@ class FieldType(NamedTuple):
 
 
 JSON = FieldType("json")
-"""The shape of fields whose values have no single type. They are written as JSON text."""
+"""The shape of fields whose values have no single type. Values with this shape are written as JSON text."""
 _LEAVES: dict[Any, str] = {
     int: "int",
     float: "float",

@@ -40,8 +40,9 @@ HISTORY_COLUMNS = (
     Column("_hash"),
     Column("_data", "json"),
 )
-"""The columns of HISTORY. Each row of HISTORY is a former state of an item. Its primary key is (`_kind`,
-`_key`, `_from`). Existing rows are never changed. `_data` is the former row as a JSON object."""
+"""The columns of HISTORY. Each row of HISTORY is a former state of an item. The primary key of HISTORY is
+(`_kind`, `_key`, `_from`). Existing rows are never changed. The column `_data` contains the former row as a
+JSON object."""
 
 SIGHTINGS = "_sightings"
 SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))

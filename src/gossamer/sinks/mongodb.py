@@ -4,7 +4,7 @@ Needs the extra `mongodb`.
 Rows become BSON documents. Fields that other programs added to a document stay. A write counts once a
 majority of the replicas has it in their journals. There are no transactions. Instead, the history is written
 before the row, and writing a batch twice changes nothing. `?collection=NAME` sets the name of the collection.
-`{kind}` in it stands for the kind.
+In the name of the collection, `{kind}` stands for the kind.
 """
 
 from __future__ import annotations
@@ -245,8 +245,8 @@ _HOPELESS = (13, 18, 8000)
 _NAMES = 73
 """MongoDB's error code for InvalidNamespace."""
 _INTERNAL = 1
-"""MongoDB's error code for InternalError. It means either that the server has a problem, or that it cannot
-store a row (FerretDB: a quote in a field name)."""
+"""MongoDB's error code for InternalError. The error means either that the server has a problem, or that the
+server cannot store a row. FerretDB, for example, cannot store a field whose name contains a quote."""
 _UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
 """MongoDB's error codes for rows that it refuses: BadValue, FailedToParse, TypeMismatch, a field name that an
 update cannot use, a key that is too long, a document that is too large, a failed validator, a violation of
@@ -473,7 +473,7 @@ class Mongo:
 
     def _typed(self, kind: str) -> Mapping[str, FieldType] | None:
         """Returns the types of a kind's fields. Returns None if an earlier version of gossamer created the
-        collection. Such a collection continues to store times as strings."""
+        collection. A collection of an earlier version continues to store times as strings."""
         if kind not in self._shapes:
             columns = (*self._columns.get(kind, OURS), *(STORED if kind not in RECORDS else ()))
             shapes = shapes_of(columns)

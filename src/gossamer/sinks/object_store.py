@@ -1,9 +1,9 @@
 """Accesses object stores by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
 `hdfs://HOST:PORT/FOLDER` (WebHDFS).
 
-Credentials come from where each store's own tools look for them (`AWS_ACCESS_KEY_ID`, profiles, roles;
-`GOOGLE_APPLICATION_CREDENTIALS`). Other settings are parameters of the URL: `endpoint`, `region`, `user`,
-`anonymous=yes`.
+Credentials are read from the places in which each store's own tools look for them, such as
+`AWS_ACCESS_KEY_ID`, AWS profiles and roles, or `GOOGLE_APPLICATION_CREDENTIALS`. Other settings are
+parameters of the URL: `endpoint`, `region`, `user`, `anonymous=yes`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
 class ObjectFolder:
-    """A folder in an object store. The constructor sends no request. It raises UsageError or ConfigError for
-    an invalid URL."""
+    """A folder in an object store. The constructor sends no request. The constructor raises UsageError or
+    ConfigError for an invalid URL."""
 
     def __init__(self, url: str) -> None:
         self.url = mask(url.partition("?")[0])

@@ -27,9 +27,9 @@ MAX_PART_BYTES."""
 class ObjectStoreArchive:
     """The FileSink for `s3://...` and other object stores.
 
-    `staging`: the local folder for files that are not uploaded yet. `plain`: whether to write plain objects
-    instead of WARC. `most`: the maximum size of a part in bytes. `waiting` and `patience`: the limits `most`
-    (bytes) and `patience` (seconds) of `uploader.Uploader`.
+    `staging`: the local folder for files that are not uploaded yet. `plain`: whether responses are written as
+    plain objects instead of as WARC. `most`: the maximum size of a part in bytes. `waiting` and `patience`:
+    the limits `most` (bytes) and `patience` (seconds) of `uploader.Uploader`.
     """
 
     def __init__(

@@ -49,8 +49,9 @@ def open_all(
     log: AppendLog | None = None,
     kept: FileSink | None = None,
 ) -> Outputs:
-    """Returns all outputs of a crawl. These are the outputs of `-o` and `-O` (`specs`, as (spec, overwrite)),
-    of `--pages`, `--attempts` and `--graph`, and of individual sites (`own`). Nothing is written yet.
+    """Returns all outputs of a crawl. The outputs of a crawl are those of `-o` and `-O` (`specs`, as (spec,
+    overwrite)), of `--pages`, `--attempts` and `--graph`, and of individual sites (`own`). Nothing is written
+    yet.
 
     If `pages_file` is set, the page records go to that file and not to the other outputs. `aside`: the file
     for rejected items, which go to no other output. `keep`: whether the rows of an earlier run stay in that

@@ -39,7 +39,8 @@ _MEANT = {
     "tsv": "csv",
     "xls": "xlsx",
 }
-"""Maps common file extensions and names of other formats to the format that is suggested instead."""
+"""Maps file extensions and format names that gossamer does not support to a format that the error message
+suggests."""
 
 
 class OutputSpec(NamedTuple):
@@ -167,9 +168,9 @@ def has_whole_responses(specs: Sequence[str]) -> bool:
 
 
 class OpenedOutput:
-    """A file output. It has one file for all kinds of rows, or one file per kind (CSV, Parquet). Each of them
-    contains each row exactly once (`crash_safe_file`). The file of a kind is opened when its first row
-    arrives."""
+    """A file output. The output has one file for all kinds of rows, or one file per kind (CSV, Parquet). Each
+    file contains each of its rows exactly once (`crash_safe_file`). The file of a kind is opened when its
+    first row arrives."""
 
     def __init__(
         self,
@@ -178,8 +179,8 @@ class OpenedOutput:
         kinds: Sequence[str] | None,
         choice: ColumnChoice | None = None,
     ) -> None:
-        """`make(path, kind)` opens a sink. `kinds` lists the kinds that are known in advance. It is None if
-        all kinds share one file. `choice`: the chosen columns, or None for all columns."""
+        """`make(path, kind)` opens a sink. `kinds` lists the kinds that are known in advance. `kinds` is None
+        if all kinds share one file. `choice`: the chosen columns, or None for all columns."""
         self.path = path
         self._make, self._choice = make, choice
         self._linked: str | None = None
@@ -197,7 +198,8 @@ class OpenedOutput:
         return self._sinks[name]
 
     def sinks(self) -> list[FileSink]:
-        """Returns all files that are open so far. They always include the files of the declared kinds."""
+        """Returns all files that are open so far. The result always includes the files of the declared
+        kinds."""
         return list(self._sinks.values())
 
     def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
@@ -217,7 +219,7 @@ class OpenedOutput:
         return found
 
     def _single_kind(self) -> str:
-        """Returns the kind of the items if all have the same kind, otherwise ''."""
+        """Returns the kind of the items if all items have the same kind, otherwise ''."""
         kinds = [kind for kind in self._sinks if kind not in (FILES, REFERENCES, "page", LINKS, "")]
         return kinds[0] if len(kinds) == 1 and len(self._sinks) < 4 else ""
 

@@ -66,7 +66,7 @@ _EARLIER = {
     "uuid": ("jsonb", "text"),
 }
 """Types that an existing column may have because an earlier version of gossamer or another program created
-it. Such a column keeps its type and contains JSON or text."""
+it. A column with one of these types keeps its type, and contains JSON or text."""
 _WIDER = {
     "text": ("character varying", "character"),
     "bigint": ("integer", "smallint", "numeric", "text"),
@@ -213,7 +213,7 @@ def postgresql(
 
 
 class Postgres:
-    """The Driver for PostgreSQL. It connects when it first needs a connection."""
+    """The Driver for PostgreSQL. The driver connects when it first needs a connection."""
 
     def __init__(self, place: SinkUrl, columns: Columns, *, overwrite: bool = False) -> None:
         self.where = place.where

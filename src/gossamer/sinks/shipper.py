@@ -23,8 +23,8 @@ class Shipper(Protocol):
 
     where: str
     knows: bool
-    """Whether the store itself keeps the journal position. If not, a batch is repeated with the same end
-    position and lines until it succeeds."""
+    """Whether the store itself keeps the journal position. If the store does not keep the position, a batch
+    is repeated with the same end position and lines until it succeeds."""
 
     def open(self) -> int:
         """Connects. Returns the position up to which the store has all rows, or 0 if the store does not keep

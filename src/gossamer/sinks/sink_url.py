@@ -142,8 +142,8 @@ def bare_secret(spec: str) -> bool:
 
 
 def needs_journal(spec: str) -> bool:
-    """Returns whether rows go through a journal before they are sent to a store. They do if the store only
-    supports appending."""
+    """Returns whether rows go through a journal before they are sent to a store. A journal is needed if the
+    store only supports appending."""
     kind = kind_of(spec)
     return kind in ("kafka", "webhook") or (
         kind == "valkey" and "hash" not in dict(parse_qsl(urlsplit(spec).query))

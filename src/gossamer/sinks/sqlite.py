@@ -2,9 +2,9 @@
 writing it once.
 
 Items that did not change are not written, and former states are kept (module `history`). The functions that
-maintain the history run inside the transaction of a batch. Their arguments are quoted table names. The
-database uses WAL with `synchronous=FULL`: a commit is on disk when it returns, readers never wait, and
-several processes may write.
+maintain the history run inside the transaction of a batch. The arguments of these functions are quoted table
+names. The database uses WAL with `synchronous=FULL`: a commit is on disk when it returns, readers never wait,
+and several processes may write.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def row_values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any]
 
 def untyped_cell(value: Any) -> Any:
     """Converts a value to a cell of a column without a type. In such a column, SQLite does not convert text
-    to a number. So a Decimal is converted to a number here, if that is exact."""
+    to a number. Therefore, a Decimal is converted to a number here, if the number is exact."""
     if isinstance(value, Decimal) and isinstance(
         found := exact_number(value) if value.is_finite() else None, float | None
     ):
@@ -423,9 +423,9 @@ class Sqlite:
         """Writes rows by kind. A row with values that do not fit is written without them, and is also
         recorded as refused (`rejects`).
 
-        `singly`: whether each row is written in its own savepoint. Then a row that violates a constraint that
-        a user added to the table is only recorded as refused. This is not the default, because a savepoint
-        costs 2 us per row.
+        `singly`: whether each row is written in its own savepoint. If so, a row that violates a constraint
+        that a user added to the table is only recorded as refused. Savepoints are not the default, because
+        they cost 2 us per row.
         """
         self._misfits.clear()
         with self._transaction() as base:
@@ -640,8 +640,8 @@ def _type(column: Column) -> str:
 
 
 def _holds_text(kept: str) -> bool:
-    """Returns whether a column of the given declared type stores text that looks like a number unchanged.
-    This follows SQLite's type affinity rules."""
+    """Returns whether a column of the given declared type stores text that looks like a number unchanged. The
+    result follows from SQLite's type affinity rules."""
     kept = kept.upper()
     return "INT" not in kept and any(word in kept for word in ("CHAR", "CLOB", "TEXT", "BLOB"))
 

@@ -3,7 +3,8 @@
 Each store implements a Driver, and `Upserts` turns a Driver into a TableSink. If a store refuses a batch, the
 batch is halved repeatedly until the row that the store cannot hold is found. That row is recorded as refused
 (`rejects`), and the other rows are written. If a value does not fit its column, the row is written without
-the value, which goes to `_extra`. Such a row is also recorded as refused, with the reason.
+the value, which goes to `_extra`. A row that is written without a value is also recorded as refused, with the
+reason.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ Written = tuple[Row, ItemState | None]
 
 
 class Driver(Protocol):
-    """The interface to one store. Its methods are called from one thread at a time. All may raise SinkAway
-    (after which `drop` is called), SinkError and UsageError."""
+    """The interface to one store. The methods are called from one thread at a time. Each method may raise
+    SinkAway (after which `drop` is called), SinkError or UsageError."""
 
     where: str
     misfits: list[Misfit]

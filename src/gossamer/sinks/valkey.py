@@ -1,5 +1,5 @@
 """Valkey or Redis. Hashes are upserted by key. Rows for lists are appended through the journal. The client
-library is the same as the frontier's.
+library is the one that the frontier uses.
 
 `?hash=books` writes one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` writes
 one hash per item, with one hash field per item field. `?list=NAME` appends JSON to a list (RPUSH). `{kind}`
@@ -139,7 +139,7 @@ class Hashes:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
-        """Begins a batch. Its commands are sent at the end."""
+        """Begins a batch. The commands of a batch are sent at its end."""
         with self._client.use() as client:
             self._pipe = client.pipeline(transaction=True)
             yield

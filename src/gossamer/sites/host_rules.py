@@ -1,5 +1,5 @@
 """Collects the rules that sites set for a host: pace, headers, retries, robots.txt, block detection and
-others. These rules depend only on the host, so they can be looked up before any URL is known."""
+others. The rules depend only on the host, so they can be looked up before any URL is known."""
 
 from __future__ import annotations
 

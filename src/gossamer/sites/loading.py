@@ -36,9 +36,9 @@ def load_all(
     """Loads the sites of those targets that are site files or folders of site files. Other targets are
     ignored. Raises ConfigError and UsageError.
 
-    `without` contains the names of sites to leave out. It is given on a worker of a fleet that lacks some
-    site files. If it is given, files that cannot be loaded are skipped, their errors are appended to
-    `faults`, and arguments that none of the remaining sites takes are ignored.
+    `without` contains the names of sites to leave out. `without` is given on a worker of a fleet that lacks
+    some site files. If `without` is given, files that cannot be loaded are skipped, their errors are appended
+    to `faults`, and arguments that none of the remaining sites takes are ignored.
     """
     sites: list[LoadedSite] = []
     for target in targets:
@@ -73,7 +73,8 @@ def load_all(
 
 
 MODULE = "module:"
-"""A target `module:PACKAGE.MODULE` is the site file of an installed package. Each worker loads its own copy."""
+"""A target `module:PACKAGE.MODULE` is the site file of an installed package. Each worker loads the module
+that is installed on its own machine."""
 
 
 def module_path(target: str) -> Path:
@@ -108,8 +109,8 @@ def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
 def load_sources(
     sources: Mapping[str, bytes], names: Sequence[str], args: Mapping[str, str]
 ) -> list[LoadedSite]:
-    """Loads the named sites, in the order of `names`, from the contents of their files. This recreates sites
-    that another process loaded."""
+    """Loads the named sites, in the order of `names`, from the contents of their files. With this function, a
+    process recreates sites that another process loaded."""
     found = {one.name: one for path, source in sources.items() for one in _file(Path(path), source)}
     sites = [found[name] for name in names]
     _arguments(
@@ -196,8 +197,8 @@ def _digest(code: CodeType | None, into: Any) -> None:
 
 
 def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
-    """Returns the site of a URL. Of the sites that accept the URL's host and path, this is the one with the
-    most specific host. If there is none, returns the site called `default`, or None."""
+    """Returns the site of a URL. If several sites accept the URL's host and path, the result is the site with
+    the most specific host. If there is none, returns the site called `default`, or None."""
     host = urls.host(url)
     best, closest = None, 0
     for site in sites:

@@ -115,7 +115,7 @@ def skeleton(
 
 
 def item_survey(found: PageSurvey, detail: PageSurvey | None) -> PageSurvey:
-    """Returns the survey that describes the item. This is the survey of the page or, for a listing, the
+    """Returns the survey that describes the item. The result is the survey of the page or, for a listing, the
     survey of a detail page."""
     if found.details is None:
         return found

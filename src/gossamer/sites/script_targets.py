@@ -1,5 +1,6 @@
-"""Crawl targets that a Python program created: `Site` objects and lists of URLs. A job refers to them by
-strings (`site:NAME`, `list:HASH`). Only the thread or task that runs the job can look up the objects.
+"""Crawl targets that a Python program created: `Site` objects and lists of URLs. A job refers to these
+objects by strings (`site:NAME`, `list:HASH`). Only the thread or task that runs the job can look up the
+objects.
 
 A crawl of such targets runs in one process, because another process cannot load them.
 """

@@ -29,8 +29,9 @@ class LoggedPage:
 
 
 class SiteLogs(logging.Handler):
-    """Writes log records of site files to stderr if they have at least the given level. Of other log records,
-    writes only warnings and errors, as plain messages, as Python does if no handler is configured."""
+    """Writes log records of site files to stderr if they have at least the given level. Other log records are
+    written only if they are warnings or errors. They are written as plain messages, as Python does if no
+    handler is configured."""
 
     def __init__(self, level: str) -> None:
         super().__init__()

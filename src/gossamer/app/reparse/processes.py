@@ -143,7 +143,7 @@ def read(
 
 def _again(reader: Reader, request: Request, page: Page) -> ReadResult | None:
     """Returns the items of a page. Reading a costly page has limits. If the reading runs out of memory, the
-    page's error is `too-complex`. If it runs out of CPU time, this process is killed."""
+    page's error is `too-complex`. If the reading runs out of CPU time, this process is killed."""
     claim = Claim(0, 0, "", request)
     if not (is_html(page.content_type) and is_costly(page.body)):
         return reader.again(claim, page)
@@ -196,8 +196,8 @@ def _infrastructure(url: str, asked: RequestContext) -> bool:
 
 
 Make = Callable[[BatchPosition], AbstractContextManager[Callable[[Sequence[str]], ParsedBatch]]]
-"""A callable that is called in each process. It returns a context manager, which yields the function that
-reads a batch."""
+"""The type of a callable that is called in each process. The callable returns a context manager, which yields
+the function that reads a batch."""
 
 
 def read_in_processes(
@@ -236,7 +236,8 @@ class ReparseProcess:
 
     def _again(self) -> None:
         """Starts another process in place of a dead one. The dead process had delivered all batches taken so
-        far, so it was working on the next one. If it was reading a page, that page is blamed."""
+        far, so it was working on the next one. If the dead process was reading a page, that page is
+        blamed."""
         code = self._ended()
         if self._note.at >= 0:
             key = self._batches[self._taken][self._note.at]

@@ -2,8 +2,8 @@
 stopped.
 
 All items first go to `items.jsonl` in the run's folder. When all pages are read, the items are compared and
-written to the outputs. `state.json` holds the progress of the run. It is written after the lines that it
-covers. When the run resumes, lines that it does not cover are cut off.
+written to the outputs. `state.json` holds the progress of the run. The file is written after the lines whose
+progress it records. When the run resumes, lines that were written after the last `state.json` are cut off.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class ProgressListener(Protocol):
 
 
 class ReparseResult(msgspec.Struct):
-    """The result of a run. `read`: the number of stored responses that were read. `pages`: how many of them a
-    site function read. `unread`: the number of damaged places in the files and of responses that no longer
-    exist. `broken`: the first few damaged places, each with the reason."""
+    """The result of a run. `read`: the number of stored responses that were read. `pages`: the number of
+    responses that a site function read. `unread`: the number of damaged places in the files and of responses
+    that no longer exist. `broken`: the first few damaged places, each with the reason."""
 
     read: int
     pages: int

@@ -14,7 +14,7 @@ At = TypeVar("At")
 
 
 class StoredAnswer(msgspec.Struct):
-    """A stored response. Its body still has its content coding. If `size` is larger than len(body), the body
+    """A stored response. The body still has its content coding. If `size` is larger than len(body), the body
     was too large to be read."""
 
     status: int = 200
@@ -29,12 +29,12 @@ class StoredAnswer(msgspec.Struct):
 
 
 Source = Callable[[str, int], StoredAnswer | None]
-"""A function that takes a URL in fetch form (or the key of a response) and the maximum number of body bytes.
-It returns the response, or None if there is none."""
+"""The type of a function that finds a stored response, or returns None if there is none. Its arguments are a
+URL in fetch form (or the key of a response) and the maximum number of body bytes."""
 
 
 def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
-    """Returns the key of a response. It is the URL, followed by the request's method and body unless the
+    """Returns the key of a response. The key is the URL, followed by the request's method and body unless the
     request is a plain GET.
 
     >>> answer_key("http://e.com/"), answer_key("http://e.com/", "POST", "a=b")

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BARE = ("chromium-headless-shell", "chrome-headless-shell")
-"""The names of the headless-only build of Chromium. It needs half the CPU time, but sites that check the
-browser can recognize it as unusual."""
+"""The names of the headless-only build of Chromium. This build needs half the CPU time, but sites that check
+the browser can recognize it as unusual."""
 MAX_IDLE_CONTEXTS, MAX_IDLE_TABS = 32, 8
 """The maximum number of unused contexts that are kept, and the maximum number of these contexts that keep an
 open tab."""
@@ -151,8 +151,8 @@ class ContextKey(NamedTuple):
 
 
 class ContextInUse:
-    """A context with its cookies, cache and connections, its tab and its tunnel. It serves one page at a
-    time."""
+    """A browser context with its cookies, cache and connections, its tab and its tunnel. A context serves one
+    page at a time."""
 
     def __init__(self, place: ContextKey, tunnel: Tunnel, worn: BrowserFingerprint | None) -> None:
         self.place, self.tunnel, self.worn = place, tunnel, worn
@@ -259,8 +259,8 @@ class Chromium:
         return await Tab.open(kept.context, kept.worn)
 
     async def give(self, kept: ContextInUse | None, sound: bool) -> None:
-        """Takes back a context. It is kept if it is `sound`. Raises TimeoutError if the browser does not
-        close it."""
+        """Takes back a context. If `sound` is true, the context is kept, otherwise closed. Raises
+        TimeoutError if the browser does not close it."""
         self.busy -= 1
         if kept is None:
             return None

@@ -36,13 +36,13 @@ MAX_LOADED_BODIES = 4
 
 class BrowserCollector:
     """Collects pages with a browser. `program`: its path; None searches PATH. `agent`: the user agent; None
-    uses that of the identity. `render`: a function that returns how a host's pages are rendered. `domain`: a
-    function that returns a host's registered domain. `pages`: the number of concurrent pages. `total`: the
-    maximum number of seconds per page. `wire`: the maximum number of body bytes. `recycle`: the number of
-    pages per browser process. `ca_file`: trusted certificates for proxies that use TLS. `folder`: where
-    screenshots are stored. `worn`: a function that returns the fingerprint of a browser, given the browser's
-    name. `country`: a function that returns the country of a proxy, given its URL. Raises ConfigError if the
-    browser or Playwright is missing."""
+    uses the user agent of the identity. `render`: a function that returns how a host's pages are rendered.
+    `domain`: a function that returns a host's registered domain. `pages`: the number of concurrent pages.
+    `total`: the maximum number of seconds per page. `wire`: the maximum number of body bytes. `recycle`: the
+    number of pages per browser process. `ca_file`: trusted certificates for proxies that use TLS. `folder`:
+    where screenshots are stored. `worn`: a function that returns the fingerprint of a browser, given the
+    browser's name. `country`: a function that returns the country of a proxy, given its URL. Raises
+    ConfigError if the browser or Playwright is missing."""
 
     name = "browser"
 

@@ -420,7 +420,7 @@ class GeckoRendering(Rendering):
         raise BidiError(self.late)
 
     async def _hears(self) -> None:
-        """Waits until the events of the page's requests have arrived. They may arrive after the load
+        """Waits until the events of the page's requests have arrived. The events may arrive after the load
         event."""
         self._marked.clear()
         with contextlib.suppress(BidiError, TimeoutError):
@@ -551,7 +551,8 @@ class Firefox(Chromium):
 
 
 class Context:
-    """The cookies of a user context. The methods have the names of those of Playwright's contexts."""
+    """The cookies of a user context. The methods have the same names as the methods of Playwright's
+    contexts."""
 
     def __init__(self, wire: BidiConnection, user: str) -> None:
         self._wire, self.user = wire, user

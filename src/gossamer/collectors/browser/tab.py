@@ -46,7 +46,7 @@ _CAPTCHAS = re.compile(
     r"https?://(?:(?:challenges\.cloudflare|(?:[\w-]+\.)*(?:hcaptcha|arkoselabs|captcha-delivery))\.com[:/]"
     r"|www\.(?:google\.com|recaptcha\.net)/recaptcha/)"
 )
-"""The URLs of captcha frames. Such frames are left out, because they contain no useful text, and block
+"""The URLs of captcha frames. Captcha frames are left out, because they contain no useful text, and block
 detection uses the text of the page itself."""
 
 _MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
@@ -473,8 +473,8 @@ class Rendering:
         return now if self._watch.follows and now.startswith(("http://", "https://")) else asked
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
-        """Returns the current document and the protocol, such as `h2`. The document is in UTF-8. If it has
-        more than `most` characters, its length is returned instead."""
+        """Returns the current document and the protocol, such as `h2`. The document is in UTF-8. If the
+        document has more than `most` characters, its length is returned instead."""
         frames = Frames(self._tab, self._watch.blocks)
         text, protocol = await frames.read(
             reading_script(), most, max(self._ends - time.monotonic(), self._spare)
@@ -564,7 +564,7 @@ KEPT_PAGE_S = 5.0
 """Seconds for which a finished page stays in the tab if no other page needs the tab. Blanking the tab at once
 would cost a third of the time of a page."""
 BLANK_TIMEOUT_S, CLOSE_TIMEOUT_S = 3.0, 5.0
-"""Seconds within which a tab must become idle or blank. If it does not, it must close within the second
+"""Seconds within which a tab must become idle or blank. A tab that does not must close within the second
 number of seconds."""
 
 
@@ -576,8 +576,8 @@ class TabListener(Protocol):
 
 
 class Tab:
-    """A tab of the browser. It registers each event handler only once. `watch` and `hears` belong to the page
-    that currently uses the tab."""
+    """A tab of the browser. A tab registers each event handler only once. `watch` and `hears` belong to the
+    page that currently uses the tab."""
 
     def __init__(self, page: Any, cdp: Any) -> None:
         self.page, self.cdp = page, cdp
@@ -634,8 +634,8 @@ class Tab:
         return False
 
     async def leave(self, url: str) -> None:
-        """Blanks the tab if it shows another route of the document at `url`. Otherwise the browser would not
-        load the document again."""
+        """Blanks the tab if it shows another route of the document at `url`. Without this step, the browser
+        would not load the document again."""
         if "#" in url and str(self.page.url).partition("#")[0] == url.partition("#")[0]:
             await self.page.goto("about:blank", timeout=BLANK_TIMEOUT_S * 1000)
 

@@ -218,7 +218,7 @@ class AddressResolver(Protocol):
 
 class CurlLibrary(NamedTuple):
     """The libcurl to use: pycurl's, or one with the same interface. `honest`: if true, gossamer's own
-    headers, which identify it, are sent with every request. Otherwise only the headers of the request are
+    headers, which identify it, are sent with every request. If false, only the headers of the request are
     sent."""
 
     name: str = "http"
@@ -239,7 +239,8 @@ class HttpCollector:
     of its own, so that curl never sends it twice. `keep`: pages have their `exchange`. `folder`: where large
     files are stored while they arrive. If it is None, files stay in memory, and their size is limited like
     that of pages. `more`: content types that are accepted from a host in addition to `accept`. `beside`:
-    another collector whose connections this one uses, too; its TLS options must be the same.
+    another collector whose connections this collector also uses. Both collectors must have the same TLS
+    options.
     """
 
     def __init__(
@@ -322,10 +323,11 @@ class HttpCollector:
         tried.
 
         While a connection to a host is being opened, further requests wait, because the connection may be
-        able to carry them all (HTTP/2). They do not wait if the host is known not to support this. A burst of
-        32 requests at 40 ms round trip then needs 1 connection instead of 32, a fifth of the CPU time and
-        three quarters of the elapsed time. The cost is one handshake's time, once for each host that speaks
-        only HTTP/1.1. A request that is alone never waits, because nothing would end its wait.
+        able to carry them all (HTTP/2). Requests do not wait if the host is known not to support HTTP/2.
+        Because of this wait, a burst of 32 requests with a round trip of 40 ms needs 1 connection instead of
+        32, a fifth of the CPU time, and three quarters of the elapsed time. The cost is one handshake's time,
+        once for each host that speaks only HTTP/1.1. A request that is alone never waits, because nothing
+        would end its wait.
 
         If a proxy is used, the names of both the proxy and the target are resolved and checked here. The
         transfer is pinned to the proxy's address, and the proxy resolves the target.
@@ -390,7 +392,7 @@ class HttpCollector:
         """Ends a transfer that may have shared a connection. If all other transfers of the group are waiting,
         one of them stops waiting and opens a connection. Otherwise, libcurl 8.23 would let them wait until
         they time out, if the connection that it kept cannot be used. If no connection to the host could be
-        opened, all of them continue to wait."""
+        opened, all the other transfers continue to wait."""
         others = self._sharing[authority, proxy]
         others.remove(transfer)
         if not others:
@@ -494,7 +496,8 @@ class HttpCollector:
 
     def _give_back(self, transfer: Transfer) -> None:
         """Keeps a handle for the next transfer. A handle that was used with a non-standard method is
-        discarded. Its connections stay open, because they belong to the multi handle."""
+        discarded. The connections of a discarded handle stay open, because they belong to the multi
+        handle."""
         if transfer.changed or self._multi.closed:
             transfer.close()
             return

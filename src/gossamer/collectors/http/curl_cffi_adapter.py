@@ -1,7 +1,8 @@
 """Adapts curl_cffi's libcurl, which has a browser's TLS and HTTP/2 fingerprint, to the part of pycurl's
 interface that `Transfer` and `Multi` use. The C functions are called directly, for two reasons. curl_cffi's
 own classes have no hook for the socket or for the moment before a request, and the egress guard's second
-check needs both. They also wake the event loop ten times per second for each pool of connections.
+check needs both. In addition, curl_cffi's own classes wake the event loop ten times per second for each pool
+of connections.
 """
 
 from __future__ import annotations

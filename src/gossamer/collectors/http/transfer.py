@@ -1,8 +1,8 @@
 """One HTTP transfer: a reusable curl handle, whose callbacks collect the response within limits. This module
 also encodes the header lines that are sent, parses the header section that is received, checks proxy URLs,
 finds the trusted certificates, and contains the spool for a file's body. The body of a file is counted and
-hashed as it arrives. It is refused as soon as its first bytes show that its type is not wanted. A small body
-stays in memory. A larger one goes to an unnamed temporary file, which disappears with the process.
+hashed as it arrives. A file is refused as soon as its first bytes show that its type is not wanted. A small
+body stays in memory. A larger one goes to an unnamed temporary file, which disappears with the process.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def _read(line: bytes) -> tuple[str, str] | None:
 
 
 _field = lru_cache(2048)(_read)
-"""Cached, because most header lines of a server are the same in each of its responses."""
+"""A cached version of `_read`. The cache helps because most header lines of a server are the same in each of
+its responses."""
 
 
 def final_head(lines: list[bytes]) -> bytes:
@@ -110,8 +111,8 @@ PROXIES = "a proxy is SCHEME://HOST:PORT, SCHEME being http, https, socks5h, soc
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE = re.compile(r"[\r\n\0]")
 _FRAMING = ("content-length", "transfer-encoding")
-"""Headers that delimit a request. If one is wrong, the server takes the next request on the same connection
-as part of this one."""
+"""Headers that delimit a request. If one of these headers is wrong, the server takes the next request on the
+same connection as a part of this request."""
 
 
 def is_sendable(name: str, value: str) -> bool:
@@ -142,8 +143,8 @@ def ca_bundle() -> str | None:
 
 
 def proxy_of(url: str) -> str | None:
-    """Returns `host:port` of a proxy's URL, or None if the URL cannot be used. Its scheme must be `http`,
-    `https` or a socks scheme, and it must contain a port.
+    """Returns `host:port` of a proxy's URL, or None if the URL cannot be used. The URL's scheme must be
+    `http`, `https` or a socks scheme, and the URL must contain a port.
 
     >>> proxy_of("http://user:secret@proxy.example:3128"), proxy_of("ftp://proxy.example:21"), proxy_of("http://proxy.example")
     ('proxy.example:3128', None, None)
@@ -215,7 +216,7 @@ def _said(one: bytes) -> bytes:
 MAX_MEMORY_BYTES = 256 << 10
 """The maximum number of bytes of a file that are kept in memory. A larger file is moved to disk."""
 MIN_FILE_RATE_BYTES = 256 << 10
-"""The minimum transfer rate in bytes per second. It determines the time limit of a large file."""
+"""The minimum transfer rate in bytes per second. This rate determines the time limit of a large file."""
 MAX_PIECES = 200_000
 """The maximum number of pieces in which a body may arrive. One more piece is allowed for each KiB of the
 body."""
@@ -418,8 +419,8 @@ class Transfer:
         proxy resolves the target's name. Only a `socks4` or `socks5` proxy needs an address, and gets a
         checked one.
 
-        The handle is not used for other transfers afterwards, because these options must not mix with those
-        of a direct transfer.
+        The handle is not used for other transfers afterwards, because a direct transfer must not have the
+        options of a transfer through a proxy.
         """
         self.proxy, self.allowed, self.changed = proxy, addresses, True
         name, _, port = authority.rpartition(":")

@@ -94,7 +94,7 @@ class UnlockerCollector:
     """Collects pages through one provider. `http` calls the provider's API. `resolver` checks the targets.
     `most`: the maximum number of body bytes. `say`: called from time to time with the reason why no calls are
     made. `wanted`: returns the options of a host's site. `alone`: whether the crawl fetches all pages with
-    this collector. Such a crawl ends when the credits are used up."""
+    this collector. If so, the crawl ends when the credits are used up."""
 
     def __init__(
         self,

@@ -2,12 +2,12 @@
 the places in the response from which the status and the body are read.
 
 The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}` and `{session}`. The
-shape is a list of `NAME=VALUE`. `header=NAME: VALUE` (repeatable) and `post=BODY` are templates as well.
-`forward=true` passes on the request's method, headers and body. `status=`, `url=`, `credits=` and `headers=`
-say where the response contains these values: `header NAME` or `json a.b`. `body=` is `raw`, `json a.b` or
-`base64 a.b`. `errors=403:credit,422:retry` defines the meanings of the provider's own statuses. `cost=`,
-`at_once=`, `timeout=`, `country=`, `render=`, `wait_for=` and `session=` have the same meaning as for any
-unlocker.
+shape is a list of `NAME=VALUE`. The values of `header=NAME: VALUE` (repeatable) and `post=BODY` are
+templates, too. `forward=true` passes on the request's method, headers and body. `status=`, `url=`, `credits=`
+and `headers=` say where the response contains these values: `header NAME` or `json a.b`. `body=` is `raw`,
+`json a.b` or `base64 a.b`. `errors=403:credit,422:retry` defines the meanings of the provider's own statuses.
+`cost=`, `at_once=`, `timeout=`, `country=`, `render=`, `wait_for=` and `session=` have the same meaning as
+for any unlocker.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ request needs."""
 
 
 class ApiCall(NamedTuple):
-    """One page to fetch and the options for it. `cost`: the maximum number of credits that the call may cost.
-    `extra`: parameters that only this provider knows."""
+    """One page to fetch, and the options with which the page is fetched. `cost`: the maximum number of
+    credits that the call may cost. `extra`: parameters that only this provider knows."""
 
     url: str
     method: str = "GET"
@@ -47,7 +47,7 @@ class ApiCall(NamedTuple):
 
 
 class Call(NamedTuple):
-    """An HTTP request to a provider's API. Its URL and headers may contain the key."""
+    """An HTTP request to a provider's API. The URL and the headers of the call may contain the key."""
 
     url: str
     method: str = "GET"
@@ -92,9 +92,9 @@ class Refusal(NamedTuple):
 
 
 class Provider(NamedTuple):
-    """One provider. `request` returns the call for a page. It raises ValueError, with the reason, if the
-    provider does not support the call. `answer` interprets the response. `cost` returns the maximum cost of a
-    call, for users who set no cost. `timeout`: the seconds that a client should wait according to the
+    """One provider. `request` returns the call for a page. `request` raises ValueError, with the reason, if
+    the provider does not support the call. `answer` interprets the response. `cost` returns the maximum cost
+    of a call, for users who set no cost. `timeout`: the seconds that a client should wait according to the
     provider's documentation."""
 
     name: str
@@ -162,8 +162,8 @@ def to_json(value: Any) -> str:
 
 
 def provider_message(answer: ApiAnswer, *places: str) -> str:
-    """Returns the provider's message in one line. It consists of the fields `places` of a JSON response, or
-    else of the beginning of the response's text."""
+    """Returns the provider's message in one line. If the response is JSON, the message consists of its fields
+    `places`. If the response is plain text, the message is its beginning."""
     found = json_of(answer.body)
     words = [value for place in places if isinstance(value := found.get(place), str) and value]
     if not words and not found and (answer.header("content-type") or "text/plain").startswith("text/plain"):

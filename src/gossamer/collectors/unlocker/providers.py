@@ -19,7 +19,8 @@ PROVIDERS = {
     for one in (scraperapi.PROVIDER, zenrows.PROVIDER, brightdata.PROVIDER, zyte.PROVIDER, scrapfly.PROVIDER)
 }
 SEARCH_PROVIDERS = ("serpapi", "serper", "searchapi", "dataforseo")
-"""Providers of search results. Each is a module of `search`, imported when it is chosen."""
+"""Providers of search results. Each provider is a module of `search`, which is imported when the provider is
+chosen."""
 OPTIONS = ("endpoint", "at_once", "timeout", "cost", "render", "country", "wait_for", "session")
 ACCOUNT = ("endpoint", "at_once", "timeout", "zone")
 """Options that belong to the account, not to a crawl or a site."""

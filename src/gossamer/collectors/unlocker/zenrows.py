@@ -69,8 +69,8 @@ CODES = {
     "AUTH008": (BUSY, ""),
     "BLK0001": (BANNED, ""),
 }
-"""The meanings of ZenRows's error codes. Faults of the target also have a reason. RESP002 counts as a page,
-because it means that the target answered 404."""
+"""The meanings of ZenRows's error codes. For faults of the target, the table also contains the reason.
+RESP002 counts as a page, because it means that the target answered 404."""
 STATUSES = {
     401: KEY,
     402: CREDIT,

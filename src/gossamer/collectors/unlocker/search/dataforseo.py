@@ -1,9 +1,10 @@
 """DataForSEO (docs.dataforseo.com: serp/google/organic/live/advanced, appendix/errors). A call runs a live
 task, which is described in JSON.
 
-The key is `LOGIN:PASSWORD`. A task cannot begin at a later page. It returns all results up to `depth`. Each
-page of 10 results is billed: the first page in full, and each further page with 75 %. A page counts as one
-credit, so a request for page 3 costs 3. The outer status is 200; each task has a `status_code` of its own.
+The key is `LOGIN:PASSWORD`. A task cannot begin at a later page. A task returns all results up to `depth`.
+Each page of 10 results is billed: the first page in full, and each further page with 75 %. A page counts as
+one credit, so a request for page 3 costs 3. The outer status is 200; each task has a `status_code` of its
+own.
 """
 
 from __future__ import annotations

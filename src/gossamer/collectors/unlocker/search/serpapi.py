@@ -27,7 +27,7 @@ JSON = [("content-type", "application/json")]
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns `GET /search.json?engine=google&q=...`. `location` and `uule` exclude each other."""
+    """Returns `GET /search.json?engine=google&q=...`. A call must not contain both `location` and `uule`."""
     search = read_search(needs)
     at = (search.page - 1) * PAGE_RESULTS
     parameters = [("engine", search.engine), ("q", search.words)]
