@@ -125,7 +125,8 @@ class CollectorSetup:
             for one in sites
             if one.site.session is not None
         }
-        """For each site, the rungs on which its accounts are logged in. The log-in happens on the first one.
+        """Maps each site to the rungs on which the site's accounts are logged in. The log-in happens on the
+        first one.
         """
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether any ladder has more than one rung."""

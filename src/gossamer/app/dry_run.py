@@ -49,7 +49,7 @@ class Trial(msgspec.Struct):
     unread: list[str] = []
     """The reasons why a site could not read the page, each with file, line and error."""
     preview: PagePreview | None = None
-    """What a crawl would do with the page. None if no page was received."""
+    """The preview of what a crawl would do with the page. None if no page was received."""
     disallowed: RobotsLine | None = None
     """The robots.txt line that disallows the URL."""
     closed_origin: str = ""

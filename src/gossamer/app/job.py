@@ -35,7 +35,8 @@ class Job(msgspec.Struct, kw_only=True):
     graph: str | None = None
     """The output for the links of pages, in the form of -o."""
     files: str | None = None
-    """Where files of items are stored: a folder, an object store, or `off`. None: in the crawl's folder."""
+    """The place where files of items are stored: a folder, an object store, or `off`. None: files are stored
+    in the crawl's folder."""
     name: str | None = None
     fresh: bool = False
     refresh: bool = False
@@ -79,8 +80,8 @@ class Setup(msgspec.Struct, kw_only=True):
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     lacks: dict[str, SiteReach] | None = None
-    """For a fleet's worker: the sites whose files it does not have in the crawl's versions. None: it has all
-    files."""
+    """For a fleet's worker: the sites whose files the worker does not have in the crawl's versions. None: the
+    worker has all files."""
     alone: bool = True
     segment: str = ""
     """For a process of a fleet: the name of the output parts that only this process writes
@@ -89,7 +90,7 @@ class Setup(msgspec.Struct, kw_only=True):
     """Whether producers supply seeds that are not known in advance. If so, links are in scope if they stay on
     the host (or domain) of their page."""
     deadline: float | None = None
-    """When `--time-limit` is reached, as a time of the monotonic clock, which all processes of a machine
+    """The time at which `--time-limit` is reached, by the monotonic clock, which all processes of a machine
     share."""
     verbose: bool = False
     """Whether each visit is reported by a line on stderr."""

@@ -26,10 +26,10 @@ def settle_in() -> None:
     young objects after 700 allocations, and a page makes thousands. With higher thresholds a crawl needs a
     tenth less CPU.
 
-    The memory of a page's tree and texts is kept for the next page. Returning it to the system after each
-    page and taking it again would cost 30 page faults a page. Arrow is configured to allocate from malloc,
-    too. Arrow's own pool would take fresh memory from the system, and clearing this memory costs as much time
-    as writing a Parquet file.
+    The memory of a page's tree and texts is kept for the next page. Returning this memory to the system after
+    each page, and taking it again, would cost 30 page faults per page. Arrow is configured to allocate from
+    malloc, too. Arrow's own pool would take fresh memory from the system, and clearing this memory costs as
+    much time as writing a Parquet file.
     """
     raise_descriptor_limit()
     logging.getLogger("asyncio").addFilter(_broken)
@@ -53,7 +53,8 @@ def end_at_next(*signals: int) -> None:
 
     While a C function such as `re` holds the interpreter, Python's signal handlers cannot run. Therefore,
     this function installs a handler that the kernel replaces with the default action as soon as the handler
-    is called. When a Python handler runs, it must call this function again. Only glibc supports this.
+    is called. When a Python handler runs, it must call this function again. This function works only with
+    glibc.
     """
     install = getattr(ctypes.CDLL(None), "sysv_signal", None)
     if install is None:

@@ -25,7 +25,7 @@ class RevisitBudget:
         self._delays: dict[str, float] = {}
         self._tokens, self._spent, self._given = 0.0, 0, 0.0
         self.visits = 0.0
-        """How many visits a day the budget allows."""
+        """The number of visits a day that the budget allows."""
 
     async def read(self, store: Store, hosts: Sequence[str]) -> None:
         """Reads the delays of hosts, and computes how many visits a day the budget allows."""

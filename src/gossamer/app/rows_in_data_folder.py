@@ -76,8 +76,8 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
 
 
 async def bound_kept(setup: Setup, store: Store) -> None:
-    """Removes the kept rows of the oldest finished crawls of the data folder, until the remaining ones fit
-    into `--keep`."""
+    """Removes the kept rows of the oldest finished crawls of the data folder, until the remaining kept rows
+    fit into the limit of `--keep`."""
     keep, data = setup.job.settings.keep, Path(setup.job.settings.data)
     if not setup.keeps_rows or keep is None:
         return

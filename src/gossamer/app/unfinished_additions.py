@@ -29,7 +29,7 @@ class Addition(NamedTuple):
     """The hash that equal commands share (`command_hash`)."""
     token: str
     begun_at: float
-    """When the command was first run, in seconds since the epoch."""
+    """The time when the command was first run, in seconds since the epoch."""
     continued: bool
     """Whether an equal command was begun before and has not ended."""
 

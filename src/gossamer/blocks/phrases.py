@@ -23,8 +23,8 @@ TOLD = late_pattern(alternatives("notice_phrases", "told"))
 """Words just before a sentence that refuses this visitor. These words show that the page is about notices and
 is not itself a notice."""
 WEB = late_pattern(alternatives("notice_phrases", "web"))
-"""Words which show that a refusal that addresses nobody is about the web. Without them, such a refusal may be
-about a closed road or park."""
+"""If a refusal addresses nobody, these words show that it is about the web. Without such a word, the refusal
+may be about a closed road or park."""
 ALIKE = late_pattern(alternatives("notice_phrases", "alike"))
 """A title of more than three words is the title of a notice only if it contains at least one of these
 words."""

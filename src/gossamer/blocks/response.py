@@ -15,9 +15,9 @@ from gossamer.model.late_pattern import late_pattern
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 HEAD_BYTES, TAIL_BYTES = 96 << 10, 16 << 10
-"""How many bytes are searched at the start and at the end of a body."""
+"""The numbers of bytes that are searched at the start and at the end of a body."""
 SAMPLE_BYTES = 32 << 10
-"""How many bytes of a body are searched to decide whether it contains many words."""
+"""The number of bytes of a body that are searched to decide whether the body contains many words."""
 MAX_THIN_CHARS, MAX_THIN_LINKS = 2000, 40
 """The maximum numbers of visible characters and of links in a notice. A response with more characters or
 links is a page."""

@@ -165,7 +165,7 @@ URL = late_pattern(
     r"|passport\.weibo\.c[a-z]{1,2}/visitor|/antispider/|captcha\.perimeterx|/challenge/captcha"
 )
 CONSENT_URL = late_pattern(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
-"""URLs at which large sites ask for consent before they show any content."""
+"""Matches URLs at which large sites ask for consent before they show any content."""
 LOGIN_URL = late_pattern(
     r"linkedin\.com/authwall|instagram\.com/accounts/login|facebook\.com/login"
     r"|(?:twitter|x)\.com/i/flow/login|/checkpoint/challenge"
@@ -175,13 +175,13 @@ ASKED = late_pattern(
     r"|session|user|admin|wp-login|register|signup|sign-up)\b"
 )
 BOX = late_pattern(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
-"""An element that is named after a captcha."""
+"""Matches an element whose class or id contains the word "captcha"."""
 PICTURE = late_pattern(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
 TO_CAPTCHA = late_pattern(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
 INPUT = late_pattern(
     rb"<(?:input(?![^<>]{0,400}(?:hidden|submit|button|image|checkbox|radio))|textarea|select)"
 )
-"""Elements that a person fills in."""
+"""Matches elements that a person fills in."""
 COOKIE = late_pattern(rb"document\.cookie ?=")
 AGAIN = late_pattern(rb"location\.reload|location\.replace|location\.assign|location(?:\.href)? ?=")
 SHOWN = late_pattern(

@@ -49,7 +49,8 @@ class Cookie(msgspec.Struct):
     path: str
     secure: bool
     expires: float | None
-    """When the cookie expires, in seconds since the epoch. None: it lasts until the jar is dropped."""
+    """The time when the cookie expires, in seconds since the epoch. None: the cookie lasts until the jar is
+    dropped."""
     created: int
     """The cookie's position in the order of creation."""
     http_only: bool = False

@@ -201,7 +201,7 @@ NUMBERS = (
 )
 NAMES = (*NUMBERS, *(f"skipped.{word}" for word in SKIPS), *(f"errors.{word}" for word in ERRORS))
 LATELY = ("success", "quality", "yield", "coverage", "drift")
-"""The names of numbers that are shares, which means that they can be computed over the last pages."""
+"""The names of numbers that are shares. Shares can be computed over the last pages."""
 ACTIONS = ("warn", "pause", "stop")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,

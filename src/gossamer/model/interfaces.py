@@ -128,8 +128,8 @@ class FileSink(Protocol):
 
     def prepare(self) -> int:
         """Prepares the file for a new crawl. Returns its first committed length, to be stored before the
-        first `append`. Called if the store has no length for `target()`. Raises UsageError, SinkError,
-        DiskFull."""
+        first `append`. The worker calls this method if the store has no length for `target()`. Raises
+        UsageError, SinkError, DiskFull."""
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """Cuts the file to `committed` bytes, appends the rows, calls fdatasync, and returns the new length
@@ -138,8 +138,8 @@ class FileSink(Protocol):
         crawl resumes."""
 
     def close(self, committed: int) -> None:
-        """Completes the output at `committed` bytes, for example by closing the last Parquet part. Called
-        once per process, under the lock."""
+        """Completes the output at `committed` bytes, for example by closing the last Parquet part. The worker
+        calls this method once per process, under the output lock."""
 
 
 @runtime_checkable
@@ -182,8 +182,8 @@ class Packs(FileSink, Protocol):
     """A FileSink whose rows are costly to encode."""
 
     def pack(self, rows: Sequence[Row]) -> None:
-        """Encodes rows before `append`. Called in the worker's event loop and not in a thread, which would
-        release the interpreter for each row."""
+        """Encodes rows before `append`. This method is called in the worker's event loop. In a thread,
+        encoding would be slower, because the thread would release the interpreter for each row."""
 
 
 class FileOutput(Protocol):

@@ -1,5 +1,5 @@
-"""How to log in to a site: the form or the steps, the accounts, and the signs that show whether an account is
-logged in. Contains values, and steps without side effects.
+"""Describes how to log in to a site: the form or the steps, the accounts, and the signs that show whether an
+account is logged in. Contains values, and steps without side effects.
 
 Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${env:SHOP_PASSWORD}"},
 shows="a.logout")

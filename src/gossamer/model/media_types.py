@@ -168,8 +168,8 @@ _SIGNED = frozenset(
 
 
 Read = Callable[[int, int], bytes]
-"""Called with an offset and a number of bytes. Returns that many bytes from the offset on, or fewer at the
-end."""
+"""The type of a function that reads a file. The arguments are an offset and a number of bytes. The function
+returns that many bytes from the offset on, or fewer at the end of the file."""
 
 
 def picture_size(read: Read, kind: str) -> tuple[int, int] | None:

@@ -70,7 +70,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     proxy: str | None = None
     rung: str | None = None
     added_at: float | None = None
-    """When a producer added the request, in seconds since the epoch."""
+    """The time when a producer added the request, in seconds since the epoch."""
     known: KnownPage | None = None
     rule: Any = None
     """For a request for a file: the rule that the file must satisfy (`assets.FileRule`)."""

@@ -10,8 +10,8 @@ import msgspec
 
 
 class ClaimEnd(StrEnum):
-    """How a claim ends. The value is the letter that `settle.lua` receives. `word`: the outcome in the
-    attempts log of the request that ended the claim."""
+    """The possible ends of a claim. The value is the letter that `settle.lua` receives. `word`: the outcome
+    in the attempts log of the request that ended the claim."""
 
     word: str
 
@@ -39,8 +39,8 @@ claim."""
 
 
 class HostHealth(StrEnum):
-    """What a visit shows about its host. The value is the letter that `breaker.lua` receives after the letter
-    of the `ClaimEnd` (`politeness.breaker`)."""
+    """The conclusion from a visit about its host. The value is the letter that `breaker.lua` receives after
+    the letter of the `ClaimEnd` (`politeness.breaker`)."""
 
     UNKNOWN = ""
     GOOD = "g"

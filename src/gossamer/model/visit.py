@@ -26,12 +26,12 @@ class Claim(msgspec.Struct):
     """`page`: visit the URL. `robots`: fetch the origin's robots.txt. `gate`: only check the URL against
     robots.txt. At most one URL of a batch of gate claims is also visited."""
     attempt: int = 0
-    """How often this request has been tried and has failed."""
+    """The number of failed tries of this request."""
     crashes: int = 0
     robots: int = 0
     """The version of the origin's robots rules. 0: not requested yet. Negative: no page may be fetched, for
-    the reason in `politeness.robots_access.CLOSED`. For a robots claim: how often fetching robots.txt has
-    failed."""
+    the reason in `politeness.robots_access.CLOSED`. For a robots claim: the number of failed tries to fetch
+    robots.txt."""
     pace: str = ""
     """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0
@@ -90,7 +90,8 @@ ASIDE = "!aside"
 
 
 class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a stored page was requested and fetched. A site function receives this in addition to the page."""
+    """The circumstances in which a stored page was requested and fetched. A site function receives this in
+    addition to the page."""
 
     method: str = "GET"
     body: str | None = None
@@ -200,7 +201,7 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     id: str | None = None
     """The id of the request."""
     added_at: str | None = None
-    """When the request was added, RFC 3339."""
+    """The time when the request was added, RFC 3339."""
     location: str | None = None
     """The URL that a redirect leads to. None if the response is no redirect, or if it leads to no http(s) URL."""
 
@@ -272,8 +273,8 @@ class ClaimOrder(NamedTuple):
 
 
 class Settle(msgspec.Struct):
-    """How one claim ends. `end` is None for a robots claim that the robots gate has already settled. Times
-    are in milliseconds."""
+    """The record of how one claim ends. `end` is None for a robots claim that the robots gate has already
+    settled. Times are in milliseconds."""
 
     token: int
     end: ClaimEnd | None
@@ -286,7 +287,7 @@ class Settle(msgspec.Struct):
     reason: str = ""
     detail: str = ""
     health: HostHealth = HostHealth.UNKNOWN
-    """What the visit shows about the host (`politeness.breaker`)."""
+    """The conclusion from the visit about the host (`politeness.breaker`)."""
     final: bool = False
     """Whether the visit failed because, according to a DNS server, the host name does not exist."""
     mark: int | None = None

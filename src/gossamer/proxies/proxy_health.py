@@ -28,8 +28,8 @@ used counts with UNKNOWN_LATENCY_S."""
 
 
 class BreakerRule(NamedTuple):
-    """When a circuit breaker opens. `most`: the number of faults in a row that opens it. `first`, `longest`:
-    the shortest and the longest time for which it stays open, in ms."""
+    """The rule for when a circuit breaker opens, and for how long. `most`: the number of faults in a row that
+    opens it. `first`, `longest`: the shortest and the longest time for which it stays open, in ms."""
 
     most: int
     first: int = 60_000

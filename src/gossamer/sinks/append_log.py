@@ -209,7 +209,8 @@ class AppendLog:
 
     def keep_aside(self, fd: int, path: str, start: int, size: int) -> Path:
         """Copies the bytes from `start` to `size` to a file in the crawl's folder, and returns the path of
-        this file. Called before bytes are cut if the log does not prove that this crawl wrote them."""
+        this file. This method is called before bytes are cut, if the log does not prove that this crawl wrote
+        these bytes."""
         day = time.strftime("%Y%m%dT%H%M%S")
         to = self.path.parent / f"cut-{os.path.basename(path)}-{start}-{day}"
         with open(to, "xb") as file:

@@ -24,8 +24,8 @@ def files(form: str) -> bool:
 
 
 def kind(form: str) -> str:
-    """Returns the kind of attempt rows. In a database this is the name of their table. In a file it is "",
-    because the file contains nothing else."""
+    """Returns the kind of attempt rows. In a database, the kind is the name of the table. In a file, the kind
+    is "", because the file contains nothing else."""
     return "" if files(form) else TABLE
 
 

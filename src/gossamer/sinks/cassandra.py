@@ -86,7 +86,7 @@ class Cassandra:
         self._cluster: Any = None
         self._session: Any = None
         self._tables: dict[str, tuple[TableColumns, Any, Any, int]] = {}
-        """For each kind: the columns, the prepared INSERT, the prepared SELECT, and the number of former
+        """Maps each kind to its columns, the prepared INSERT, the prepared SELECT, and the number of former
         columns. A former column is in the table, but no longer in the item class."""
         self._there: set[Name] = set()
         """The items of the current batch that already have a row in the store."""

@@ -248,9 +248,9 @@ _INTERNAL = 1
 """MongoDB's error code for InternalError. The error means either that the server has a problem, or that the
 server cannot store a row. FerretDB, for example, cannot store a field whose name contains a quote."""
 _UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
-"""MongoDB's error codes for rows that it refuses: BadValue, FailedToParse, TypeMismatch, a field name that an
-update cannot use, a key that is too long, a document that is too large, a failed validator, a violation of
-another unique index."""
+"""MongoDB's error codes for rows that it refuses. They mean: BadValue, FailedToParse, TypeMismatch, a field
+name that an update cannot use, a key that is too long, a document that is too large, a failed validator, or a
+violation of another unique index."""
 _THERE = 11000
 """MongoDB's error code for DuplicateKey."""
 _MAX_NOTED_COLUMNS = 20_000
@@ -491,7 +491,8 @@ class Mongo:
         return at if self._typed(kind) is None else parse_time(at)
 
     def _note(self, kind: str, fields: set[str]) -> None:
-        """Records in COLUMNS that gossamer created these fields. Called before the fields are written."""
+        """Records in COLUMNS that gossamer created these fields. This method is called before the fields are
+        written."""
         from pymongo.errors import BulkWriteError
 
         called = self._name(kind)

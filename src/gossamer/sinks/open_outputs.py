@@ -194,7 +194,7 @@ class FilteredTable:
         self.offered: Counter[str] = Counter()
         self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
         """Counters by kind. `offered` counts the rows that were passed to the table, `refused` the rows that
-        the table refused. Whoever reads the counters clears them."""
+        the table refused. The code that reads the counters also resets them."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """See `interfaces.TableSink`."""

@@ -46,10 +46,11 @@ suggests."""
 class OutputSpec(NamedTuple):
     """The parsed value of `-o`.
 
-    The meaning of `path` and `format` depends on the output. For a file, they are its path and one of
-    FORMATS. For the standard output, they are `-` and `stdout`. For a store of rows, they are its URL and its
-    kind (`sink_url.FORMS`). For an object store, they are its URL and one of WHOLE. For a folder of objects,
-    they are its path and `objects`.
+    The meaning of `path` and `format` depends on the output. For a file, `path` is the file's path, and
+    `format` is one of FORMATS. For the standard output, `path` is `-`, and `format` is `stdout`. For a store
+    of rows, `path` is its URL, and `format` is its kind (`sink_url.FORMS`). For an object store, `path` is
+    its URL, and `format` is one of WHOLE. For a folder of objects, `path` is the folder's path, and `format`
+    is `objects`.
     """
 
     path: str

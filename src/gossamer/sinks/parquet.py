@@ -6,14 +6,14 @@ already converted to parts. `part-A-B.parquet` contains the rows of the bytes A 
 the rows from byte A on. When a journal has grown to `part_bytes`, it is converted to a part, which is written
 under a temporary name, synced and renamed. Because of the rename, the folder and the committed length always
 describe the complete state. Everything beyond the committed length is cut, even if the store lost its last
-second of writes. For that case, the journal of a closed part is kept for a while. A journal contains JSON
-lines. Many records that arrive at once are written as one Arrow batch (`row_fitting.frame_batch`). Readers
-(DuckDB, Arrow, Spark) ignore files whose names begin with `_`, so every part that they find is complete. The
-columns have Arrow types that follow the annotations of the item class: lists, structs, maps, dates. A decimal
-is decimal128(38, 9) unless `Digits` specifies other digits. Times are in UTC with microseconds. Values of a
-field without a single type are stored as JSON text. If a folder already has parts, their column types are
-kept. If a value does not fit its column, the column becomes null, the value is stored in `_extra`, and the
-row is passed to `refuse`.
+second of writes. Because the store may lose its last writes, the journal of a closed part is kept for a
+while. A journal contains JSON lines. Many records that arrive at once are written as one Arrow batch
+(`row_fitting.frame_batch`). Readers (DuckDB, Arrow, Spark) ignore files whose names begin with `_`, so every
+part that they find is complete. The columns have Arrow types that follow the annotations of the item class:
+lists, structs, maps, dates. A decimal is decimal128(38, 9) unless `Digits` specifies other digits. Times are
+in UTC with microseconds. Values of a field without a single type are stored as JSON text. If a folder already
+has parts, their column types are kept. If a value does not fit its column, the column becomes null, the value
+is stored in `_extra`, and the row is passed to `refuse`.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ class Parquet:
         """Journal bytes before this position may have been written with other columns, because an earlier run
         may have had other options or another site file."""
         self._left = (-1, 0, 0, 0.0)
-        """The state after the last append: the committed length in bytes, the position at which the current
-        journal starts, the modification time of the folder in nanoseconds, and the monotonic time in seconds
-        when the folder was last listed."""
+        """The state after the last append, as four values: the committed length in bytes, the position at
+        which the current journal starts, the modification time of the folder in nanoseconds, and the
+        monotonic time in seconds when the folder was last listed."""
 
     def target(self) -> str:
         """Returns the absolute path of the folder."""

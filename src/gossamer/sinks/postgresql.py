@@ -76,8 +76,8 @@ _WIDER = {
     "text[]": (),
     "date": ("text",),
 }
-"""For each column type of gossamer, other types that another program may have given the column and that hold
-the values without silent loss."""
+"""Maps each column type of gossamer to other types that hold the same values without silent loss. Another
+program may have created the column with one of these types."""
 
 
 def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -222,7 +222,7 @@ class Postgres:
         self.misfits: list[Misfit] = []
         self._base: Any = None
         self._tables: dict[str, tuple[TableColumns, str, str, str]] = {}
-        """For each kind: the columns, the table's quoted name, the COPY statement and the upsert
+        """Maps each kind to its columns, the table's quoted name, the COPY statement and the upsert
         statement."""
 
     def prepare(self, kinds: Sequence[str]) -> None:

@@ -23,8 +23,8 @@ FORMS = {
     "cassandra": ("cassandra://USER@HOST:9042/KEYSPACE", ("table", "tls", "ca_file")),
     "own": ("python://MODULE:CLASS", ()),
 }
-"""For each kind of store: the form of its URL, and gossamer's own parameters. Other parameters are passed to
-the driver."""
+"""Maps each kind of store to the form of its URL and to gossamer's own parameters. Other parameters are
+passed to the driver."""
 SCHEMES = {
     "postgresql": "postgresql",
     "postgres": "postgresql",

@@ -113,7 +113,7 @@ def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[
 
 
 def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]) -> list[str]:
-    """Moves decimals that their column cannot hold exactly from the row to `_extra`. Returns the names of
+    """Moves decimals from the row to `_extra` if their column cannot hold them exactly. Returns the names of
     these columns."""
     lost: dict[str, Any] = {}
     for n in decimals:
@@ -191,8 +191,8 @@ def note_columns(
 
 
 def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
-    """Copies the stored rows that new rows of one kind replace to the history. Returns the new rows that must
-    be written, with the columns STORED."""
+    """Copies stored rows to the history before new rows of the same kind replace them. Returns the new rows
+    that must be written, with the columns STORED."""
     if runs := [(row.kind, encodable_text(row.key), row.run) for row in rows if row.run]:
         base.executemany(
             f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
@@ -341,7 +341,7 @@ class Sqlite:
         self._columns = columns
         self._overwrite = overwrite
         self.refused: Counter[str] = Counter()
-        """The number of refused rows by kind. Whoever reads the counter clears it."""
+        """The number of refused rows by kind. The code that reads the counter also resets it."""
         self._refuse: Refuse = count_refused(
             refuse or RefusedRowsFile(os.path.dirname(self.path)).refuse, self.refused
         )
@@ -350,7 +350,8 @@ class Sqlite:
         self._base: sqlite3.Connection | None = None
         self._inserts: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {}
         self._types: dict[str, dict[str, str]] = {}
-        """For each kind: the columns whose values must be checked individually, with their declared types."""
+        """Maps each kind to the columns whose values must be checked individually, with the declared types of
+        these columns."""
         self._misfits: list[Misfit] = []
 
     def target(self) -> str:

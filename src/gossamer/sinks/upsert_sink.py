@@ -95,7 +95,7 @@ class Upserts:
     def __init__(self, driver: Driver, kinds: Iterable[str], refuse: Refuse) -> None:
         self._driver, self._kinds = driver, tuple(kinds)
         self.refused: Counter[str] = Counter()
-        """The number of refused rows by kind. Whoever reads the counter clears it."""
+        """The number of refused rows by kind. The code that reads the counter also resets it."""
         self._refuse = count_refused(refuse, self.refused)
 
     def target(self) -> str:

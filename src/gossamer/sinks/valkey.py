@@ -55,7 +55,7 @@ end position of the batch, the time to live of the position in seconds, then for
 list in KEYS and the row."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 POSITION_TTL_S = 90 * 86_400
-"""How many seconds the store keeps the journal position of a list after the last append."""
+"""The number of seconds for which the store keeps the journal position of a list after the last append."""
 
 
 class ValkeyConnection:

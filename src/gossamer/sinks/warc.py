@@ -245,8 +245,8 @@ MAX_INLINE_BYTES = 32 << 10
 """Responses with bodies of up to this many bytes are encoded in the event loop. Encoding there takes 30 us,
 half as long as in a thread. A body of this size takes a fifth of a millisecond."""
 MAX_REMEMBERED_APPENDS = 1000
-"""How many of its most recent appends a process remembers. This number is higher than the number of appends
-that a store forgets when it loses its last second of writes."""
+"""The number of its most recent appends that a process remembers. This number is higher than the number of
+appends that a store forgets when it loses its last second of writes."""
 
 
 class AppendedRange(NamedTuple):

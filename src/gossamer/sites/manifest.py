@@ -1,5 +1,6 @@
-"""Writes and reads `kept.json`, which lists the site files of a crawl, the outputs that store its pages, and
-the outputs that contain its rows. Later commands use it to find these pages and rows."""
+"""Writes and reads the file `kept.json`. It lists the site files of a crawl, the outputs that store the
+crawl's pages, and the outputs that contain the crawl's rows. Later commands use it to find these pages and
+rows."""
 
 from __future__ import annotations
 

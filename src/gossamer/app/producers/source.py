@@ -24,8 +24,8 @@ class UrlBatch(NamedTuple):
     position: Any
     share: float | None = None
     editions: tuple[str, ...] = ()
-    """For each request, a text that makes the seen set accept a URL again that was requested before. '' means
-    that a known URL is rejected."""
+    """The edition of each request, as a text. With a new edition, the seen set accepts a URL again that was
+    requested before. '' means that a known URL is rejected."""
     trouble: str = ""
     """A message about a source that could not be read just now, or ''."""
 

@@ -29,9 +29,8 @@ def write(
     """Writes rows to a new file.
 
     Returns the number of rows and the files written. CSV and Parquet have one file per kind. `taken`: outputs
-    that must not be overwritten. `items`: the columns of items (`infer_columns`). `folder`: where rows are
-    stored that contain values which the output's columns cannot store. Raises UsageError, SinkError,
-    DiskFull.
+    that must not be overwritten. `items`: the columns of items (`infer_columns`). `folder`: the folder for
+    rows that contain values which the output's columns cannot store. Raises UsageError, SinkError, DiskFull.
     """
     import os
 

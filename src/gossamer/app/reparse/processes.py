@@ -203,8 +203,9 @@ the function that reads a batch."""
 def read_in_processes(
     batches: Sequence[Sequence[str]], processes: int, make: Make
 ) -> Generator[ParsedBatch, None, None]:
-    """Yields the results of the batches in their order. `processes`: the number of processes that read them.
-    Kills the processes when the generator is closed. Raises GossamerError if the processes keep dying."""
+    """Yields the results of the batches in their order. `processes`: the number of processes that read the
+    batches. Kills the processes when the generator is closed. Raises GossamerError if the processes keep
+    dying."""
     count = min(processes, len(batches))
     workers = [ReparseProcess(batches[at::count], make) for at in range(count)]
     try:

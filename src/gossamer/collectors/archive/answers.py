@@ -25,7 +25,7 @@ class StoredAnswer(msgspec.Struct):
     size: int = 0
     version: str = "1.1"
     asked: RequestContext = RequestContext()
-    """How the response was requested, if that is known."""
+    """The circumstances of the request for this response, if they are known."""
 
 
 Source = Callable[[str, int], StoredAnswer | None]

@@ -14,7 +14,8 @@ from playwright.async_api import Error
 from gossamer.model.rendering import Step
 
 KEY_PAUSE_S, CLICK_PAUSE_S = (0.04, 0.16), (0.08, 0.3)
-"""Minimum and maximum seconds between two keys, and before a click, for human timing."""
+"""Pauses for human timing, each as the minimum and maximum in seconds: the pause between two keys, and the
+pause before a click."""
 
 
 class StepRunner:

@@ -43,7 +43,7 @@ from gossamer.model.rendering import Render
 
 GUARD = '"$@" & child=$!; read -r _; kill -9 $child; wait $child; rm -rf "$0" || { sleep 1; rm -rf "$0"; }'
 """A shell script that starts the browser and reads its input from this process. When this process ends for
-any reason, the input ends, and the script kills the browser and removes its profile."""
+any reason, the script's input ends. The script then kills the browser and removes its profile."""
 EVENTS = (
     "network.beforeRequestSent",
     "network.responseStarted",
@@ -541,7 +541,8 @@ class Firefox(Chromium):
         return tab
 
     def _heard(self, event: str, params: dict[str, Any]) -> None:
-        """Passes an event to its tab, or to the tab that contains its frame."""
+        """Passes an event to the tab that the event is about. The event of a frame is passed to the tab that
+        contains the frame."""
         tab = self._tabs.get(params.get("context") or "")
         if event == "browsingContext.contextCreated":
             if (parent := self._tabs.get(params.get("parent") or "")) is not None:

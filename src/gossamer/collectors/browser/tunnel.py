@@ -219,9 +219,10 @@ class Tunnel:
         self.got = self._room = 0
         self.over = False
         self.refused: dict[str, FailureCause] = {}
-        """For each authority that was not reached since `begin`, the reason."""
+        """Maps each authority that was not reached since `begin` to the reason."""
         self.blame: dict[str, str] = {}
-        """For each authority in `refused` that a proxy did not reach, what failed: the proxy or the path."""
+        """Maps each authority in `refused` that a proxy did not reach to the part that failed: `proxy` or
+        `path`."""
         self.addresses: dict[str, str] = {}
         """The address to which a connection was made, for each authority."""
 

@@ -1,9 +1,9 @@
 """The plain rung: HTTP/1.1 and HTTP/2 over libcurl, at addresses that the egress guard has checked. This
 module also explains curl's errors. curl does not resolve names: each transfer is pinned to a checked address,
-and a second check on the socket refuses any other address. The pinning uses CONNECT_TO, which keeps Host and
-SNI, and which makes the address part of a kept connection's identity. curl does not decode bodies either:
-they are counted as they arrive, and decoded here up to a limit. Redirects, cookies, proxies and credentials
-are handled outside curl.
+and a second check on the socket refuses any other address. The pinning uses curl's option CONNECT_TO. This
+option leaves Host and SNI unchanged, and curl reuses a connection only for the same address. curl does not
+decode bodies either. Bodies are counted as they arrive, and decoded here up to a limit. Redirects, cookies,
+proxies and credentials are handled outside curl.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ TOO_LARGE, WEIRD, STREAM, PROXY = (
 
 
 class FailureCause(NamedTuple):
-    """Why there is no page. `reason` is a word of docs/glossary.md, and `detail` is one line of text.
-    `final`: whether a retry cannot help."""
+    """The reason why there is no page. `reason` is a word of docs/glossary.md, and `detail` is one line of
+    text. `final`: whether a retry cannot help."""
 
     reason: str
     detail: str
@@ -194,8 +194,8 @@ _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
 
 class CheckedAddresses(Protocol):
-    """Checked addresses, in the order in which they are tried. If there are none, the host was refused, and
-    the other properties contain the reason (`egress.resolver`)."""
+    """Checked addresses, in the order in which they are tried. If there are no addresses, the host was
+    refused, and the other properties contain the reason (`egress.resolver`)."""
 
     @property
     def addresses(self) -> tuple[str, ...]: ...

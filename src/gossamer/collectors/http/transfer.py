@@ -491,8 +491,8 @@ class Transfer:
             return lacked
 
     def before(self, there: str, _here: str, _port: int, _local: int) -> int:
-        """Called just before the request is sent, even on a kept connection, and each time that curl sends it
-        again."""
+        """curl calls this method just before it sends the request, even on a reused connection, and each time
+        that it sends the request again."""
         if there not in self.allowed:
             self.problem = "private"
         elif self.sent >= self.tries:

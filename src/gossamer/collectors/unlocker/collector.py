@@ -39,8 +39,8 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
 
 MAX_PROBES = 3
-"""How many times in a row the provider's circuit breaker may become half-open (30 s, 60 s and 120 s after it
-opened) before the crawl fails."""
+"""The number of times in a row that the provider's circuit breaker may become half-open before the crawl
+fails. The breaker becomes half-open 30 s, 60 s and 120 s after it opened."""
 BUSY_PAUSE_S = 5.0
 """Seconds that a host waits after the provider refused a call because of too many concurrent calls, if the
 provider does not say how long to wait."""

@@ -101,7 +101,7 @@ class Provider(NamedTuple):
     endpoint: str
     timeout: float
     request: Callable[[ApiCall, str, str], Call]
-    """Called with the ApiCall, the endpoint and the key."""
+    """The function that makes the call. Its arguments are the ApiCall, the endpoint and the key."""
     answer: Callable[[ApiAnswer, ApiCall], FetchedPage | Refusal]
     cost: Callable[[ApiCall], int]
     extra: tuple[str, ...] = ()

@@ -3,8 +3,8 @@ task, which is described in JSON.
 
 The key is `LOGIN:PASSWORD`. A task cannot begin at a later page. A task returns all results up to `depth`.
 Each page of 10 results is billed: the first page in full, and each further page with 75 %. A page counts as
-one credit, so a request for page 3 costs 3. The outer status is 200; each task has a `status_code` of its
-own.
+one credit, so a request for page 3 costs 3. The status of the API's response is 200. Each task has a
+`status_code` of its own.
 """
 
 from __future__ import annotations
