@@ -41,7 +41,7 @@ PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
 
 class Lender(LendsProxies, Protocol):
-    """The part of `proxies.proxy_rotation` that lends proxies and returns their countries."""
+    """Interface of the part of `proxies.proxy_rotation` that lends proxies and returns their countries."""
 
     def country(self, url: str) -> str: ...
 
@@ -69,9 +69,9 @@ class CollectorSetup:
     random number, on which the choice of each site's browser identity depends. `unlocker`: creates the
     collector of the unlocker rung. The first argument of `unlocker` is a function that returns the options of
     a host's site. The second argument tells whether the unlocker rung is the crawl's only rung. `others`:
-    whether other workers have a browser, so that it may be missing here. `identities`: receives the identity
-    of each rung. Raises ConfigError if a site or the crawl needs a package or program that is not installed,
-    or names an unknown browser.
+    whether other workers have a browser, so that the browser may be missing on this machine. `identities`:
+    receives the identity of each rung. Raises ConfigError if a site or the crawl needs a package or program
+    that is not installed, or names an unknown browser.
     """
 
     name = "rungs"
@@ -125,8 +125,7 @@ class CollectorSetup:
             for one in sites
             if one.site.session is not None
         }
-        """Maps each site to the rungs on which the site's accounts are logged in. The log-in happens on the
-        first one.
+        """Maps each site to the rungs of its accounts. The log-in takes place on the first of these rungs.
         """
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether any ladder has more than one rung."""
@@ -464,8 +463,8 @@ def make_collector(
 
 
 def cached(made: Collector, settings: Settings, given: Given | None, kind: str = "") -> Collector:
-    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind` keeps cached
-    responses of the browser apart from others."""
+    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind`: a name that
+    separates cached responses of the browser from other responses."""
     if not settings.cache:
         return made
     from gossamer.collectors.http_cache import CacheCollector

@@ -81,8 +81,8 @@ class RowsInMemory:
 
 
 class RobotsReader:
-    """Reads the robots.txt rules that a dry run used from its temporary store, before the store is removed.
-    `url`: the URL at the end of the redirects so far. `rules`: the rules of that URL's origin."""
+    """Reads the robots.txt rules of a dry run from the dry run's temporary store, before that store is
+    removed. `url`: the URL at the end of the redirects so far. `rules`: the rules of that URL's origin."""
 
     def __init__(self, settings: Settings, sites: list[LoadedSite]) -> None:
         self._settings, self._sites, self.url = settings, sites, ""

@@ -15,8 +15,7 @@ from gossamer.sites.remote_sites import SiteReach
 
 
 class JobOutput(msgspec.Struct, frozen=True):
-    """One `-o` or `-O` option. If `sites` is not empty, it is an output that these sites name for their own
-    items."""
+    """One `-o` or `-O` option. If `sites` is not empty, these sites name the output for their own items."""
 
     spec: str
     overwrite: bool = False
@@ -43,7 +42,7 @@ class Job(msgspec.Struct, kw_only=True):
     """Whether to revisit known URLs and write only what changed."""
     known: str | None = None
     """The folder for the records of known pages, if it is not the crawl's own folder. All workers of a fleet
-    must be able to reach it."""
+    must be able to reach this folder."""
     text: bool = False
     links: bool = False
     headers: dict[str, str] = {}

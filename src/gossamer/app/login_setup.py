@@ -56,9 +56,9 @@ class Holding(msgspec.Struct):
 
 
 class SiteAccounts:
-    """The accounts of one site. `rungs`: the rungs that fetch its pages; the log-in happens on the first one.
-    `made`: creates the identity for a version of an account, before the log-in. `lent`: returns a rung that
-    uses the account's identity."""
+    """The accounts of one site. `rungs`: the rungs that fetch the site's pages. The log-in takes place on the
+    first of these rungs. `made`: creates the identity for a version of an account, before the log-in. `lent`:
+    returns a rung that uses the account's identity."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class SiteAccounts:
             print(f"gossamer: site {self.site}: the log-in as {name} was refused: {why}", file=sys.stderr)
 
     async def keep(self, seat: Seat) -> None:
-        """Stores the cookies that responses have set. Writes for one account run one at a time. A failed
+        """Stores the cookies that responses have set. Only one write per account runs at a time. A failed
         write is repeated later."""
         name, member = seat.account.name, _member(seat)
         if (holding := self._holdings.get(name)) is None or holding.member is not member:
@@ -221,8 +221,8 @@ class SiteAccounts:
         )
 
     def _taken(self, name: str, version: int, revision: int, kept: bytes) -> Holding | None:
-        """Returns the account in the state that the store holds now. Returns None if it was logged in on
-        another rung or with another browser."""
+        """Returns the account in the state that the store holds now. Returns None if the account was logged
+        in on another rung or with another browser."""
         held = self._holdings.get(name)
         if not kept:
             return held

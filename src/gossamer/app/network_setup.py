@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 class Network:
     """The access of one process to the web for a crawl. `others`: whether other workers have the browser, so
-    that it may be missing here. Raises ConfigError or NoProxyLeft if a part cannot be built."""
+    that the browser may be missing on this machine. Raises ConfigError or NoProxyLeft if a part cannot be
+    built."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[LoadedSite], store: Store, *, others: bool = False

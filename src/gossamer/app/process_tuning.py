@@ -44,7 +44,7 @@ def settle_in() -> None:
 
 
 _handlers: dict[int, int] = {}
-"""Addresses of Python's own signal handlers. Empty if the kernel already replaced them."""
+"""Addresses of Python's own signal handlers. Empty if the kernel already replaced these handlers."""
 
 
 def end_at_next(*signals: int) -> None:

@@ -1,5 +1,5 @@
-"""A pass revisits the known URLs of a crawl. This module decides whether a pass may begin, and adds its
-requests to the frontier."""
+"""A pass revisits the known URLs of a crawl. This module decides whether a pass may begin, and adds the
+requests of the pass to the frontier."""
 
 from __future__ import annotations
 

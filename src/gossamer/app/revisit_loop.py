@@ -4,7 +4,7 @@ Workers report the outcome of each visit to the page table before they settle it
 process that holds the crawl's lock, or in one process of a fleet (`fleet.revisit_decider`). The loop moves
 the outcomes into the table, decides when each page is due, and queues due pages in batches. A batch is first
 recorded in the table, and then queued by one script call per bucket. The script ignores a batch that it has
-seen before. A kill at any moment therefore loses no page and queues none twice.
+seen before. Therefore, a kill at any moment loses no page and queues no page twice.
 
 The budget is spent evenly over time. If the due pages do not use up the budget, the pages that are due next
 are visited early. If the budget does not suffice, pages are visited in the order of their due times. The
@@ -266,5 +266,6 @@ class RevisitLoop:
         return result
 
     async def _do(self, call: Callable[..., Result], *args: Any) -> Result:
-        """Calls a function in the thread of the table. The call ends even if the loop is cancelled."""
+        """Calls a function in the thread of the table. The call runs to its end even if the loop is
+        cancelled."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, functools.partial(call, *args))

@@ -22,8 +22,9 @@ SETTINGS = ("revisit", "revisit_budget", "max_age", "min_age", "importance")
 
 
 def with_site_rules(job: Job, sites: Sequence[LoadedSite]) -> Job:
-    """Returns the job with each revisit setting that the crawl itself does not set taken from its site files.
-    Raises ConfigError if the sites contradict one another, and UsageError if the settings do."""
+    """Returns the job with its revisit settings filled in. Settings that the crawl itself does not set are
+    taken from its site files. Raises ConfigError if the sites contradict one another, and UsageError if the
+    settings do."""
     found = {name: getattr(job.settings, name) for name in SETTINGS}
     for name in SETTINGS:
         said = {one.name: value for one in sites if (value := getattr(one.site, name))}

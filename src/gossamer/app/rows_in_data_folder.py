@@ -1,5 +1,5 @@
-"""Manages the kept rows: the copies of their rows that crawls keep in the data folder. Outputs that are added
-later are filled with these rows, and `--keep` limits their size."""
+"""Manages the *kept rows*. A crawl with the embedded store keeps a copy of its rows in the data folder.
+Outputs that are added later are filled with these rows, and `--keep` limits their size."""
 
 from __future__ import annotations
 

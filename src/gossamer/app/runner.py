@@ -1,5 +1,5 @@
-"""Runs one crawl from seeds to summary: prepares the store, seeds, starts workers, watches them, ends the
-run. Used by the command line and by the Python API."""
+"""Runs one crawl from seeds to summary: prepares the store, adds the seeds, starts and watches the workers,
+and ends the run. Used by the command line and by the Python API."""
 
 from __future__ import annotations
 

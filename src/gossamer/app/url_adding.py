@@ -67,7 +67,7 @@ Say = Callable[[str], None]
 
 
 class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of added requests. A value that a request has itself takes precedence."""
+    """The options of added requests. If a request itself has a value, that value takes precedence."""
 
     priority: int | None = None
     """The priority of the requests. None means the priority of the crawl's seeds."""
@@ -78,7 +78,8 @@ class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
     """Whether URLs that the crawl already knows are visited again."""
     as_seeds: bool = False
-    """Whether URLs are added regardless of the scope and the patterns. If so, their hosts join the scope."""
+    """Whether URLs are added regardless of the scope and the patterns. If so, the hosts of these URLs join
+    the scope."""
 
 
 class Added(msgspec.Struct, kw_only=True):
@@ -90,8 +91,8 @@ class Added(msgspec.Struct, kw_only=True):
     running: bool = False
     """Whether a process or a fleet works on the crawl, or will work on it once it is resumed."""
     continued: bool = False
-    """Whether an equal command with `again` was begun before and did not end. The URLs that it added count as
-    duplicates."""
+    """Whether an equal command with `again` was begun before and did not end. The URLs that the earlier
+    command added count as duplicates."""
     added: int = 0
     duplicates: int = 0
     """Number of URLs that the crawl already knew."""
@@ -121,8 +122,8 @@ async def add_urls(
     result: Added | None = None,
 ) -> Added:
     """Adds the URLs of targets to a crawl and returns how many were added, refused or rejected. `say`
-    receives a progress message every 10 s. `result` is filled as the URLs are added, so that it is right
-    after a cancellation, too. Raises GossamerError."""
+    receives a progress message every 10 s. `result` is filled as the URLs are added, so that it is also
+    correct if the call is cancelled. Raises GossamerError."""
     record = await Crawls(store).need(crawl)
     refuse_state(record)
     setup = await load_setup(store, record, settings)

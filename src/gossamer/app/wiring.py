@@ -585,8 +585,9 @@ def _has_page_table(setup: Setup) -> bool:
 
 
 def _known_log(setup: Setup) -> Log | None:
-    """Returns the log to which visits of known pages are written. With `--revisit`, this is the inbox of the
-    page table. Returns None for a fleet with `--revisit`, which reports these visits to the store instead."""
+    """Returns the log to which visits of known pages are written. With `--revisit`, the log is the inbox of
+    the page table. Returns None for a fleet with `--revisit`, which reports these visits to the store
+    instead."""
     if setup.revisits_on_fleet or (at := setup.known_at) is None:
         return None
     if setup.job.settings.revisit is not None:
@@ -634,7 +635,7 @@ def _log_lost(crawl: str, worker: str, lost: Sequence[Claim]) -> None:
 
 def complete_attempts(spec: str | None, region: str) -> Callable[[Visit], None]:
     """Returns a function that adds this worker's region to the attempts of a visit. If an output of attempts
-    is configured, the function also adds them to the visit's rows."""
+    is configured, the function also adds the attempts to the visit's rows."""
     form = parse(spec).format if spec is not None else ""
 
     def complete(visit: Visit) -> None:
@@ -650,8 +651,8 @@ def complete_attempts(spec: str | None, region: str) -> Callable[[Visit], None]:
 
 
 def host_treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:
-    """Returns the rules that apply to requests to a host. The settings of its sites take precedence, but
-    `--retries none` and `--ignore-robots` apply to all sites."""
+    """Returns the rules that apply to requests to a host. The settings of the host's sites take precedence,
+    but `--retries none` and `--ignore-robots` apply to all sites."""
     delay = needs.pace.delay
     usual = None if settings.delay is None else Delay(*settings.delay)
     return HostTreatment(

@@ -135,7 +135,7 @@ def _typed(page: Answer) -> bool:
 
 
 def login(page: Answer) -> Block | None:
-    """Detects a log-in page in place of another page."""
+    """Detects a log-in page that was returned in place of the requested page."""
     url = page.url.lower()
     if page.alone and (found := LOGIN_URL.search(url)):
         return Block("generic", "login", (f"url: {found[0]}",))
@@ -275,7 +275,7 @@ def _kind(page: Answer, check: bool, verdict: bool) -> str:
 
 
 def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
-    """Attributes a notice that names no vendor to the vendor whose headers the response has."""
+    """Determines the vendor of a notice that names no vendor, from the headers of the response."""
     server = page.headers.get("server", "").lower()
     if page.status in (403, 429, 503) and not re.search(rb"nginx|apache|iis|<code>accessdenied", page.low):
         for vendor, header, known in (

@@ -2,8 +2,8 @@
 it was recognized (docs/blocks.md).
 
 There is one small pure function per vendor (`vendors`), and some for block pages without a vendor
-(`challenges`). The first function that recognizes a response decides. The check of a response with a good
-status, enough text and no suspicious header takes a few microseconds, whatever its size. If the response has
+(`challenges`). The first function that recognizes a response decides. If a response has a good status, enough
+text and no suspicious header, the check takes a few microseconds, regardless of the size. If the response has
 no parse tree, the check takes some tens of microseconds.
 """
 
@@ -167,8 +167,8 @@ def _text(headers: dict[str, str], body: bytes) -> bool:
 
 
 def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
-    """Returns whether a page with a good status needs a closer look: it has little text, and either an
-    unusual title or a word that is typical of block pages."""
+    """Returns whether a page with a good status needs a closer look. It does if it has little text, and
+    either an unusual title or a word that is typical of block pages."""
     if len(body) > HEAD_BYTES + TAIL_BYTES:
         return False
     if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
@@ -193,8 +193,8 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
 
 def _word(page: bytes) -> bool:
     """Returns whether a page contains a word that is typical of challenges. Names of scripts are searched
-    only if the page contains a brace, because without one it cannot contain a script. A brace is found faster
-    than a word."""
+    only if the page contains a brace, because a page without a brace cannot contain a script. A brace is
+    found faster than a word."""
     return (
         b"aptcha" in page
         or b"hallenge" in page

@@ -24,7 +24,8 @@ links is a page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )
-"""Statuses that servers send to visitors whom they refuse. Servers also use them for other reasons."""
+"""Statuses that servers send to visitors whom they refuse. Servers also use these statuses for other
+reasons."""
 
 _TITLE = late_pattern(rb"<title[^<>]{0,200}>([^<]{0,400})")
 _CHARSET = late_pattern(rb"charset=[\"']?([\w-]{3,20})")
@@ -82,7 +83,7 @@ class Answer:
 
     @cached_property
     def low(self) -> bytes:
-        """The body (of a long one only the start and the end), with ASCII letters in lower case."""
+        """The body with ASCII letters in lower case. If the body is long, only its start and its end."""
         body = self.body
         return (body if self.whole else body[:HEAD_BYTES] + b"\n" + body[-TAIL_BYTES:]).lower()
 
@@ -130,7 +131,7 @@ class Answer:
 
     @cached_property
     def may_have_marks(self) -> bool:
-        """Whether the page may contain any vendor's mark."""
+        """Whether the page may contain a mark of any vendor."""
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:

@@ -20,10 +20,11 @@ CODE = late_pattern(
     rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
     rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
 )
-"""Every mark that counts on pages with a good status contains a match of this pattern. One search with it
-therefore shows that most pages contain no mark. Each alternative begins with a byte that is rare in pages."""
+"""Every mark that counts on pages with a good status contains a match of this pattern. For most pages, one
+search with this pattern therefore shows that the page contains no mark. Each alternative begins with a byte
+that is rare in pages."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
-"""Every page with a captcha contains one of these."""
+"""Every page with a captcha contains one of these strings."""
 WIDGETS = (
     (
         "turnstile",

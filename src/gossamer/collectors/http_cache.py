@@ -53,10 +53,10 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 
 class CacheCollector:
-    """Returns responses from the folder, and fetches all others with the collector `inner`. `given`: returns
-    the headers that the user configured for a request. If `given` is None, all headers count as configured.
-    `worth`: returns whether a response may be stored. `apart`: a name that keeps responses of one kind apart
-    from others. Raises ConfigError if the folder cannot be used."""
+    """Returns responses from the folder, and fetches all other responses with the collector `inner`. `given`:
+    returns the headers that the user configured for a request. If `given` is None, all headers count as
+    configured. `worth`: returns whether a response may be stored. `apart`: a name that separates responses of
+    one kind from other responses. Raises ConfigError if the folder cannot be used."""
 
     name = "cache"
 
@@ -83,7 +83,7 @@ class CacheCollector:
         self, request: Request, headers: dict[str, str], guise: Guise | None = None
     ) -> Page | Failure:
         """Returns the stored response. The page's `fetched_at` is the time when the response was fetched. If
-        there is no stored response, fetches it, and stores it if it is permanent."""
+        there is no stored response, fetches the response, and stores it if it is permanent."""
         if guise is not None and guise.member:
             return await self._inner.collect(request, headers, guise)
         began = time.perf_counter()
@@ -142,7 +142,7 @@ class CacheCollector:
         await self._inner.close()
 
     def _read(self, key: bytes) -> _Entry | None:
-        """Returns the entry of a key, or None if there is none or it is incomplete or damaged."""
+        """Returns the entry of a key, or None if the entry is missing, incomplete or damaged."""
         name = key.hex()
         try:
             with _folder(self._root, name[:2]) as folder:
@@ -163,8 +163,8 @@ class CacheCollector:
         return entry if entry.key == key else None
 
     def _write(self, key: bytes, page: Page) -> None:
-        """Stores a page. If that fails, because the disk is full or the folder was removed, the crawl
-        continues without it."""
+        """Stores a page. If storing fails, because the disk is full or the folder was removed, the crawl
+        continues without the stored page."""
         packed = _pack(
             _Entry(
                 key,

@@ -61,8 +61,8 @@ _UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
 def why_forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
-    """Returns the reason why an IP address may not be reached, or None if it may be. `allow`: networks that
-    are always allowed. Never raises.
+    """Returns the reason why an IP address may not be reached, or None if the address may be reached.
+    `allow`: networks that are always allowed. Never raises.
 
     >>> why_forbidden("93.184.216.34"), why_forbidden("64:ff9b::a9fe:a9fe")
     (None, '64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is in 169.254.0.0/16')

@@ -39,7 +39,7 @@ class Resolved(msgspec.Struct, frozen=True):
     detail: str = ""
     final: bool = False
     short: str = ""
-    """Always ''. Exists so that both kinds of result have the field (see `Refused.short`)."""
+    """Always ''. This field exists so that both kinds of result have it (see `Refused.short`)."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -226,7 +226,7 @@ def split_host(authority: str) -> tuple[str, int]:
 
 def in_turn(addresses: list[str]) -> tuple[str, ...]:
     """Reorders addresses, which are in the system's order (RFC 6724), so that the address families alternate
-    (RFC 8305 section 4). The second attempt then uses the other family.
+    (RFC 8305 section 4). With this order, the second attempt uses the other family.
 
     >>> in_turn(["2001:db8::1", "2001:db8::2", "192.0.2.1"])
     ('2001:db8::1', '192.0.2.1', '2001:db8::2')
@@ -261,8 +261,8 @@ def _is_localhost(host: str) -> bool:
 
 
 def _own(host: str, address: str) -> bool:
-    """Returns whether `address` is what the user typed as `host`: the same IP address, or a loopback address
-    for localhost."""
+    """Returns whether the user meant `address` when typing `host`. This is the case for the same IP address,
+    and for a loopback address if `host` is localhost."""
     found, host = ip_address(address), _bare(host)
     return found.is_loopback if _is_localhost(host) else found == ip_address(host)
 

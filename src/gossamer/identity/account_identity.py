@@ -79,8 +79,8 @@ class AccountIdentity:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restores the cookies and headers from `state`. Cookies that responses have set since then are
-        applied on top."""
+        """Restores the cookies and headers from `state`. Cookies that responses have set since that state was
+        stored are applied on top."""
         self.jar.load(state["jar"])
         self.headers = dict(state["headers"])
         for url, header in self.news:

@@ -1,5 +1,5 @@
-"""A table of browsers by name. For each browser, it describes the TLS fingerprint, the HTTP/2 settings, and
-the headers with their order.
+"""A table of browsers by name. For each browser, the table describes the TLS fingerprint, the HTTP/2
+settings, and the headers with their order.
 
 curl_cffi imitates the TLS and HTTP/2 part (`target` is the browser's name in curl_cffi). The headers below
 are copied from captures of real browsers. Tests compare the headers of navigations with captures, and the
@@ -75,7 +75,7 @@ def _chromium(
     http2: str = "",
 ) -> Browser:
     """Returns a version of Chrome or, if `edge` is set, the version `edge` of Edge. `full`: the version in
-    the user agent. By default, it is the major version followed by zeros (`124.0.0.0`), as recent browsers
+    the user agent. By default, this is the major version followed by zeros (`124.0.0.0`), as recent browsers
     send it."""
     name = name or f"{'edge' if edge else 'chrome'}{version}"
     mobile = system == "Android"

@@ -188,7 +188,7 @@ class SetCookie(msgspec.Struct):
 
 
 def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
-    """Parses the value of a Set-Cookie header (RFC 6265bis, 5.6). Returns None if it sets no cookie.
+    """Parses the value of a Set-Cookie header (RFC 6265bis, 5.6). Returns None if the header sets no cookie.
 
     >>> parse_set_cookie(b"a=b; Path=/x; Secure", 0)
     SetCookie(name='a', value='b', domain='', path='/x', secure=True, expires=None, http_only=False)

@@ -119,8 +119,8 @@ OWN = frozenset(
     if name
     not in ("accept", "accept-language", "cache-control", "content-type", "cookie", "origin", "referer", "*")
 )
-"""Headers that a browser sends itself. A value that the user configures for one of them would contradict the
-browser's identity, and is left out."""
+"""Headers that a browser sends itself. If the user configures a value for one of these headers, the value is
+left out, because it would contradict the browser's identity."""
 
 
 def browser_headers(
@@ -136,9 +136,9 @@ def browser_headers(
     """Returns names and values in the browser's order.
 
     `referrer`: the page with the link, None if the URL was typed. `passed`: the URLs that redirected here.
-    `domain`: maps a host to its registered domain. `given`: the user's own headers. An `Accept` among them
-    without `text/html` makes the request look like a script's. Headers that would contradict the browser
-    (`OWN`) are left out.
+    `domain`: maps a host to its registered domain. `given`: the user's own headers. If the user's headers
+    contain an `Accept` without `text/html`, the request looks like a request of a script. Headers that would
+    contradict the browser (`OWN`) are left out.
     """
     extra = {name.lower(): (name, value) for name, value in (given or {}).items() if name.lower() not in OWN}
     accept = extra.pop("accept", ("", ""))[1]

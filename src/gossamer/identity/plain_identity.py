@@ -19,11 +19,11 @@ MAX_JARS = 2000
 
 
 class PlainIdentity:
-    """Provides the headers of requests. `credentials`: maps an origin to (user, password). `seeds`: URLs to
-    whose origins the crawl's secret headers may be sent, with or without `www.`. A seed with http also covers
-    https, but a seed with https does not cover http. `domain`: maps a host to its registered domain.
-    `of_host`: returns the headers that a host's site configures. Headers of the crawl and of the request take
-    precedence over them."""
+    """Provides the headers of requests. `credentials`: maps an origin to (user, password). `seeds`: the URLs
+    of the seeds. The crawl's secret headers may be sent to the origins of these URLs, with or without `www.`.
+    A seed with http also covers https, but a seed with https does not cover http. `domain`: maps a host to
+    its registered domain. `of_host`: returns the headers that a host's site configures. Headers of the crawl
+    and of the request take precedence over the headers of the site."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Browser sessions. A registered domain sees one browser for the duration of a session, then another browser
 with its own cookies. The choice is not stored: the browser is computed from the crawl, the domain and the
-time, so all workers choose the same one."""
+time, so all workers choose the same browser."""
 
 from __future__ import annotations
 

@@ -63,14 +63,14 @@ class StepContext(NamedTuple):
     site: str
     """The name of the site."""
     folder: Path
-    """The crawl's folder. Several processes of a crawl on one machine share it."""
+    """The crawl's folder. Several processes of a crawl on one machine share this folder."""
     args: Mapping[str, Any]
     """The arguments of the site (`-a name=value`)."""
 
 
 class Unwanted(Exception):
-    """Raised by a step to drop the item. The item is counted under this reason and is not written to the file
-    of rejected items."""
+    """Raised by a step to drop the item. The dropped item is counted under the reason that the exception
+    contains, and is not written to the file of rejected items."""
 
 
 class Stop(Exception):
@@ -129,7 +129,7 @@ def _dirty(text: str) -> bool:
 
 def validate(item: Fields, page: Any = None) -> None:
     """Validates the fields against the schema of the item's class. If a site's steps do not contain
-    `validate`, it runs last. Raises Bad."""
+    `validate`, it runs automatically as the last step. Raises Bad."""
     if item.schema is not None and (
         faults := item.schema.faults(item, page.page.fetched_at if page else 0.0, item.made)
     ):
@@ -176,7 +176,7 @@ class Deduplicate:
     """Drops an item if another page of the crawl already yielded an equal one. This process remembers at
     least the last `most` items.
 
-    Files and streams need this step. Databases that keep one row per key do not.
+    Files and streams need this step. Databases that keep one row per key do not need this step.
     """
 
     def __init__(self, most: int = 100_000) -> None:

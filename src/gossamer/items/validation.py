@@ -159,10 +159,11 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
-    """Splits a field's annotation into a type that msgspec validates and checks that msgspec does not
-    support: bounds of Decimals, freshness, and the marks of `annotated_types`.
+    """Splits a field's annotation into a type that msgspec validates, and a list of checks that msgspec does
+    not support. These checks are bounds of Decimals, freshness, and the marks of `annotated_types`.
 
-    `alone`: the class is a pydantic model, which checks everything except the marks of gossamer and msgspec.
+    `alone`: whether the class is a pydantic model, which itself checks everything except the marks of
+    gossamer and msgspec.
     """
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNION:

@@ -88,8 +88,8 @@ def why_incomplete(
     one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[GoodRun]
 ) -> str:
     """Returns the reason why a finished run did not see a site completely, or '' if it did. `one`: the site's
-    quality. `shut`: pages of the crawl that answered 4xx, except 404 and 410. `unmet`: failed gates of the
-    crawl and of the site. `runs`: the site's last good runs, newest first."""
+    quality. `shut`: the number of pages of the crawl that answered 4xx, except 404 and 410. `unmet`: failed
+    gates of the crawl and of the site. `runs`: the site's last good runs, newest first."""
     if one is None or not one.items:
         return "the run found no items"
     if unmet:

@@ -127,9 +127,9 @@ class FileSink(Protocol):
         """Returns the absolute path of the output, under which the store keeps its committed length."""
 
     def prepare(self) -> int:
-        """Prepares the file for a new crawl. Returns its first committed length, to be stored before the
-        first `append`. The worker calls this method if the store has no length for `target()`. Raises
-        UsageError, SinkError, DiskFull."""
+        """Prepares the file for a new crawl. Returns the file's first committed length, which must be stored
+        before the first `append`. The worker calls this method if the store has no length for `target()`.
+        Raises UsageError, SinkError, DiskFull."""
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """Cuts the file to `committed` bytes, appends the rows, calls fdatasync, and returns the new length

@@ -55,9 +55,10 @@ class Item(msgspec.Struct, metaclass=_ItemMeta):
     """Base class of a site's items: `class Book(Item, key="upc", ignore="views")`. Fields are annotations. A
     `Decimal` is written as a number.
 
-    If no key is declared or its value is None, the item's key is a hash of its fields. `ignore` names fields
-    whose changes do not make a new version of the item. Item classes with another base class declare both as
-    `item_key: ClassVar[str]` and `item_ignore: ClassVar[tuple[str, ...]]`.
+    If no key is declared, or if the key's value is None, the item's key is a hash of its fields. `ignore`
+    names fields whose changes do not make a new version of the item. Item classes with another base class
+    declare the key and the ignored fields as `item_key: ClassVar[str]` and `item_ignore: ClassVar[tuple[str,
+    ...]]`.
     """
 
 
@@ -88,7 +89,8 @@ class Fresh:
 
 class Digits:
     """The digits of a Decimal: `price: Annotated[Decimal, Digits(12, 2)]` has at most 12 digits, 2 of them
-    after the point. Parquet uses it for the column type (`decimal128(12, 2)`). Raises ValueError."""
+    after the point. The Parquet output uses these digits for the column type (`decimal128(12, 2)`). Raises
+    ValueError."""
 
     def __init__(self, precision: int, scale: int) -> None:
         if not (0 < precision <= 76 and 0 <= scale <= precision):
@@ -166,8 +168,8 @@ def to_json_value(value: Any) -> Any:
 
 
 def display_value(value: Any) -> Any:
-    """Returns a value for display: the JSON-ready value. If there is none, its `repr`, and if that fails, the
-    name of its class."""
+    """Returns a value for display. This is the JSON-ready value or, if there is none, the `repr` of the
+    value. If `repr` fails, returns the name of the value's class."""
     for form in (to_json_value, repr):
         try:
             return form(value)

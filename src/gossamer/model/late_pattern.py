@@ -1,5 +1,5 @@
-"""Regular expressions that are compiled when they are first used, because a process uses few of those that its modules
-define."""
+"""Regular expressions that are compiled when they are first used, because a process uses only a few of the
+patterns that its modules define."""
 
 from __future__ import annotations
 

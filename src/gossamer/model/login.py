@@ -51,10 +51,10 @@ class Login:
 
     - `how`: the URL of the page with the form, or a function (`Steps`).
     - `fields`: the values to fill in. Secrets are references: `${env:NAME}` or `${file:PATH}`.
-    - `accounts`: several accounts that are used in turn. Maps the name of each to the fields that differ from
-    `fields`.
-    - `form`: a selector of the form, if it is not the first that asks for a password. `submit`: a selector of
-      its button.
+    - `accounts`: several accounts that are used in turn. Maps the name of each account to the fields that
+      differ from `fields`.
+    - `form`: a selector of the form, if it is not the first form on the page that asks for a password.
+      `submit`: a selector of its button.
     - `shows`: selectors or patterns of page text. While the account is logged in, every page matches at least
       one of these.
     - `lost`: signs that the account is logged out: a status, `/login` (a redirect to this path), a selector,
@@ -63,7 +63,7 @@ class Login:
     - `check`: the URL of a page that shows whether the account is logged in. The page is requested before the
       account logs in again and, if `shows` is given, after each log-in.
     - `every`: seconds between the starts of two requests of an account.
-    - `avoid`: a pattern of URLs that are not requested because they log out.
+    - `avoid`: a pattern of URLs that are not requested, because they would end the session.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ _HEADED: Final = 3
 """Two headings have enough words in common if at least this many of their half bytes are equal."""
 _SIGNS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD: Final = late_pattern(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
-"""A word, or one character in scripts without spaces between words."""
+"""Matches a word, or one character in scripts without spaces between words."""
 _DATE: Final = late_pattern(
     r"\b(?:(?:19|20)\d\d([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:19|20)\d\d|\d{1,2}:\d\d(?::\d\d)?)(?![\d.])"
 )
@@ -68,8 +68,8 @@ class GroupQuery(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The group in which a text was placed. `group`: the name of its first member, 12 hex digits. `copy`:
-    `exact` or `near`, or None for the first member. `likeness`: the likeness to the first member."""
+    """The group in which a text was placed. `group`: the name of the group's first member, 12 hex digits.
+    `copy`: `exact` or `near`, or None for the first member. `likeness`: the likeness to the first member."""
 
     group: str
     copy: str | None = None
@@ -118,8 +118,8 @@ def likeness(one: bytes, other: bytes) -> float:
 
 
 def bands(sketched: bytes) -> list[bytes]:
-    """Returns the bands of a text. Similar texts are found because they have a band in common. Each has 5
-    bytes: the number of the band, then its content."""
+    """Returns the bands of a text. Similar texts are found because they have a band in common. Each band has
+    5 bytes: the number of the band, then its content."""
     return [bytes((j,)) + sketched[4 + 4 * j : 8 + 4 * j] for j in range(_BANDS)] if sketched else []
 
 

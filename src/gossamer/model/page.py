@@ -74,7 +74,7 @@ class Page(msgspec.Struct):
     that the GET had to be sent again."""
     lag: float = 0.0
     """Seconds from the start until the request was sent (name lookup, connection). The host's delay counts
-    from the moment when it was sent."""
+    from the moment when the request was sent."""
     rung: str = "plain"
     """The rung of the ladder that fetched the page."""
     block: str | None = None
@@ -110,8 +110,8 @@ class Page(msgspec.Struct):
     router: bool = False
     """Whether scripts of the page handle routes in the fragment, as seen in a browser."""
     unrendered: str | None = None
-    """The reason why the page needs a browser: it is empty until its scripts have run. '' if it needs none.
-    None if this was not determined."""
+    """The reason why the page needs a browser, which is that it is empty until its scripts have run. '' if
+    the page needs no browser. None if this was not determined."""
 
     def __repr__(self) -> str:
         return f"<Page {self.status} {self.url}, {len(self.body)} bytes, {self.content_type}>"

@@ -37,7 +37,7 @@ class Proxy(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         """The proxy's name in logs and in the store: `provider/host:port#3fa9c210`. The hex digits depend on
-        its user and password."""
+        the proxy's user and password."""
         name = f"{self.provider}/{self.authority}" if self.provider else self.authority
         if self.scheme == "http" and not self.user:
             return name

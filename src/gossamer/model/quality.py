@@ -73,8 +73,9 @@ class GoodRun(msgspec.Struct):
 
 
 class SitePart(NamedTuple):
-    """Summed counts of pages that one process (`who`) handled: the counts above, `pages`, `succeeded` and
-    `dead`. If `pages` is 0, the part only records that the process paused the crawl."""
+    """Summed counts of pages that one process (`who`) handled: the counts that the module docstring lists,
+    and `pages`, `succeeded` and `dead`. If `pages` is 0, the part only records that the process paused the
+    crawl."""
 
     who: str
     pages: int

@@ -102,7 +102,8 @@ class Site:
       functions, all links in scope. True: all links in scope. False: no links. Other values are patterns of
       links, or a function of the page that returns links.
     - `pace`: seconds between the starts of two requests to a host, or a `Pace`.
-    - `host_rate`: requests per second to a host, or text such as `30/m`: another word for the delay of `pace`.
+    - `host_rate`: requests per second to a host, or text such as `30/m`: an alternative to the delay of
+      `pace`.
     - `headers`: headers that are only sent to the site's hosts.
     - `must_have`: selectors that every good page must match.
     - `blocks`: patterns that mark a page as a block, in addition to the built-in ones. `!login` excludes a
@@ -118,12 +119,13 @@ class Site:
     - `complete`: a full crawl sees all items of the site. In stores that keep one row per item, items that
       the crawl does not see are marked as gone. One run marks at most 20 % of the items. Another share:
       `complete=0.5`.
-    - `revisit`: known pages are visited again without end: `auto`, or a time such as `24h`. `revisit_budget`,
-      `max_age`, `min_age`: as the settings. `importance`: patterns of URLs with the weight of their pages,
-      `{"/product/": 5}`, or texts: `["inlinks", "/product/=5"]`.
+    - `revisit`: the interval at which known pages are visited again, without end: `auto`, or a time such as
+      `24h`. `revisit_budget`, `max_age`, `min_age`: as the settings. `importance`: patterns of URLs with the
+      weight of their pages, `{"/product/": 5}`, or texts: `["inlinks", "/product/=5"]`.
     - `ladder`: the ways to fetch the site's pages: some of plain, impersonated, browser, unlocker.
-    - `collector`: fetches the site's pages instead of gossamer: a function of the request, or an object with
-      a method `collect(request)`, also async. The function or method returns a `Response`, bytes or text.
+    - `collector`: fetches the site's pages in place of gossamer's own collectors. It is a function of the
+      request, or an object with a method `collect(request)`. The function or method may be async. It returns
+      a `Response`, bytes or text.
     - `browser`: names of browsers to imitate on the impersonated rung.
     - `render`: what the browser rung waits for (`load`, `idle`, or a selector), or a mapping: `{"wait": ...,
       "scroll": True, "load": ["images", "fonts", "media"]}`.
@@ -227,8 +229,7 @@ class Site:
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", value_parsers.flag, robots)
         self.own_sinks: Mapping[str, Any] = MappingProxyType({})
-        """The sinks that are classes or objects. The keys are the placeholder URLs under which `sinks` lists
-        them."""
+        """The sinks that are classes or objects, by the placeholder URL that `sinks` contains."""
         self.sinks: tuple[str, ...] = read("sinks", self._sinks, sinks)
         self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
         self.gates: tuple[str, ...] = read("gates", _several, gates)

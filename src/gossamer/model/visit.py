@@ -90,8 +90,8 @@ ASIDE = "!aside"
 
 
 class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The circumstances in which a stored page was requested and fetched. A site function receives this in
-    addition to the page."""
+    """The circumstances in which a stored page was requested and fetched. A site function receives this
+    context in addition to the page."""
 
     method: str = "GET"
     body: str | None = None
@@ -260,7 +260,7 @@ class ClaimOrder(NamedTuple):
 
     `turn`: how many hosts the caller has claimed so far. Every 8th claimed host is the one that has been due
     longest, whatever its rank. If `turn` is None, the rank is never ignored. `floor`: hosts of a lower rank
-    are not taken, except as such an 8th host. If `floor` is None, all hosts may be taken.
+    are not taken, except as every 8th host. If `floor` is None, all hosts may be taken.
     """
 
     turn: int | None = 0
@@ -347,8 +347,8 @@ class Visit(msgspec.Struct):
     """The reason why the visit stops the crawl, or '' if it does not."""
 
     def ends(self, now: float) -> Settle:
-        """Returns the settle record of this visit. Sets its `since` to the time from the start of the request
-        until `now` (monotonic)."""
+        """Returns the settle record of this visit. Sets the record's `since` to the time from the start of
+        the request until `now` (monotonic)."""
         if self.began:
             self.settle.since = max(0, round((now - self.began) * 1000))
         return self.settle

@@ -7,8 +7,8 @@ reason.
 | `host:port`, `user:pass@host:port`, `host:port@user:pass`, `host:port:user:pass`, `user:pass:host:port` | http, not percent-encoded |
 | `{"url": ..., "type": ...}` | a JSON object with the same fields |
 
-After it, `type=residential country=de,fr provider=NAME scheme=socks5h` may follow in any order. A line that
-can be parsed in two ways is rejected. The form with a scheme is unambiguous.
+After the address, `type=residential country=de,fr provider=NAME scheme=socks5h` may follow in any order. A
+line that can be parsed in two ways is rejected. The form with a scheme is unambiguous.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def _with_colons(text: str) -> list[Way]:
 
 
 def _likely(ways: list[Way]) -> list[Way]:
-    """Chooses between several ways to parse a line. Returns the results in which the host contains a dot or
-    is `localhost`, or all results if there are none."""
+    """Chooses between two ways to parse a line. Returns the results in which the host contains a dot or is
+    `localhost`, or all results if there are none."""
     if len(ways) == 2 and ways[0] != ways[1]:
         return [way for way in ways if "." in way[0] or way[0] == "localhost"] or ways
     return ways[:1]

@@ -122,8 +122,8 @@ class Proxies:
 
     async def hold(self, host: str, bound: str = "") -> StickyProxy | None:
         """Returns a proxy for a whole session. If `bound` is given, returns that proxy, or None if it is in
-        quarantine or no longer listed. Otherwise waits for a free proxy, and returns None if none becomes
-        free. Raises NoProxyLeft."""
+        quarantine or no longer listed. If `bound` is not given, waits for a free proxy, and returns None if
+        none becomes free. Raises NoProxyLeft."""
         await self.upkeep.begin()
         wanted, domain = self._wants(host), self._domain(host)
         if not bound:
@@ -165,7 +165,7 @@ class Proxies:
             self.pool.book.saw(place, self._domain(host), self.upkeep.now(), blocked=True)
 
     def _ends(self, said: str, lease: Lease, host: str, result: Page | Failure, trip: ProxyTries) -> bool:
-        """Records the result of a try. Returns whether it was the last try."""
+        """Records the result of a try. Returns whether this was the visit's last try."""
         book, now, domain = self.pool.book, self.upkeep.now(), self._domain(host)
         if said == "good":
             for place, blocked in trip.doubts:
@@ -199,7 +199,7 @@ class Proxies:
             self.upkeep.freed.set()
 
     async def _take(self, wanted: Wanted, host: str, tried: list[int]) -> Lease | None:
-        """Waits for a free proxy. Returns None if none becomes free in time."""
+        """Waits for a free proxy. Returns None if no proxy becomes free in time."""
         ends = time.monotonic() + FREE_PROXY_TIMEOUT_S
         while True:
             lease = await self._lease(wanted, host, tried)

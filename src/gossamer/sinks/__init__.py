@@ -1,7 +1,7 @@
 """The sinks, which write pages and items to outputs. There is one module per kind of output.
 
-`output_spec.open_output` parses the value of `-o`. It returns a `FileOutput`, which writes plain files, or a
-TableSink, which writes to a database.
+`output_spec.open_output` parses the value of `-o`. This function returns a `FileOutput`, which writes plain
+files, or a TableSink, which writes to a database.
 
 | file | subject |
 | --- | --- |

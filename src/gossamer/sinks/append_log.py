@@ -133,7 +133,7 @@ class AppendLog:
 
     def has_rebooted(self, path: str) -> bool:
         """Returns whether this machine was rebooted since a process last resumed an output. If so, the log
-        may lack its last lines, because it is not synced."""
+        may lack its last lines, because the log is not synced."""
         boot = self._boot_of(path)
         return bool(boot) and boot != _boot() and boot.partition(" ")[0] == _boot().partition(" ")[0]
 
@@ -142,8 +142,8 @@ class AppendLog:
         has since been replaced or emptied.
 
         Returns "" if the log shows no such store. If a user removed the crawl from the current store, the
-        result is also "", because that store keeps its identity. `rows`: whether an owner is returned only if
-        the log contains appends to the output.
+        result is also "", because the identity of that store has not changed. `rows`: whether an owner is
+        returned only if the log contains appends to the output.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))
@@ -334,7 +334,7 @@ def _sums(data: bytes | memoryview, start: int, step: int) -> Iterator[int]:
 
 
 def _page_after(entry: LogEntry) -> int:
-    """Returns the end offset of the first block of bytes that has its own checksum."""
+    """Returns the end offset of the first block of bytes with a checksum."""
     return entry.start + entry.step - entry.start % entry.step
 
 

@@ -1,5 +1,5 @@
-"""Attempts as rows of an output (`--attempts`). Each row is a line of the attempts log. In a table each line
-occurs only once, because of its key."""
+"""Attempts as rows of an output (`--attempts`). Each row is a line of the attempts log. In a table, each line
+occurs only once, because its key is unique."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Cassandra and databases with its protocol: one table per kind, keyed by `_key`. Needs the extra
 `cassandra`.
 
-Rows are single upserts at LOCAL_QUORUM, many in parallel. There are no transactions. Instead, the history is
-written before the row, and writing a batch a second time changes nothing. If a single node with
-`commitlog_sync: periodic` is killed, it loses the writes of its last seconds, so a warning is printed on
-stderr. The values `batch` and `group` of this setting, or several replicas, prevent the loss. `?table=NAME`
-sets the name of the table, in which `{kind}` stands for the kind. Items are not marked as deleted in
-Cassandra, because that needs a search by page, which would be slow.
+Rows are single upserts at LOCAL_QUORUM, many in parallel. There are no transactions. In place of a
+transaction, the history is written before the row, and writing a batch a second time changes nothing. If a
+single node with `commitlog_sync: periodic` is killed, it loses the writes of its last seconds, so a warning
+is printed on stderr. The values `batch` and `group` of `commitlog_sync`, or several replicas, prevent the
+loss. `?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Items are not marked as
+deleted in Cassandra, because that needs a search by page, which would be slow.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 "offset": ...}`.
 
 While a part of the WARC file grows, its index lines are in the journal `.NAME.index`, in the order in which
-they were written. Two other kinds of lines are between them. `@N` means that the records of the following
-lines begin at byte N or later. A reader then drops all earlier lines for bytes from N on, because these bytes
-were cut. `=M C` means that the C lines before it describe all records up to byte M.
+they were written. The journal also contains two other kinds of lines. `@N` means that the records of the
+following lines begin at byte N or later. At such a line, a reader drops all earlier lines for bytes from N
+on, because these bytes were cut. `=M C` means that the C index lines before it describe all records up to
+byte M.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The choice of columns of an output: `books.csv?columns=title,price`.
 
-`*` stands for the item's own fields. Therefore `columns=*` leaves out all columns that begin with `_`, and
+`*` stands for the item's own fields. Therefore, `columns=*` leaves out all columns that begin with `_`, and
 `columns=*,_url` leaves out all columns that begin with `_` except `_url`.
 """
 

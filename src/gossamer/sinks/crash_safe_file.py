@@ -3,10 +3,10 @@ kill, because bytes beyond the committed length are cut.
 
 The store keeps the committed length, and the file is cut to this length before each append. Each append is
 first logged (`append_log`), so that no cut removes the data of other programs. Bytes that this crawl did not
-write, according to the log, are kept and cause a SinkError. The file also has a mark, an extended attribute,
-if the file system supports these. The mark contains the crawl that writes the file, the length before the
-crawl, and the length when the crawl ended. A SinkError is raised if another crawl has written to the file, if
-the file grew after the crawl ended, or if it shrank, vanished or was replaced.
+write, according to the log, are kept and cause a SinkError. If the file system supports extended attributes,
+the file also has a mark, which is such an attribute. The mark contains the crawl that writes the file, the
+length before the crawl, and the length when the crawl ended. A SinkError is raised if another crawl has
+written to the file, if the file grew after the crawl ended, or if it shrank, vanished or was replaced.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def write_at(fd: int, offset: int, data: bytes) -> None:
 
 
 class Mark(NamedTuple):
-    """The mark of an output, which identifies the crawl that writes it.
+    """The mark of an output. It identifies the crawl that writes the output.
 
-    `owner` is the crawl. `base` is the length of the output before the crawl. `end` is its length when the
-    last run ended, or None while a run writes. `more` is set if that run was stopped before the crawl
-    finished. Lengths are in bytes.
+    `owner` is the crawl. `base` is the length of the output before the crawl. `end` is the length of the
+    output when the last run ended, or None while a run writes. `more` is set if that run was stopped before
+    the crawl finished. Lengths are in bytes.
     """
 
     owner: str
@@ -197,7 +197,7 @@ def mark_store(fd: int, log: AppendLog | None) -> None:
 
 def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None:
     """Records in the file's mark the length at which the run ended, and whether the crawl finished. If the
-    file grows after that, another program wrote to it."""
+    file grows after the run has ended, another program wrote to it."""
     mark = read_mark(fd) if owner else None
     if mark is not None:
         write_mark(

@@ -1,5 +1,5 @@
-"""The rules of upsert and history: they decide what a store writes when an item arrives that the store may
-already have. All stores of items use these functions, which have no side effects.
+"""The rules of upsert and history. They decide what a store writes when an item arrives that the store may
+already contain. All stores of items use these functions, which have no side effects.
 
 A store keeps one row for each (kind, key). The row contains the item's fields, the columns that every item
 row has (`columns.OURS`, including `_hash`), and the columns STORED. Earlier states of all rows go to one
@@ -51,10 +51,10 @@ whose row has a `run` are recorded. The primary key is (`_kind`, `_key`)."""
 
 COLUMNS = "_columns"
 COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
-"""The columns of COLUMNS, a table that records which columns gossamer created in each table. When a row is
-written again, columns that gossamer created for fields that the item class no longer has become null. Columns
-that other programs created stay unchanged. In MongoDB and in hashes, each entry is one string: the table, a
-space and the field."""
+"""The columns of COLUMNS, a table that records which columns gossamer created in each table. An item class
+may lose a field for which gossamer created a column. When a row is written again, such a column becomes null.
+Columns that other programs created stay unchanged. In MongoDB and in hashes, each entry is one string: the
+table, a space and the field."""
 
 TAKEN = (HISTORY, SIGHTINGS, COLUMNS)
 """Table names that the tables of kinds must not have."""
@@ -93,8 +93,8 @@ class PendingWrites(NamedTuple):
 
 
 def state_after_seen(was: ItemState | None, content: str, at: str) -> ItemState:
-    """Returns the state after an item was seen with this content hash. Returns `was` itself if nothing needs
-    to be written.
+    """Returns the state of an item after the item was seen with this content hash. Returns `was` itself if
+    nothing needs to be written.
 
     >>> first = state_after_seen(None, "a", "2026-01-01")
     >>> state_after_seen(first, "a", "2026-01-02") is first, state_after_seen(first, "b", "2026-01-02").changed_at

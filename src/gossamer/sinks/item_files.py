@@ -1,8 +1,8 @@
 """The store for the files that items refer to (`--files`), in a folder or an object store. Each file is named
 by the hash of its content, `ab/SHA256`, so equal files are stored once.
 
-A file is durable before the row that names it is written. If the process is killed in between, a file remains
-that no row names, which does no harm.
+A file is durable before the row that names it is written. If the process is killed between these two steps, a
+file remains that no row names, which does no harm.
 """
 
 from __future__ import annotations

@@ -136,7 +136,8 @@ class Journal:
             raise
 
     def _read(self, start: int, end: int, *, whole: bool) -> tuple[bytes, int]:
-        """Returns bytes of the journal from `start` on, and the position at which these bytes begin.
+        """Returns bytes of the journal, and the position at which these bytes begin. Reading begins at the
+        position `start`.
 
         The returned position is later than `start` if the file that contained `start` was removed. If `whole`
         is true, returns everything up to `end`. Otherwise returns complete lines of together at most

@@ -61,7 +61,8 @@ class JsonArray:
                 sync(file.fileno())
 
     def _reopen(self) -> bool:
-        """Removes the closing bracket of the array. Returns whether the file had one or does not exist."""
+        """Removes the closing bracket of the array. Returns True if the file had a closing bracket, or if the
+        file does not exist."""
         try:
             with open(self._file.path, "r+b") as file:
                 size = os.fstat(file.fileno()).st_size

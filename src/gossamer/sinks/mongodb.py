@@ -1,10 +1,10 @@
 """MongoDB and databases that speak its protocol: one collection per kind, in which `_id` is the item's key.
 Needs the extra `mongodb`.
 
-Rows become BSON documents. Fields that other programs added to a document stay. A write counts once a
-majority of the replicas has it in their journals. There are no transactions. Instead, the history is written
-before the row, and writing a batch twice changes nothing. `?collection=NAME` sets the name of the collection.
-In the name of the collection, `{kind}` stands for the kind.
+Rows become BSON documents. Fields that other programs added to a document stay. A write counts as done when a
+majority of the replicas has the write in its journal. There are no transactions. In place of a transaction,
+the history is written before the row, and writing a batch twice changes nothing. `?collection=NAME` sets the
+name of the collection. In the name of the collection, `{kind}` stands for the kind.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ def shapes_of(columns: Iterable[Column]) -> dict[str, FieldType]:
 
 
 def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
-    """Converts a value to BSON according to its declared shape. A value that does not match the shape is
-    converted as if it had none. Raises UnrepresentableValue."""
+    """Converts a value to BSON according to its declared shape. A value that does not match its shape is
+    converted as if it had no shape. Raises UnrepresentableValue."""
     if value is None or value is msgspec.UNSET:
         return None
     part = shape.parts[0][1] if shape is not None and shape.parts else None
@@ -282,7 +282,7 @@ class Mongo:
         gossamer created, the second for all others."""
         self._shapes: dict[str, Mapping[str, FieldType] | None] = {}
         """The types of each kind's fields, or None if an earlier version of gossamer created the kind's
-        collection. In such a collection, dates are strings."""
+        collection. In a collection of an earlier version, dates are strings."""
         self.misfits: list[Misfit] = []
 
     def prepare(self, kinds: Sequence[str]) -> None:
@@ -513,7 +513,7 @@ class Mongo:
             self._noted[called] = noted | new if len(noted) < _MAX_NOTED_COLUMNS else new
 
     def _ours(self, kind: str, fields: set[str]) -> set[str]:
-        """Returns which of these fields gossamer created."""
+        """Returns the fields among these that gossamer created."""
         ids = {f"{self._name(kind)} {field}": field for field in sorted(fields)}
         return (
             {ids[one["_id"]] for one in self._base[COLUMNS].find({"_id": {"$in": [*ids]}})} if ids else set()

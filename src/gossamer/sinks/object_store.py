@@ -21,7 +21,7 @@ CHUNK_BYTES = 8 << 20
 MAX_WHOLE_BYTES = 32 << 20
 """The maximum size in bytes of an object that is uploaded in one piece."""
 _FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationException")
-"""Names of the HDFS exceptions that mean that the user lacks a permission."""
+"""Names of HDFS exceptions. They mean that the user lacks a permission."""
 _STATUS = re.compile(r"response: Parts \{ status: (\d+)")
 _TLS = ("certificate", "InvalidContentType")
 """Substrings of error messages which show that the server does not speak TLS, or that its certificate is not

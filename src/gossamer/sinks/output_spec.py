@@ -1,5 +1,5 @@
 """Parses the value of `-o` and opens its sinks. The file name extension chooses the format, `FILE:FORMAT`
-forces it, and `-` is the standard output."""
+forces a format, and `-` is the standard output."""
 
 from __future__ import annotations
 
@@ -185,7 +185,8 @@ class OpenedOutput:
         self.path = path
         self._make, self._choice = make, choice
         self._linked: str | None = None
-        """The kind to whose file `path` is a link. None before the first rows, '' if `path` is not a link."""
+        """The kind of the file that `path` links to. None before the first rows, '' if `path` is not a
+        link."""
         self._split = kinds is not None
         self._sinks: dict[str, FileSink] = {}
         for kind in ("",) if kinds is None else kinds:

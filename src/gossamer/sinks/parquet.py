@@ -62,8 +62,8 @@ class Parquet:
     """The FileSink for the `.parquet` folder of one kind. `columns` is None if the items are untyped dicts.
 
     `part_bytes`: the number of journal bytes per part. A row stays in the journal until its part is closed.
-    `keep`: how many seconds the journal of a closed part is kept. `at`: called with the name of each
-    completed step, so that tests can interrupt the sink there.
+    `keep`: the number of seconds for which the journal of a closed part is kept. `at`: called with the name
+    of each completed step, so that tests can interrupt the sink there.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class Parquet:
 
     def prepare(self) -> int:
         """Creates the folder, and returns its first committed length. With overwrite, removes all Parquet
-        files in it. Otherwise converts the journals that an earlier crawl left to parts. Raises UsageError,
-        SinkError, DiskFull."""
+        files in the folder. Otherwise, converts the journals that an earlier crawl left behind to parts.
+        Raises UsageError, SinkError, DiskFull."""
         parent = os.path.dirname(self.path)
         if not os.path.isdir(parent):
             raise UsageError(f"{self.path}: there is no folder {parent}; make it first")

@@ -1,8 +1,8 @@
 """PostgreSQL: one table per kind, keyed by `_key`. Needs the extra `postgres`.
 
 Rows are copied into a temporary table with COPY, and then written with a single upsert. Missing tables and
-columns are created. `?table=NAME` sets the name of the table. In it, `{kind}` stands for the kind, and a dot
-separates the schema from the table. `?as=jsonb` stores an item's own fields in one JSON column.
+columns are created. `?table=NAME` sets the name of the table. In this name, `{kind}` stands for the kind, and
+a dot separates the schema from the table. `?as=jsonb` stores an item's own fields in one JSON column.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ def make_table(base: Any, where: str, called: str, columns: Sequence[Column], ke
 def record_created_columns(
     base: Any, beside: str, where: str, called: str, names: Sequence[str], others: Sequence[str]
 ) -> list[str]:
-    """Records in the table `beside` that gossamer created these columns of a table. Returns which columns in
-    `others` gossamer also created, or [] if the database user may not access `beside`."""
+    """Records in the table `beside` that gossamer created these columns of a table. Returns the columns in
+    `others` that gossamer also created, or [] if the database user may not access `beside`."""
     import psycopg
 
     try:

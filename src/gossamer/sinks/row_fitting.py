@@ -84,8 +84,8 @@ def read_frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, i
 
 
 def refit_line(columns: Sequence[Column], line: bytes) -> bytes:
-    """Encodes a journal line again, so that every value fits. A line that is not a JSON object is kept whole
-    in `_extra`."""
+    """Encodes a journal line again, so that every value fits its column. A line that is not a JSON object is
+    kept whole in `_extra`."""
     try:
         data = _decode(line)
     except (ValueError, RecursionError):
@@ -228,8 +228,8 @@ def time_in_milliseconds(value: Any) -> str | None:
 
 
 def _shaped(shape: FieldType, value: Any) -> str | None:
-    """Converts a value of a column that has a shape to its form in the journal. A decimal becomes text, any
-    other value JSON text."""
+    """Converts a value of a column that has a shape to its form in the journal. A decimal becomes plain text.
+    Any other value becomes JSON text."""
     try:
         found = to_python(shape, value)
     except ValueError:

@@ -122,8 +122,8 @@ def read_kept(
 ) -> Iterator[tuple[list[Row], int]]:
     """Yields groups of rows from the complete frames between two byte offsets.
 
-    Each group comes with the offset of the byte after it. Raises SinkError if a newer gossamer wrote the
-    file, or if a frame is damaged.
+    Each group is yielded together with the offset of the byte after the group. Raises SinkError if a newer
+    gossamer wrote the file, or if a frame is damaged.
     """
     rows: list[Row] = []
     at = start

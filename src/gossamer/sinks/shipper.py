@@ -18,8 +18,8 @@ class JournalRow(NamedTuple):
 
 
 class Shipper(Protocol):
-    """Sends batches to a store in such a way that each batch counts once. The methods raise SinkAway if the
-    failure is temporary, otherwise SinkError."""
+    """Sends batches to a store in such a way that a batch that is sent twice counts only once. The methods
+    raise SinkAway if the failure is temporary, otherwise SinkError."""
 
     where: str
     knows: bool

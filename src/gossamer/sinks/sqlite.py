@@ -50,8 +50,8 @@ from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
 _STATEMENT_ROWS = (64, 16, 4, 1)
-"""The numbers of rows that one statement may insert. There are only a few, so that compiled statements can be
-cached."""
+"""The numbers of rows that one statement may insert. Only a few numbers are used, so that compiled statements
+can be cached."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _EXACT_DIGITS = 15
@@ -91,8 +91,8 @@ def row_values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any]
 
 
 def untyped_cell(value: Any) -> Any:
-    """Converts a value to a cell of a column without a type. In such a column, SQLite does not convert text
-    to a number. Therefore, a Decimal is converted to a number here, if the number is exact."""
+    """Converts a value to a cell of a column without a type. In a column without a type, SQLite does not
+    convert text to a number. Therefore, a Decimal is converted to a number here, if the number is exact."""
     if isinstance(value, Decimal) and isinstance(
         found := exact_number(value) if value.is_finite() else None, float | None
     ):
@@ -272,7 +272,7 @@ def encodable_text(value: str) -> str:
 
 
 def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], ItemState]:
-    """Returns the states of those rows that the table already contains. A row that an older version of
+    """Returns the states of the given rows that the table already contains. A row that an older version of
     gossamer wrote has no hash, so any new content counts as a change."""
     kind, keys = rows[0].kind, list({encodable_text(row.key): row.key for row in rows}.items())
     known = {}

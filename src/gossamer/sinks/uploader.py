@@ -86,8 +86,8 @@ class Uploader:
             self._until(lambda: self._weight() <= self._most)
 
     def finish(self) -> None:
-        """Blocks until everything is uploaded. Raises SinkAway if the store accepts nothing. A later call or
-        the next run then uploads the rest."""
+        """Blocks until everything is uploaded. Raises SinkAway if the store accepts nothing. After SinkAway,
+        a later call or the next run uploads the rest."""
         self._until(lambda: not self._waiting())
 
     def _until(self, done: Callable[[], bool]) -> None:

@@ -1,7 +1,7 @@
 """The code that all stores with one row per key share: history, rows that do not fit, and reconnection.
 
 Each store implements a Driver, and `Upserts` turns a Driver into a TableSink. If a store refuses a batch, the
-batch is halved repeatedly until the row that the store cannot hold is found. That row is recorded as refused
+batch is halved repeatedly until the row that the store cannot hold is found. The refused row is recorded
 (`rejects`), and the other rows are written. If a value does not fit its column, the row is written without
 the value, which goes to `_extra`. A row that is written without a value is also recorded as refused, with the
 reason.
@@ -203,9 +203,9 @@ class TableColumns:
     """The columns of a kind, and the conversion of rows to values for these columns.
 
     For untyped dicts, or if `whole` is true, the row's own fields become one JSON column `data`. `strict`:
-    whether the store parses its JSON columns, so that text in them must be encoded as JSON too. `fits`: the
-    converters by column type (see `row_fitting.fit_row`). Rows with values that do not fit are added to
-    `misfits`.
+    whether the store parses its JSON columns. If so, text in these columns must be encoded as JSON, too.
+    `fits`: the converters by column type (see `row_fitting.fit_row`). Rows with values that do not fit are
+    added to `misfits`.
     """
 
     def __init__(

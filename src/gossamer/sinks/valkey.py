@@ -121,8 +121,8 @@ class Hashes:
     """The Driver for hashes. A batch is one MULTI transaction, which is applied completely or not at all. The
     history is the hash `_history`.
 
-    If each item has its own hash, the set `_columns` records the fields that gossamer created. Each entry is
-    the pattern of the hash names, a space, and the field. Fields of other programs stay.
+    If each item has its own hash, the set `_columns` records the fields that gossamer created. Each entry of
+    this set consists of the pattern of the hash names, a space, and the field. Fields of other programs stay.
     """
 
     def __init__(self, place: SinkUrl) -> None:

@@ -36,7 +36,7 @@ PROFILE, UNCHANGED = (
     for what in ("identical-payload-digest", "server-not-modified")
 )
 MAX_REMEMBERED_BODIES = 50_000
-"""The maximum number of bodies that are remembered in order to recognize repeated bodies."""
+"""The maximum number of bodies that an output remembers in order to recognize repeated bodies."""
 _encode = msgspec.json.Encoder().encode
 _TRANSFER = re.compile(rb"\n(?i:transfer-encoding:)")
 _STORED = 65535
@@ -243,7 +243,7 @@ MAX_PART_BYTES = 1 << 30
 """When a part has reached this size in bytes, a new part begins."""
 MAX_INLINE_BYTES = 32 << 10
 """Responses with bodies of up to this many bytes are encoded in the event loop. Encoding there takes 30 us,
-half as long as in a thread. A body of this size takes a fifth of a millisecond."""
+half as long as in a thread. Encoding a body of this size takes a fifth of a millisecond."""
 MAX_REMEMBERED_APPENDS = 1000
 """The number of its most recent appends that a process remembers. This number is higher than the number of
 appends that a store forgets when it loses its last second of writes."""
@@ -251,7 +251,7 @@ appends that a store forgets when it loses its last second of writes."""
 
 class AppendedRange(NamedTuple):
     """An append of this process: the bytes `at` to `end` of the output, in the part that begins at `start`.
-    `tail` contains the last of these bytes."""
+    `tail` contains the last bytes of the append."""
 
     at: int
     end: int

@@ -45,8 +45,8 @@ class FailedVisit:
 def call_failed(
     site: LoadedSite, request: Request, result: Page | Failure | None, reason: str, detail: str, *, read: bool
 ) -> tuple[PageView, PageResult]:
-    """Calls the site's function for a failed URL. Returns the page and what the function yielded. If there
-    was no response, the page is empty. `read`: whether the function may read the page."""
+    """Calls the site's function for a failed URL. Returns the page and the values that the function yielded.
+    If there was no response, the page is empty. `read`: whether the function may read the page."""
     page = result if isinstance(result, Page) else Page(request.url, 0, [], b"", time.time(), 0.0, 0)
     view = PageView(page if read else Page(page.url, page.status, [], b"", page.fetched_at, 0.0, 0))
     view.request_ = request

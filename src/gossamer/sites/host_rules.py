@@ -79,7 +79,7 @@ def has_accounts(sites: Sequence[Any]) -> bool:
 
 
 def has_rules(sites: Sequence[LoadedSite]) -> bool:
-    """Returns whether any site sets a rule. If none does, hosts need not be looked up."""
+    """Returns whether any site sets a rule. If no site sets a rule, hosts need not be looked up."""
     own = [one.site for one in sites]
     return any(
         s.pace or s.headers or s.retries is not None or not s.robots or s.blocks is not True for s in own
@@ -88,7 +88,8 @@ def has_rules(sites: Sequence[LoadedSite]) -> bool:
 
 def heap_of(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:
     """Returns the name of the ready heap in which a host waits, `LANE` or `LANE@REGION`. The host's sites
-    determine the lane and the region. If they set none, the arguments `lane` and `region` apply."""
+    determine the lane and the region. If the sites set no lane or region, the arguments `lane` and `region`
+    apply."""
     said = host_needs(sites, host)
     where = said.region or region
     return f"{said.lane or lane}@{where}" if where else said.lane or lane

@@ -158,7 +158,8 @@ class ItemBuilder:
         )
 
     def _moments(self, cls: type) -> item_times.Places:
-        """Maps the fields of an item class to the places of datetimes in them (`item_times.time_fields`)."""
+        """Maps each field of an item class to the places of datetimes in the field
+        (`item_times.time_fields`)."""
         found = self._timed.get(cls)
         if found is None:
             found = self._timed[cls] = item_times.time_fields(cls)

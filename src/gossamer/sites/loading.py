@@ -93,8 +93,8 @@ _SOURCES: dict[Path, bytes] = {}
 """Maps the path of each file to the content that the file had when it was last loaded."""
 _LOADED: dict[tuple[Path, Path, str], list[LoadedSite]] = {}
 """The sites of each file. Each key consists of the file's path as given, its real path and its version. All
-parts of a crawl share these sites: a file is loaded once per process. A later load reads the file only to
-notice a change."""
+parts of a crawl share these sites, so a file is loaded only once per process. A later load reads the file
+only to notice a change."""
 
 
 def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
@@ -198,7 +198,7 @@ def _digest(code: CodeType | None, into: Any) -> None:
 
 def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
     """Returns the site of a URL. If several sites accept the URL's host and path, the result is the site with
-    the most specific host. If there is none, returns the site called `default`, or None."""
+    the most specific host. If no site accepts the URL, returns the site called `default`, or None."""
     host = urls.host(url)
     best, closest = None, 0
     for site in sites:
@@ -257,8 +257,8 @@ def _loaded(path: Path, source: bytes, version: str) -> list[LoadedSite]:
 
 
 def _parts(cls: type) -> set[type]:
-    """Returns the item classes that occur in the fields of an item class. If such a class has no key of its
-    own, it is a part of the containing rows, not a separate kind of item."""
+    """Returns the item classes that occur in the fields of an item class. If an item class in a field has no
+    key of its own, it is a part of the containing rows, not a separate kind of item."""
     try:
         waiting = list(typing.get_type_hints(cls).values())
     except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read names nothing

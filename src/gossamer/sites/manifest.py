@@ -1,6 +1,6 @@
-"""Writes and reads the file `kept.json`. It lists the site files of a crawl, the outputs that store the
-crawl's pages, and the outputs that contain the crawl's rows. Later commands use it to find these pages and
-rows."""
+"""Writes and reads the file `kept.json`. This file lists the site files of a crawl, the outputs that store
+the crawl's pages, and the outputs that contain the crawl's rows. Later commands use `kept.json` to find the
+pages and rows of the crawl."""
 
 from __future__ import annotations
 

@@ -156,7 +156,8 @@ def _own(request: Request, view: PageView) -> Request:
 
 def _detail(path: Path, error: BaseException, function: Callable[..., Any], yielded: Any) -> str:
     """Returns the error message with the file and line in the site's own code. If no frame of the traceback
-    is in that code, the line is the one where the generator stopped, or the first line of the function."""
+    is in the site's own code, the line is the one where the generator stopped, or the first line of the
+    function."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

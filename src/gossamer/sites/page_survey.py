@@ -341,7 +341,7 @@ def _card(node: Any) -> Any:
 
 def _score(view: PageView, nodes: list[Any]) -> float:
     """Returns a score for how much a group of links looks like links to detail pages. A score below 1 means
-    that it does not."""
+    that the group does not look like links to detail pages."""
     found = _targets(view, nodes)
     if len(found) < MIN_LINKS:
         return 0.0

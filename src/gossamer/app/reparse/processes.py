@@ -267,7 +267,7 @@ class ReparseProcess:
 
 
 def _begin(batches: Sequence[Sequence[str]], make: Make, note: BatchPosition) -> tuple[int, int]:
-    """Forks a process for these batches. Returns its id, and the pipe to which it writes."""
+    """Forks a process for these batches. Returns the process id, and the pipe to which the process writes."""
     sys.stdout.flush()
     sys.stderr.flush()
     out, into = os.pipe()

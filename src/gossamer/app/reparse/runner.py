@@ -46,7 +46,7 @@ SAVE_INTERVAL_S = 1.0
 
 class ReparseState(msgspec.Struct):
     """The progress of a run. `given`: the inputs of the run as JSON, which must be unchanged for the run to
-    be resumed. `owner`: identifies the run to its outputs when it is resumed."""
+    be resumed. `owner`: the name by which the outputs recognize the run when it is resumed."""
 
     given: str
     owner: str = ""
@@ -66,7 +66,7 @@ class ReparseState(msgspec.Struct):
 
 
 class ProgressListener(Protocol):
-    """Shows the progress of a run. Receives its state and the total number of stored responses."""
+    """Shows the progress of a run. Receives the run's state and the total number of stored responses."""
 
     def show(self, state: ReparseState, total: int) -> None: ...
 
@@ -95,7 +95,8 @@ class ReparseResult(msgspec.Struct):
 
 class ReparseRun:
     """A run over stored pages. `folder`: the run's own folder. `stored`: the files and folders that contain
-    the pages. `outputs`: pairs of spec and whether to overwrite. `shown`: receives the progress."""
+    the pages. `outputs`: pairs of an output's spec and whether that output is overwritten. `shown`: receives
+    the progress."""
 
     def __init__(
         self,

@@ -44,8 +44,8 @@ def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
 
 
 def is_blocked(kept: StoredAnswer) -> bool:
-    """Returns whether a response was a block page. A page that was blocked as empty, or because it lacks
-    required content, does not count, because the crawl has read it as a page."""
+    """Returns whether a response was a block page. A response that counted as a block only because it is
+    empty or lacks required content is not a block page here, because the crawl has read it as a page."""
     line = kept.asked.block
     return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 

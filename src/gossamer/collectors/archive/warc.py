@@ -428,7 +428,7 @@ def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHea
 
 
 def asked_of(found: RecordHeader) -> RequestContext:
-    """Returns the context of the page's request. Only records that gossamer wrote contain it."""
+    """Returns the context of the page's request. Only records that gossamer wrote contain this context."""
     text = found.fields.get("gossamer-request")
     try:
         return _asked(text) if text else RequestContext()

@@ -125,7 +125,7 @@ def unsupported_by_firefox(render: Render) -> str:
 def only_chromium(
     program: str | None, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
 ) -> None:
-    """If the browser is Firefox, raises ConfigError if the sites need something that Firefox does not
+    """Raises ConfigError if the browser is Firefox and the sites need something that Firefox does not
     support. `held`: for each site, the rungs on which its accounts are logged in."""
     if not is_firefox(program):
         return
@@ -182,8 +182,8 @@ class Chromium:
     """The parts with which a document is loaded (see `document.Parts`). None means Chromium's parts."""
 
     def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
-        """`agent`: the user agent. None: the browser's own user agent when it runs with a window. `ca_file`:
-        see `tunnel`."""
+        """`agent`: the user agent. None means the user agent that the browser sends when it runs with a
+        window. `ca_file`: see `tunnel`."""
         self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
         self._nowhere = Tunnel(resolver)
         self._driver: Any = None

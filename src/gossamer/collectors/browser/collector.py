@@ -2,7 +2,8 @@
 through gossamer's tunnel (`tunnel`), which resolves, checks and pins names with the same egress guard as on
 the other rungs. Contexts are kept per registered domain, each with its own cookies, cache and connections. A
 browser that hangs or dies is replaced, and the pages that it was loading fail and are retried. Robots rules
-and delays apply to the page itself. The resources of the page are loaded without them, as for a visitor.
+and delays apply to the page itself. The resources of the page are loaded without robots rules and delays, as
+in a visitor's browser.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ MAX_LOADED_BODIES = 4
 
 class BrowserCollector:
     """Collects pages with a browser. `program`: its path; None searches PATH. `agent`: the user agent; None
-    uses the user agent of the identity. `render`: a function that returns how a host's pages are rendered.
-    `domain`: a function that returns a host's registered domain. `pages`: the number of concurrent pages.
-    `total`: the maximum number of seconds per page. `wire`: the maximum number of body bytes. `recycle`: the
-    number of pages per browser process. `ca_file`: trusted certificates for proxies that use TLS. `folder`:
-    where screenshots are stored. `worn`: a function that returns the fingerprint of a browser, given the
-    browser's name. `country`: a function that returns the country of a proxy, given its URL. Raises
+    uses the user agent of the identity. `render`: a function that returns the settings for rendering a host's
+    pages. `domain`: a function that returns a host's registered domain. `pages`: the number of concurrent
+    pages. `total`: the maximum number of seconds per page. `wire`: the maximum number of body bytes.
+    `recycle`: the number of pages per browser process. `ca_file`: trusted certificates for proxies that use
+    TLS. `folder`: where screenshots are stored. `worn`: a function that returns the fingerprint of a browser,
+    given the browser's name. `country`: a function that returns the country of a proxy, given its URL. Raises
     ConfigError if the browser or Playwright is missing."""
 
     name = "browser"
@@ -192,7 +193,7 @@ class BrowserCollector:
         return result
 
     def _wears(self, guise: Guise) -> BrowserFingerprint | None:
-        """Returns the fingerprint that the browser shows, or None for its own."""
+        """Returns the fingerprint that the browser shows, or None if the browser shows its own."""
         if self._worn is None or not guise.browser:
             return None
         worn = self._worn(guise.browser)

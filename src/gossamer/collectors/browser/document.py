@@ -107,7 +107,7 @@ class BrowserDocument:
 
     async def _lend(self, headers: Mapping[str, str]) -> None:
         """Adds the cookies of the request to the context. For a logged-in account, the domain's cookies are
-        first replaced with the account's."""
+        first replaced with the account's cookies."""
         if self._given is not None:
             await self._equal(self._given)
         sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")

@@ -212,7 +212,7 @@ class GeckoTab:
         return not self.wire.over
 
     async def rest(self) -> bool:
-        """Blanks the tab after a page. Returns whether it can be used again. Raises TimeoutError."""
+        """Blanks the tab after a page. Returns whether the tab can be used again. Raises TimeoutError."""
         self.watch, self.hears = None, {}
         with contextlib.suppress(BidiError):
             async with asyncio.timeout(STILL * 10):

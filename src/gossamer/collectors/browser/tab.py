@@ -1,11 +1,11 @@
 """Controls a tab of a Chromium context and the page in it: loading, waiting, scrolling and reading. The tab
-serves one page after another. Between pages it is idle, then blank, so that no scripts of a finished page
-run. While a page loads, its main document is watched. A redirect or a script's navigation to another page is
-returned, not followed. Content that is not HTML is read as received. Images, fonts and media are loaded only
-on request. The document is read with the contents of its frames, each inserted at its place. A frame of the
-same origin is read together with the page. A frame of another origin is read in its own process. Frames that
-hang, fail, are too large, are blocked or would break the document are left out. On request, responses to
-scripts, console lines and a screenshot are captured, all within limits.
+serves one page after another. Between two pages, the tab is first idle and then blank, so that no scripts of
+a finished page run. While a page loads, its main document is watched. A redirect or a script's navigation to
+another page is returned, not followed. Content that is not HTML is read as received. Images, fonts and media
+are loaded only on request. The document is read with the contents of its frames, each inserted at its place.
+A frame of the same origin is read together with the page. A frame of another origin is read in its own
+process. Frames that hang, fail, are too large, are blocked or would break the document are left out. On
+request, responses to scripts, console lines and a screenshot are captured, all within limits.
 """
 
 from __future__ import annotations
@@ -272,10 +272,10 @@ MAX_NAVIGATIONS = 20
 
 
 class Watch:
-    """Watches the requests of one page. `fresh`: whether its context has no cache yet. `main`: the status and
-    headers of the main document. `raw`: the body if it is not HTML. `target`: the URL to which a script
-    redirects, or None. `away` is set as soon as `target` is known. `refused`: the content type, if it was not
-    accepted."""
+    """Watches the requests of one page. `fresh`: whether the page's browser context has no cache yet. `main`:
+    the status and headers of the main document. `raw`: the body if it is not HTML. `target`: the URL to which
+    a script redirects, or None. `away` is set as soon as `target` is known. `refused`: the content type, if
+    it was not accepted."""
 
     def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
         self._tab, self._cdp, self._request = tab, tab.cdp, request
@@ -495,7 +495,8 @@ class Rendering:
         return False
 
     def route(self, asked: str) -> str:
-        """Returns the URL of the route that the page shows, or the requested one if it is the same route."""
+        """Returns the URL of the route that the page shows, or the requested URL if both URLs have the same
+        route."""
         document = asked.partition("#")[0]
         now = str(self._page.url)
         if now.partition("#")[0] != document or not route_of(now) or same_route(now, asked):
@@ -564,7 +565,7 @@ KEPT_PAGE_S = 5.0
 """Seconds for which a finished page stays in the tab if no other page needs the tab. Blanking the tab at once
 would cost a third of the time of a page."""
 BLANK_TIMEOUT_S, CLOSE_TIMEOUT_S = 3.0, 5.0
-"""Seconds within which a tab must become idle or blank. A tab that does not must close within the second
+"""Seconds within which a tab must become idle or blank. After this time, the tab must close within the second
 number of seconds."""
 
 

@@ -289,7 +289,8 @@ class Tunnel:
             writer.close()
 
     async def _checked(self, authority: str, writer: asyncio.StreamWriter) -> tuple[str, ...]:
-        """Returns the permitted addresses of `host:port`. If there are none, sends the browser a refusal."""
+        """Returns the permitted addresses of `host:port`. If there are no permitted addresses, sends the
+        browser a refusal."""
         name = url_authority(authority)
         if not self._room or len(self._tasks) > MAX_CONNECTIONS or name in OWN:
             writer.write(_reply(_NO))
@@ -363,7 +364,7 @@ class Tunnel:
     async def _join(
         self, authority: str, out: AsyncIterator[bytes], here: asyncio.StreamWriter, there: Stream
     ) -> None:
-        """Copies data in both directions until one of them ends. If a proxy rejects the credentials, its
+        """Copies data in both directions until one direction ends. If a proxy rejects the credentials, its
         response is not passed on as the host's page."""
         new = self.proxy is not None and self.proxy.http
 

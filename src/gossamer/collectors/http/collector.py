@@ -390,9 +390,9 @@ class HttpCollector:
 
     def _end_sharing(self, authority: str, proxy: str, transfer: Transfer) -> None:
         """Ends a transfer that may have shared a connection. If all other transfers of the group are waiting,
-        one of them stops waiting and opens a connection. Otherwise, libcurl 8.23 would let them wait until
-        they time out, if the connection that it kept cannot be used. If no connection to the host could be
-        opened, all the other transfers continue to wait."""
+        one of them stops waiting and opens a connection. Otherwise, libcurl 8.23 would let these transfers
+        wait until they time out, if the connection that it kept cannot be used. If no connection to the host
+        could be opened, all the other transfers continue to wait."""
         others = self._sharing[authority, proxy]
         others.remove(transfer)
         if not others:

@@ -162,7 +162,8 @@ class Curl:
         self.setopt(HTTPHEADER_ORDER, b",".join([b"Host", *names]))
 
     def _set_list(self, option: int, texts: Sequence[str | bytes]) -> None:
-        """Sets an option to a list. curl does not copy the list, so it is kept until it is replaced."""
+        """Sets an option to a list. curl does not copy the list, so this object keeps the list until it is
+        replaced."""
         new = ffi.NULL
         for text in texts:
             new = lib.curl_slist_append(new, text.encode() if isinstance(text, str) else text)

@@ -2,7 +2,8 @@
 also encodes the header lines that are sent, parses the header section that is received, checks proxy URLs,
 finds the trusted certificates, and contains the spool for a file's body. The body of a file is counted and
 hashed as it arrives. A file is refused as soon as its first bytes show that its type is not wanted. A small
-body stays in memory. A larger one goes to an unnamed temporary file, which disappears with the process.
+body stays in memory. A larger body is written to an unnamed temporary file, which disappears when the process
+ends.
 """
 
 from __future__ import annotations
@@ -122,8 +123,8 @@ def is_sendable(name: str, value: str) -> bool:
 
 
 def ca_bundle() -> str | None:
-    """Returns the path of the system's trusted certificates, or else of certifi's. None means that curl's own
-    default is used."""
+    """Returns the path of the system's trusted certificates, or else the path of certifi's certificates. None
+    means that curl's own default is used."""
     import ssl
 
     paths = ssl.get_default_verify_paths()
@@ -198,8 +199,8 @@ def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: 
 
 @lru_cache(maxsize=256)
 def _told(lines: tuple[bytes, ...]) -> tuple[list[bytes], frozenset[bytes]]:
-    """Returns the lines as curl sends them, with secrets masked, and their names. Cached, because most
-    requests of a crawl have the same lines."""
+    """Returns the lines as curl sends them, with secrets masked, and their names. The result is cached,
+    because most requests of a crawl have the same lines."""
     said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
     names = frozenset(one.partition(b":")[0].lower() for one in said)
     return [mask_head(one) for one in said], names
@@ -351,7 +352,7 @@ class PinnedSocket:
 
 class Transfer:
     """One reusable curl handle and the state of its transfer. `problem`: the reason why one of the callbacks
-    aborted the transfer. `short`: the resource of this process that was missing to open a socket."""
+    aborted the transfer. `short`: the resource that this process lacked to open a socket."""
 
     __slots__ = (
         "allowed",

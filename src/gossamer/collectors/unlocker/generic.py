@@ -119,8 +119,9 @@ def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> C
 
 
 def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the page, or a refusal. The page's status is read from the configured place. If none is
-    configured, it is the status of the provider's response, unless `errors` gives that status a meaning."""
+    """Returns the page, or a refusal. The page's status is read from the configured place. If no place is
+    configured, the page's status is the status of the provider's response, unless `errors` gives that status
+    a meaning."""
     reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}
 
     def at(name: str) -> Any:

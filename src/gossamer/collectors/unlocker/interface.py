@@ -148,7 +148,7 @@ def session_number(session: str | None) -> str:
 
 
 def json_of(body: bytes) -> dict[str, Any]:
-    """Parses a body as a JSON object. Returns {} if it is not one."""
+    """Parses a body as a JSON object. Returns {} if the body is not a JSON object."""
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):

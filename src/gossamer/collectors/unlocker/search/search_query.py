@@ -23,8 +23,9 @@ _HOST = re.compile(r"(?:www\.|cn\.)?(google|bing)((?:\.[a-z]{2,3}){1,2})")
 class SearchQuery(NamedTuple):
     """A search. `country`, `language`, `location` and `uule` are '' if the URL does not contain them.
 
-    `domain`: the engine's domain, such as `google.co.uk`. `uule`: Google's encoded location. `location`: its
-    canonical name, as in `Austin,Texas,United States`. `page`: the number of the result page, starting at 1.
+    `domain`: the engine's domain, such as `google.co.uk`. `uule`: Google's encoded location. `location`: the
+    canonical name of the location, as in `Austin,Texas,United States`. `page`: the number of the result page,
+    starting at 1.
     """
 
     engine: str
