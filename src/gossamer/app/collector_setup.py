@@ -125,7 +125,7 @@ class CollectorSetup:
             for one in sites
             if one.site.session is not None
         }
-        """Maps each site to the rungs of its accounts. The log-in takes place on the first of these rungs.
+        """Maps each site to the rungs of its accounts. The first of these rungs is used for the log-in.
         """
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether any ladder has more than one rung."""

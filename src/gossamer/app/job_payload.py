@@ -152,7 +152,7 @@ def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:
 
 
 def _read(raw: bytes) -> Stored:
-    """Decodes a stored job. Raises ConfigError if it has another format or contains settings that this
+    """Decodes a stored job. Raises ConfigError if the job has another format or contains settings that this
     version does not know."""
     stored = json.loads(raw)
     if (version := stored.get("version")) != VERSION:

@@ -322,7 +322,7 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
         state = record.state if record is not None else "removed"
         if state in ADDED_TO:
             continue
-        if record is not None and state == "ending":  # it lasts for less than a check or for minutes
+        if record is not None and state == "ending":  # a crawl is in this state for a moment or for minutes
             state = record.ends_as or "finished"
         why = f" ({record.reason})" if record is not None and record.reason else ""
         line = (

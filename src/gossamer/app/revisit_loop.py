@@ -58,8 +58,8 @@ Result = TypeVar("Result")
 
 
 class RevisitLoop:
-    """The loop of one crawl. `warn` receives messages for the user. `clock` returns seconds since the epoch.
-    `monotonic` returns the seconds of a monotonic clock."""
+    """The revisit loop of one crawl. `warn` receives messages for the user. `clock` returns seconds since the
+    epoch. `monotonic` returns the seconds of a monotonic clock."""
 
     def __init__(
         self,

@@ -50,8 +50,8 @@ NAMES = (
 KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
 
 _HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
-"""The numbers of bytes at the start and the end of a page with a good status. Detectors examine such a page
-only if these bytes contain a typical word of block pages."""
+"""The numbers of bytes at the start and the end of a page with a good status. Detectors examine a page with a
+good status only if these bytes contain a typical word of block pages."""
 MAX_NOTICE_CHARS = 400
 """If a page has more visible characters than this, its words alone do not make it a notice. The page's title,
 URL or code must also contain a sign of a notice. The limit is twice as high for a page that asks for a

@@ -83,7 +83,8 @@ class Answer:
 
     @cached_property
     def low(self) -> bytes:
-        """The body with ASCII letters in lower case. If the body is long, only its start and its end."""
+        """The body with ASCII letters in lower case. If the body is long, this property contains only its
+        start and its end."""
         body = self.body
         return (body if self.whole else body[:HEAD_BYTES] + b"\n" + body[-TAIL_BYTES:]).lower()
 

@@ -174,8 +174,8 @@ def _look_up(host: str, port: int) -> list[Any]:
 
 class SingleAddressResolver:
     """Resolves each host to a single address, so that the address is known before a connection is made. Hosts
-    with the same set of addresses get the same address. If an address fails, another one is used for TTL_S
-    seconds."""
+    with the same set of addresses get the same address. If an address fails, another address of the host is
+    used for TTL_S seconds."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver

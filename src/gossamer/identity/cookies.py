@@ -236,7 +236,8 @@ def _domain(said: str) -> str:
 
 
 def parse_date(text: str) -> float | None:
-    """Parses a cookie date in any form (RFC 6265, 5.1.1) to seconds since the epoch. None if it is invalid.
+    """Parses a cookie date in any form (RFC 6265, 5.1.1) to seconds since the epoch. Returns None if the date
+    is invalid.
 
     >>> parse_date("Fri, 07-Aug-19 08:04:19 GMT")
     1565165059.0
@@ -279,7 +280,7 @@ def path_matches(path: str, cookie_path: str) -> bool:
 
 def _where(url: str | None) -> tuple[bool, str, str] | None:
     """Splits a URL. Returns whether its scheme is https, its host without the port, and its path. Returns
-    None if it is not an http(s) URL."""
+    None if the URL is not an http(s) URL."""
     found = urls.parse(url)
     if found is None or not found.startswith(urls.WEB):
         return None

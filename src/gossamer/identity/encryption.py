@@ -46,8 +46,8 @@ class Encryption:
         return SEALED + nonce + sealed
 
     def open(self, kept: bytes, name: str) -> dict[str, Any]:
-        """Returns the decrypted state. Raises ConfigError if this key does not decrypt it. An unencrypted
-        state needs no key."""
+        """Returns the decrypted state. Raises ConfigError if this key does not decrypt the state. An
+        unencrypted state needs no key."""
         kind, rest = kept[:2], kept[2:]
         if kind == SEALED:
             advice = "set the key with which it was encrypted"

@@ -21,9 +21,9 @@ MAX_JARS = 2000
 
 class Sessions:
     """Provides a browser identity for each request. `wanted`: returns the names of the browsers from which
-    the browser for a host is chosen. `seed`: a text on which the choice depends. `length`: the duration of a
-    session in seconds. `given`: returns the headers that the user configured for a request. `domain`: returns
-    a host's registered domain. `now`: returns seconds since the epoch."""
+    the browser for a host is chosen. `seed`: a text on which the choice of the browser depends. `length`: the
+    duration of a session in seconds. `given`: returns the headers that the user configured for a request.
+    `domain`: returns a host's registered domain. `now`: returns seconds since the epoch."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ class Guise(msgspec.Struct, frozen=True):
     """Only in a browser: all cookies of the logged-in account (`identity.cookies.Jar.shown`). None: the
     browser uses the cookies in the request's headers."""
     render: Render | None = None
-    """Only in a browser: how this page is rendered. None: as the page's site configures."""
+    """Only in a browser: how this page is rendered. None: the page is rendered as its site configures."""
 
 
 class Lent(NamedTuple):

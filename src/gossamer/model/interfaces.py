@@ -90,8 +90,8 @@ class DuplicateIndex(Protocol):
 
 
 class ClaimLedger(Protocol):
-    """A record of the claims that this process holds. If the process dies, another one requeues them
-    (`frontier.held_claims`)."""
+    """A record of the claims that this process holds. If the process dies, another process requeues these
+    claims (`frontier.held_claims`)."""
 
     def note(self, claims: Sequence[Claim], held: Iterable[tuple[int, int]]) -> None: ...
     def keep(self, held: Iterable[tuple[int, int]]) -> None: ...

@@ -19,7 +19,8 @@ import msgspec
 from gossamer.config import value_parsers
 
 MAX_AHEAD_S = 86_400.0
-"""A date may be in the future by at most this many seconds. Time zones and wrong clocks cause such dates."""
+"""A date may be in the future by at most this many seconds. Time zones and wrong clocks cause dates in the
+future."""
 
 
 @dataclass_transform(kw_only_default=True)
@@ -246,6 +247,7 @@ _BASES: dict[Any, Callable[[Any], Any]] = {
     timedelta: lambda span: timedelta(seconds=span.total_seconds()),
     PurePath: str,
 }
-"""More specific classes come before their base classes, so that the first match is the right one."""
+"""More specific classes come before their base classes, so that the first match is the most specific
+class."""
 _built, _DECIMAL, _UNSET = msgspec.to_builtins, (Decimal,), msgspec.UNSET
 _READY = frozenset((str, int, float, bool, type(None), Decimal))

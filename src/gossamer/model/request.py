@@ -5,7 +5,7 @@ is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referre
 values are left out. A referrer on the same host is stored as its path. The scheme byte (h, s) is upper case
 for a URL that was visited before and is only read again, because a shorter path to the URL was found. The
 store's version (`store.keys.VERSION`) changes if this form changes. A newer version of gossamer may only add
-fields to `extra`. A worker that does not know such a field leaves the request to newer workers.
+fields to `extra`. A worker that does not know a field of `extra` leaves the request to newer workers.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ def _whole(value: Any) -> Any:
 
 
 def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
-    """Decodes an entry from the queue of `host` to a request. Raises ConfigError if it needs a newer version
-    of gossamer."""
+    """Decodes an entry from the queue of `host` to a request. Raises ConfigError if the request needs a newer
+    version of gossamer."""
     scheme = "https" if stored[:1] in b"sS" else "http"
     fields = _decode(stored[3:])
     path, depth, referrer = fields[:3]

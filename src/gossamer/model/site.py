@@ -593,7 +593,7 @@ def _session(session: Any) -> Login | None:
 
 
 def _takes_a_page(call: Callable[..., Any]) -> bool:
-    """Returns whether a callable accepts one argument. True if that cannot be determined."""
+    """Returns whether a callable accepts one argument. Returns True if that cannot be determined."""
     try:
         inspect.signature(call).bind(None)
     except TypeError:

@@ -160,7 +160,7 @@ class Row(msgspec.Struct):
     """Whether the row is dropped if another row is equal or nearly equal."""
     lacks: tuple[str, ...] = ()
     """Fields that have no value, although nearly all items of the last good runs have one. Databases that
-    keep items receive such a row only at the end of the run (`model.absence`)."""
+    keep items receive a row with such fields only at the end of the run (`model.absence`)."""
     needs: dict[str, Any] | None = None
     """For a page record: the fields of its request besides URL, depth and referrer (`KnownLine.needs`)."""
     page: Page | None = None

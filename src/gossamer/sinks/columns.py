@@ -235,7 +235,7 @@ def extra_fields(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
 
 def given_fields(record: PageRecord, names: Container[str]) -> dict[str, Any] | None:
     """Returns the id of a page's request and the time at which the request was added, if there are no columns
-    for these values. Returns None if the request has neither an id nor such a time."""
+    for these values. Returns None if the request has neither value."""
     if record.id is msgspec.UNSET and record.added_at is msgspec.UNSET:
         return None
     found = {"id": record.id, "added_at": record.added_at}

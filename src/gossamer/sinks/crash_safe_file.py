@@ -30,7 +30,7 @@ _MARK = "user.gossamer"
 _CUT = "user.gossamer.cut"
 _STORE = "user.gossamer.store"
 TAIL_BYTES = 64
-"""The number of bytes at the end of the written data that are compared to check that the data is unchanged.
+"""The number of bytes at the end of the written data that are compared to detect changes.
 """
 
 

@@ -81,7 +81,7 @@ class Csv:
 
     The first rows of the file determine the header. A later run writes the fields in the order of this
     header, and raises SinkError if the file lacks a column. `columns` is None for a kind of untyped dicts.
-    The first rows of such a kind determine the columns, and later fields go to `_extra`.
+    For untyped dicts, the first rows determine the columns, and later fields go to `_extra`.
     """
 
     def __init__(

@@ -5,15 +5,15 @@ A store keeps one row for each (kind, key). The row contains the item's fields, 
 row has (`columns.OURS`, including `_hash`), and the columns STORED. Earlier states of all rows go to one
 table, HISTORY.
 
-| event | what is written |
+| event | the store writes |
 | --- | --- |
-| an item with a new key arrives | its row |
-| an item arrives whose content (`_hash`) equals that of its row | nothing |
-| an item arrives whose content differs from its row | its row; the old row goes to the history |
-| an item arrives whose row is marked as deleted | its row, unmarked; the old row goes to the history |
-| an item arrives that was seen before the row's state (`_seen_at`) | nothing |
-| the item's page (`_url`) answers 404 or 410 | `_deleted_at` of the row |
-| a whole crawl of a site with `complete=True` did not see the item | `_deleted_at` of the row |
+| an item with a new key arrives | a new row for the item |
+| an item arrives with the same content (`_hash`) as its stored row | nothing |
+| an item arrives with other content than its stored row | the new row, and the old row to HISTORY |
+| an item arrives whose row is marked as deleted | the row without the mark, and the old row to HISTORY |
+| an item arrives that is older than its stored row (`_seen_at`) | nothing |
+| the item's page (`_url`) answers 404 or 410 | the time of deletion (`_deleted_at`) in the row |
+| a whole crawl of a site with `complete=True` did not see the item | the time of deletion in the row |
 
 Writing the same item twice changes nothing, so a store may receive items more than once. Page records have no
 history: a new record replaces the old one.

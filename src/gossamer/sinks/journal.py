@@ -110,7 +110,7 @@ class Journal:
         return committed - self._sent()[0] >= MAX_WAITING_BYTES
 
     def close(self, committed: int) -> None:
-        """Sends the remaining rows. Raises SinkAway if that is impossible now. A later run sends them."""
+        """Sends the remaining rows. Raises SinkAway if sending is impossible now. A later run sends them."""
         if not os.path.isdir(self._folder):
             return
         self.ship(committed)

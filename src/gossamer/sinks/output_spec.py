@@ -246,7 +246,7 @@ def kind_path(path: str, kind: str) -> str:
 
 def link_only_kind(path: str, kind: str) -> None:
     """Makes `books.csv` a link to `books.book.csv`, the file of the only kind of items. Removes the link if
-    there are several kinds (`kind` is ''). If `path` is anything else than such a link, it stays
+    there are several kinds (`kind` is ''). If `path` exists and is not a link of this kind, it stays
     unchanged."""
     folder, name = os.path.split(os.path.abspath(path))
     stem, _, ending = name.rpartition(".")

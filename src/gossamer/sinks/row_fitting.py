@@ -161,7 +161,7 @@ def _float(value: Any) -> float | None:
 
 
 def _no_number(value: Any) -> bool:
-    """Returns whether a value is NaN or infinity. Every store writes such a value as null, as in JSON."""
+    """Returns whether a value is NaN or infinity. Every store writes NaN and infinity as null, as in JSON."""
     return (
         not math.isfinite(value)
         if type(value) is float

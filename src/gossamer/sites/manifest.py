@@ -76,7 +76,7 @@ def write_manifest(
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Reads the manifest of a crawl. Raises ConfigError if there is none."""
+    """Reads the manifest of a crawl. Raises ConfigError if the crawl has no manifest."""
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Manifest)
     except FileNotFoundError:

@@ -390,7 +390,7 @@ def _above(node: Any, matches: Callable[[Any], bool]) -> bool:
 
 def _selector(view: PageView, path: tuple[str, ...], wanted: list[str]) -> str:
     """Returns the shortest selector that matches the wanted links and at most a tenth as many other links.
-    Returns '' if there is none."""
+    Returns '' if there is no such selector."""
     link, *above = path
     candidates = [link] if "." in link else []
     candidates += [f"{one} {link}" for one in above]

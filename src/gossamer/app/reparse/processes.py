@@ -217,7 +217,8 @@ def read_in_processes(
 
 
 class ReparseProcess:
-    """A process that reads batches one after another. If the process dies, another one takes its place."""
+    """A process that reads batches one after another. If the process dies, another process takes its
+    place."""
 
     def __init__(self, batches: Sequence[Sequence[str]], make: Make) -> None:
         self._batches, self._make, self._note = batches, make, BatchPosition()
@@ -237,7 +238,7 @@ class ReparseProcess:
 
     def _again(self) -> None:
         """Starts another process in place of a dead one. The dead process had delivered all batches taken so
-        far, so it was working on the next one. If the dead process was reading a page, that page is
+        far, so it was working on the next batch. If the dead process was reading a page, that page is
         blamed."""
         code = self._ended()
         if self._note.at >= 0:

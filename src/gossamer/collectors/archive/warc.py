@@ -366,7 +366,7 @@ class WarcArchive:
 
     def _next(self, number: int, offset: int) -> int | None:
         """Returns the next offset at or after `offset` at which a record may begin: at a gzip member, or at
-        `WARC/` on a new line. Returns None if there is none."""
+        `WARC/` on a new line. Returns None if there is no such offset."""
         packed, file = self._packed[number], self._files[number]
         mark = _MAGIC if packed else b"\nWARC/"
         file.seek(offset)

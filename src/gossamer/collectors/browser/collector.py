@@ -128,8 +128,8 @@ class BrowserCollector:
             yield
 
     async def _running(self) -> Chromium:
-        """Returns the running browser. Starts another one if the browser has died or has loaded its maximum
-        number of pages."""
+        """Returns the running browser. Starts another browser if the running one has died or has loaded its
+        maximum number of pages."""
         async with self._starting:
             now = self._now
             if now is not None and not now.dead and now.pages < self._recycle:

@@ -436,7 +436,7 @@ class Rendering:
         Raises Playwright's Error if there is no document."""
         self._ends, self._spare = ends, (ends - time.monotonic()) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
-        with contextlib.suppress(TimeoutError):  # do not wait for a request that hangs for half of the time
+        with contextlib.suppress(TimeoutError):  # a request that hangs may use at most half of the time
             async with asyncio.timeout((ends - time.monotonic()) / 2):
                 await self._watch.away.wait()
         if render.wait == "idle":

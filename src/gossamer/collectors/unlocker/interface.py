@@ -191,7 +191,7 @@ def whole_credits(value: Any, otherwise: int) -> int:
 
 
 def bytes_of(text: Any) -> bytes | None:
-    """Decodes base64. Returns None if it is invalid."""
+    """Decodes base64. Returns None if the text is not valid base64."""
     try:
         return base64.b64decode(text, validate=True) if isinstance(text, str) else None
     except (binascii.Error, ValueError):

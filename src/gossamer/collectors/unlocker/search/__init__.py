@@ -1,6 +1,6 @@
 """Providers that return the results of a search as JSON: SerpApi, Serper, SearchApi and DataForSEO. These
 providers are unlockers for result pages of Google and Bing. A request for
 `https://www.google.com/search?q=...` becomes a call of the provider's API. The page is the JSON of the
-answer. `search_query` reads such a URL. The provider Zyte can do the same with its option `serp=true`
-(`zyte`). `gossamer.uses.ranks` reads the JSON.
+answer. `search_query` reads the URL of a result page. The provider Zyte can do the same with its option
+`serp=true` (`zyte`). `gossamer.uses.ranks` reads the JSON.
 """
