@@ -2,11 +2,13 @@
 from which the likeness of two texts is estimated. Every process and version computes the same sketch for a
 text.
 
-| bytes of the 64 | contents |
-| --- | --- |
-| 0 to 4 | the heading: five minimum hashes of its words (half a byte each), 12 bits for its numbers |
-| 4 to 36 | eight bands of four bytes, one byte for each minimum hash of word triples. Similar texts have a band in common |
-| 36 to 64 | one bit for each of 223 more minimum hashes; the last bit is zero |
+The 64 bytes contain:
+
+- Bytes 0 to 4: the heading of the text. Five minimum hashes of its words have half a byte each, and the
+  numbers in the heading have 12 bits.
+- Bytes 4 to 36: eight bands of four bytes. Each byte is a minimum hash of word triples. Similar texts have a
+  band in common.
+- Bytes 36 to 64: one bit for each of 223 more minimum hashes. The last bit is zero.
 """
 
 from __future__ import annotations

@@ -2,10 +2,15 @@
 quality is computed from counts that are committed together with the pages.
 
 The name of a count begins with `q`, and `|` separates its parts. A site's name contains no `|`, and fields
-with a `|` are not counted. The names after `q|` stand for these numbers: `SITE|p` pages read, `SITE|e` read
-pages without items and links, `SITE|u` pages that could not be read, `SITE|h` items that were held back
-(`absence`), `SITE|i|KIND` items, `SITE|b|KIND` rejected items, `SITE|f|KIND|FIELD` items in which the field
-has a value. Items that steps dropped are not counted.
+with a `|` are not counted. Items that steps dropped are not counted either. These are the names after `q|`:
+
+- `SITE|p`: pages that were read
+- `SITE|e`: pages that were read and contained neither items nor links
+- `SITE|u`: pages that could not be read
+- `SITE|h`: items that were held back (`absence`)
+- `SITE|i|KIND`: items
+- `SITE|b|KIND`: rejected items
+- `SITE|f|KIND|FIELD`: items in which the field has a value
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The health of a proxy: its recent results, and the circuit breaker that decides whether it may be used. The
 same data is kept for each provider, and for each pair of a proxy and a domain that blocked the proxy.
 
-| what | faults | opens after this many faults | shortest, longest time |
+| breaker of | faults | opens after this many faults | shortest and longest time that it stays open |
 | --- | --- | --- | --- |
-| a proxy (quarantine) | unreachable, refuses us, drops connections, fails checks | 3 in a row | 1 min, 1 h |
-| a gateway to many addresses | the same | 10 in a row | 1 min, 1 h |
+| a proxy (quarantine) | it is unreachable, refuses us, drops connections or fails checks | 3 in a row | 1 min, 1 h |
+| a gateway to many addresses | as for a proxy | 10 in a row | 1 min, 1 h |
 | a provider | the faults of its proxies | 10 in a row | 1 min, 10 min |
-| a proxy for one registered domain (cooldown) | blocked by it | 1 (a gateway: 10 in a row) | 1 min, 1 h |
+| a proxy for one registered domain (cooldown) | the domain blocks it | 1 (for a gateway: 10 in a row) | 1 min, 1 h |
 
 While a breaker is open, no requests use its proxy or provider. When the time is over, one request is tried.
 If this request fails, the breaker opens again for twice as long, up to the longest time. If the request

@@ -1,11 +1,13 @@
 """Parses lists of proxies, with lines in the forms that providers use. Malformed lines are rejected with a
 reason.
 
-| form | read as |
-| --- | --- |
-| `scheme://user:pass@host:port`, `scheme://host:port` | itself, percent-encoded; only this form supports IPv6, in brackets |
-| `host:port`, `user:pass@host:port`, `host:port@user:pass`, `host:port:user:pass`, `user:pass:host:port` | http, not percent-encoded |
-| `{"url": ..., "type": ...}` | a JSON object with the same fields |
+A line has one of these forms:
+
+- `scheme://user:pass@host:port` or `scheme://host:port`. User and password are percent-encoded. Only this
+  form supports IPv6 addresses, in brackets.
+- `host:port`, `user:pass@host:port`, `host:port@user:pass`, `host:port:user:pass` or `user:pass:host:port`.
+  The scheme is http. User and password are not percent-encoded.
+- `{"url": ..., "type": ...}`: a JSON object with the same fields.
 
 After the address, `type=residential country=de,fr provider=NAME scheme=socks5h` may follow in any order. A
 line that can be parsed in two ways is rejected. The form with a scheme is unambiguous.

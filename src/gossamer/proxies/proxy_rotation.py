@@ -1,11 +1,14 @@
 """Assigns proxies to requests: chooses a proxy, changes to another one after a failure, and decides what a
 result shows about the proxy.
 
-| result of a try | the proxy | the request |
-| --- | --- | --- |
-| a fault of the proxy (unreachable, refuses us, 407) | has one more fault | goes through another proxy at once |
-| unclear: timeout, reset, TLS, 502, 504; or 403, 429, 451 | is suspected | goes through another proxy after the host's delay |
-| success | is good; the suspected ones have a fault, or are blocked at this host | ends |
+The result of a try has the following consequences:
+
+- A fault of the proxy (it is unreachable, refuses us, or answers 407): the fault is counted, and the request
+  goes through another proxy at once.
+- An unclear result (timeout, reset, TLS error, 502, 504) or a refusal (403, 429, 451): the proxy is
+  suspected, and the request goes through another proxy after the host's delay.
+- Success: the proxy is good, and the request ends. Each suspected proxy gets a fault or, after a refusal,
+  counts as blocked at this host.
 
 After three suspicions of one kind, the host counts as the cause, and no proxy is blamed. No request is sent
 without a proxy.
