@@ -50,7 +50,8 @@ class Job(msgspec.Struct, kw_only=True):
     priority: int = 0
     sitemaps: bool = False
     watch: float | None = None
-    """Seconds between two reads of the sitemaps and feeds among the targets. None: they are read once."""
+    """Seconds between two reads of the sitemaps and feeds among the targets. None: these targets are read
+    once."""
     gates: list[str] = []
     """The conditions given with `--fail-on`."""
     archive: str | None = None

@@ -106,8 +106,8 @@ async def visit_again(
 
 
 async def check_known_to_fleet(setup: Setup, store: Store) -> None:
-    """Raises UsageError if an earlier run of a submitted crawl with `--revisit` did not record the pages that
-    it visited. Those pages would never be visited again, because the seen set rejects their URLs."""
+    """Raises UsageError if a submitted crawl has `--revisit`, but an earlier run did not record the pages
+    that it visited. Those pages would never be visited again, because the seen set rejects their URLs."""
     if setup.job.settings.revisit is None or setup.job.fresh:
         return
     folder = setup.known_at

@@ -47,8 +47,8 @@ class Quality(msgspec.Struct):
     empty: int = 0
     """Pages that were read and contained neither items nor links."""
     held: int = 0
-    """Items that were not stored because they lack usual values, in a run in which most items lack these
-    values."""
+    """Items that were not stored because they lack usual values, in a run whose items lack these values in
+    general."""
     quality: float = 1.0
     """Share of pages that could be read, times share of valid items."""
     coverage: dict[str, float] = {}

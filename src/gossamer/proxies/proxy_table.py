@@ -57,8 +57,8 @@ class ProxyTable:
             self._note(key, not blocked, seconds, now, self.rule(key))
 
     def checked(self, place: int, now: int, seconds: float | None) -> None:
-        """Records a health check. `seconds`: how long the check took. None means that it failed, which puts
-        the proxy in quarantine at once."""
+        """Records a health check. `seconds`: how long the check took. None means that the check failed, which
+        puts the proxy in quarantine at once."""
         for _ in range(1 if seconds is not None else self.rules[place].most):
             self._note(self.ids[place], seconds is not None, seconds or 0.0, now, self.rules[place])
 

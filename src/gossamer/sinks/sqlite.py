@@ -641,8 +641,8 @@ def _type(column: Column) -> str:
 
 
 def _holds_text(kept: str) -> bool:
-    """Returns whether a column of the given declared type stores text that looks like a number unchanged. The
-    result follows from SQLite's type affinity rules."""
+    """Returns whether a column of the given declared type keeps a text unchanged if the text looks like a
+    number. The result follows from SQLite's type affinity rules."""
     kept = kept.upper()
     return "INT" not in kept and any(word in kept for word in ("CHAR", "CLOB", "TEXT", "BLOB"))
 

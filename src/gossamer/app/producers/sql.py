@@ -59,8 +59,8 @@ class SqlUrls:
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """Yields all rows, or the rows after the position. Rows with the same `after` value may span two
-        batches. Therefore, the position moves to the newest value only when a row with a different value was
-        read, or at the end of the query."""
+        batches. Therefore, the position moves to a value only when a row with a later value was read, or at
+        the end of the query."""
         done = last = _value(position["after"]) if position and self._after else 0
         is_checked = False
         async with contextlib.aclosing(self.rows(last)) as found:
