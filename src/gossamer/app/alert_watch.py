@@ -1,5 +1,5 @@
-"""Watches a store and sends notifications of alerts. It runs beside a crawl, in the scheduler and in the
-exporter of metrics. If several run, only the one that holds the lead is active."""
+"""Watches a store and sends notifications of alerts. The watch runs beside a crawl, in the scheduler and in
+the exporter of metrics. If several watches run, only the one that holds the lead is active."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class AlertWatch:
             await asyncio.sleep(min(self.rules.interval, 2.0))
 
     async def look(self) -> None:
-        """Looks once: evaluates all rules, and begins deliveries that are due. Raises StoreError."""
+        """Evaluates all rules once, and begins the deliveries that are due. Raises StoreError."""
         found = await self._observer.look()
         await self._note_store(False)
         names = [one.name for one in self._receivers]
@@ -154,7 +154,7 @@ class AlertWatch:
             await self._save(changed)
 
     async def _note_store(self, down: bool) -> None:
-        """Sends the alert that the store is down. The store itself cannot hold this alert."""
+        """Sends the alert that the store is down. This alert cannot be recorded in the store itself."""
         rule = next((one for one in self.rules.rules if one.name == _STORE_DOWN.name), _STORE_DOWN)
         names, before = [one.name for one in self._receivers], self._down
         if not rule.enabled or (before is None and not down):
@@ -170,12 +170,13 @@ class AlertWatch:
 
 
 def _changed(alert: Alert) -> float:
-    """Returns when the alert entered its current state, which has not been sent yet."""
+    """Returns the time at which the alert entered its current state. No notification of this state was sent
+    yet."""
     return alert.sent if alert.state == "firing" and alert.knows else alert.since
 
 
 async def send_test(settings: Settings, rule: str) -> list[tuple[str, str]]:
-    """Sends a test notification to each receiver. Returns their names, each with '' or the error."""
+    """Sends a test notification to each receiver. Returns the receivers' names, each with the error or ''."""
     found = []
     alert = Alert(
         rule=rule,

@@ -1,5 +1,6 @@
 """Removes old data from the store and the data folder, each kind at its own age. Cleanup runs on demand, or
-hourly in the scheduler. Entry points may add parts, for example leftovers in the broker."""
+hourly in the scheduler. Entry points can add further parts, for example a part that removes leftovers in the
+broker."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ class CleanupScene(NamedTuple):
 
 
 class CleanupKind(NamedTuple):
-    """One kind of residue: a description, the age in seconds at which it is removed, and the function that
-    removes or counts it."""
+    """One kind of old data that cleanup removes. The kind consists of a description, the age in seconds at
+    which the data is removed, and the function that removes or counts it."""
 
     what: str
     age: float
@@ -169,8 +170,8 @@ async def clean(
     more: Mapping[str, CleanupKind] = {},
 ) -> list[Cleaned]:
     """Removes old data. `older` replaces the age at which each part is removed. `crawl` limits the cleanup to
-    one crawl; its dead letters are removed whatever its state. `more`: additional parts, which are cleaned
-    first."""
+    one crawl. Dead letters of this crawl are removed regardless of the crawl's state. `more`: additional
+    parts, which are cleaned first."""
     parts = {**more, **PARTS}
     for name in what or ():
         if name not in parts:
@@ -205,7 +206,7 @@ class Hourly:
         self._next = 0.0
 
     async def __call__(self, now: float) -> None:
-        """Cleans up if an hour has passed since the last cleanup. The very first cleanup comes after an
+        """Cleans up if an hour has passed since the last cleanup. The first cleanup takes place after an
         hour."""
         if now < self._next:
             return

@@ -41,13 +41,13 @@ PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
 
 class Lender(LendsProxies, Protocol):
-    """The part of `proxies.proxy_rotation` that lends proxies and returns their countries."""
+    """Interface of the part of `proxies.proxy_rotation` that lends proxies and returns their countries."""
 
     def country(self, url: str) -> str: ...
 
 
 class Identities:
-    """The identities of a crawl's rungs. It lets other parts end the sessions at a domain."""
+    """The identities of a crawl's rungs. Other parts use this object to end the sessions at a domain."""
 
     def __init__(self) -> None:
         self._all: list[LendsIdentity] = []
@@ -63,14 +63,15 @@ class Identities:
 
 
 class CollectorSetup:
-    """The rungs of a crawl. `pages(request)` and `robots(request)` return the rung of a request. This is the
-    rung that the request names, otherwise the cheapest rung of its site's ladder, otherwise the cheapest rung
-    of the crawl's ladder. `guard`: the resolver. `seed`: the store's random number, on which the choice of
-    each site's browser identity depends. `unlocker`: creates the collector of the unlocker rung. Its
-    arguments are a function that returns the options of a host's site, and whether this is the crawl's only
-    rung. `others`: whether other workers have a browser, so that it may be missing here. `identities`:
-    receives the identity of each rung. Raises ConfigError if a site or the crawl needs what is not installed,
-    or names an unknown browser.
+    """The rungs of a crawl. `pages(request)` and `robots(request)` return the rung of a request. If the
+    request names a rung, that rung is returned. Otherwise, the result is the cheapest rung of the site's
+    ladder or, if the site has no ladder, of the crawl's ladder. `guard`: the resolver. `seed`: the store's
+    random number, on which the choice of each site's browser identity depends. `unlocker`: creates the
+    collector of the unlocker rung. The first argument of `unlocker` is a function that returns the options of
+    a host's site. The second argument tells whether the unlocker rung is the crawl's only rung. `others`:
+    whether other workers have a browser, so that the browser may be missing on this machine. `identities`:
+    receives the identity of each rung. Raises ConfigError if a site or the crawl needs a package or program
+    that is not installed, or names an unknown browser.
     """
 
     name = "rungs"
@@ -124,7 +125,7 @@ class CollectorSetup:
             for one in sites
             if one.site.session is not None
         }
-        """For each site, the rungs on which its accounts are logged in. The log-in happens on the first one.
+        """Maps each site to the rungs of its accounts. The first of these rungs is used for the log-in.
         """
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether any ladder has more than one rung."""
@@ -201,7 +202,7 @@ class CollectorSetup:
         return None if request.use == FILE else self._needs(split(request.url)[1]).collector
 
     def _site_rung(self, site: Site) -> Rung:
-        """Returns the rung of a site's own collector. It uses the identity of the plain rung."""
+        """Returns the rung of a site's own collector. The rung uses the identity of the plain rung."""
         if (rung := self._rungs.get((f"site {site.name}", False))) is None:
             from gossamer.collectors.site_collector import SiteCollector
 
@@ -264,7 +265,8 @@ class CollectorSetup:
         return rung
 
     def _beside(self, name: str, robots: bool) -> HttpCollector | None:
-        """Returns the collector whose connections robots.txt requests of the plain rung share, or None."""
+        """Returns the plain rung's collector for pages. The plain rung's robots.txt requests reuse the
+        connections of this collector. Returns None for other requests."""
         if not robots or name != PLAIN:
             return None
         pages = self._rung(name, False).collector
@@ -297,7 +299,7 @@ def check_routes(settings: Settings, sites: Sequence[Any]) -> None:
 
 
 def order_rungs(ladder: Iterable[str]) -> tuple[str, ...]:
-    """Returns the rungs of a ladder, the cheapest first."""
+    """Returns the rungs of a ladder, cheapest first."""
     return tuple(rung for rung in RUNGS if rung in set(ladder))
 
 
@@ -307,14 +309,14 @@ def rungs_for_small_requests(ladder: Iterable[str]) -> tuple[str, ...]:
 
 
 def ladder_of(needs: host_rules.HostNeeds, settings: Settings) -> tuple[str, ...]:
-    """Returns the rungs of a host with these needs, the cheapest first."""
+    """Returns the rungs of a host, cheapest first. `needs`: the rules that the host's sites set."""
     found = order_rungs(needs.ladder or settings.ladder)
     return login_rungs(needs.session, found) if needs.session else found
 
 
 def login_rungs(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
-    """Returns the rungs on which a site's accounts are logged in. At most one of them is an HTTP rung,
-    because a log-in belongs to one identity, which the browser presents too. Raises ConfigError."""
+    """Returns the rungs on which a site's accounts are logged in. At most one of these rungs is an HTTP rung.
+    The reason is that a log-in belongs to one identity, which the browser uses too. Raises ConfigError."""
     rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (
         BROWSER in ladder
     )
@@ -374,8 +376,8 @@ def chromium(
     folder: Path | None = None,
     proxies: Lender | None = None,
 ) -> Collector:
-    """Returns the collector of the browser rung. It sends gossamer's own user agent unless `disguised` is
-    true."""
+    """Returns the collector of the browser rung. The browser sends gossamer's own user agent unless
+    `disguised` is true."""
     from gossamer.collectors.browser.collector import BrowserCollector
     from gossamer.collectors.browser.fingerprint import BrowserFingerprint
     from gossamer.identity.browsers import BROWSERS
@@ -425,9 +427,9 @@ def make_collector(
     more: Callable[[str], tuple[str, ...]] | None = None,
     beside: HttpCollector | None = None,
 ) -> Collector:
-    """Returns the collector of a rung, or of an archive. With `robots`, it fetches robots.txt files and reads
-    only their first 500 KiB. Otherwise it fetches pages. `beside`: a collector whose connections a collector
-    of the plain rung uses, too."""
+    """Returns the collector of a rung, or of an archive. If `robots` is true, the collector fetches
+    robots.txt files and reads only their first 500 KiB. Otherwise, the collector fetches pages. `beside`: if
+    the rung is the plain one, its collector shares the connections of the collector `beside`."""
     if archive is not None:
         from gossamer.collectors.archive.collector import archive_collector
 
@@ -461,8 +463,8 @@ def make_collector(
 
 
 def cached(made: Collector, settings: Settings, given: Given | None, kind: str = "") -> Collector:
-    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind` keeps cached
-    responses of the browser apart from others."""
+    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind`: a name that
+    separates cached responses of the browser from other responses."""
     if not settings.cache:
         return made
     from gossamer.collectors.http_cache import CacheCollector

@@ -1,5 +1,5 @@
-"""`gossamer items CRAWL --confirm-gone`: marks as gone all items that the crawl's last run did not see. This
-is for runs that did not mark such items themselves."""
+"""`gossamer items CRAWL --confirm-gone`: marks as gone all items that the crawl's last run did not see. The
+command is for runs that did not mark these items themselves."""
 
 from __future__ import annotations
 

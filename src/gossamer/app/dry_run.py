@@ -49,7 +49,7 @@ class Trial(msgspec.Struct):
     unread: list[str] = []
     """The reasons why a site could not read the page, each with file, line and error."""
     preview: PagePreview | None = None
-    """What a crawl would do with the page. None if no page was received."""
+    """The preview of what a crawl would do with the page. None if no page was received."""
     disallowed: RobotsLine | None = None
     """The robots.txt line that disallows the URL."""
     closed_origin: str = ""
@@ -81,8 +81,8 @@ class RowsInMemory:
 
 
 class RobotsReader:
-    """Reads the robots.txt rules that a dry run used from its temporary store, before the store is removed.
-    `url`: the URL at the end of the redirects so far. `rules`: the rules of that URL's origin."""
+    """Reads the robots.txt rules of a dry run from the dry run's temporary store, before that store is
+    removed. `url`: the URL at the end of the redirects so far. `rules`: the rules of that URL's origin."""
 
     def __init__(self, settings: Settings, sites: list[LoadedSite]) -> None:
         self._settings, self._sites, self.url = settings, sites, ""
@@ -119,9 +119,9 @@ def agent_of(settings: Settings) -> str:
 
 async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None) -> Trial:
     """Visits one URL and its redirects. robots.txt, limits and guards apply as in a crawl, but there are no
-    retries. The page is read by the site files among the job's targets. Their seeds are not visited. `use`:
-    the page function that reads the page. `carry`: the value that the request carries. Raises UsageError if
-    no site has the function `use`."""
+    retries. The page is read by the site files among the job's targets. The seeds of these site files are not
+    visited. `use`: the page function that reads the page. `carry`: the value that the request carries. Raises
+    UsageError if no site has the function `use`."""
     kept, pages, sites = RowsInMemory(), [], load_all(job.targets, job.args)
     _check_function(sites, use)
     robots = RobotsReader(job.settings, sites)

@@ -1,5 +1,5 @@
 """Adds URLs to the frontier of a crawl: seeds, URLs from producers, and known pages of a recrawl. A worker
-uses the same parts for the links of its pages."""
+also uses the parts of this module to add the links of its pages."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Enqueuer:
         return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
 
     def seed_form(self, request: Request) -> Request:
-        """Returns a request of the user in fetch form (`seed_form`)."""
+        """Converts a request that the user gave to fetch form (see the function `seed_form`)."""
         return seed_form(request, self.all_sites, self._settings)
 
     async def add(self, taken: TakenLinks, *, counted: bool = True) -> tuple[int, int, int]:
@@ -157,8 +157,8 @@ def url_filters(spec: Spec, settings: Settings, seeds: list[str], open: bool = F
 
 
 def canonical_url_function(spec: Spec) -> Callable[[str], str]:
-    """Returns the function that converts a URL in fetch form to canonical form. It also removes the query
-    parameters that the user declares irrelevant."""
+    """Returns the function that converts a URL in fetch form to canonical form. The returned function also
+    removes the query parameters that the user declares irrelevant."""
     if not spec.drop:
         return urls.key
     drop = urls.DEFAULT_DROP | spec.drop

@@ -93,8 +93,8 @@ class RunJudge:
                 self._news.set()
 
     async def keep(self) -> None:
-        """Tests the gates whenever this process has read more pages, with the page counts of all processes.
-        Runs until it is cancelled."""
+        """Tests the gates whenever this process has read more pages. The tests use the page counts of all
+        processes. Runs until it is cancelled."""
         while self._window or self._counting:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(REPORT_INTERVAL_S):
@@ -147,8 +147,8 @@ class RunJudge:
         await self._act()
 
     async def _act(self) -> None:
-        """Carries out the pending action of a gate. Of all processes, only the first one does so and reports
-        the action."""
+        """Carries out the pending action of a gate. If several processes try to do this, only the first one
+        does, and reports the action."""
         if self._pending is None:
             return
         from gossamer.state.fleet_crawls import FleetCrawls
@@ -192,12 +192,12 @@ def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[Q
 
 
 def missed_gates(job: Job, of: Summary) -> list[str]:
-    """Returns the gates that the crawl does not meet, among those of its job and of its sites."""
+    """Returns the gates of the job and of the sites that the crawl does not meet."""
     return unmet_gates(gates(job.gates, site_files.load_all(job.targets, job.args)), of)
 
 
 def unmet_gates(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
-    """Returns the gates that a finished crawl does not meet, without those that only warn."""
+    """Returns the gates that a finished crawl does not meet. Gates that only warn are left out."""
     found = []
     for site, some in gates.items():
         judged = of if site not in of.sites else of.of_site(site)
@@ -246,7 +246,7 @@ async def conclude_run(
 ) -> None:
     """Concludes a run for the stores that keep items (docs/absence.md). If the run was `whole`, writes or
     rejects the rows that were held back because they lack usual values, and marks unseen items as gone if
-    that is certain. Then counts new, changed and gone items."""
+    that is certain. Finally, counts new, changed and gone items."""
     if not sites:
         return
     record = await Crawls(store).need(setup.crawl)
@@ -298,8 +298,8 @@ async def hold_rows(held: HeldRows, rows: Sequence[Row]) -> None:
 
 
 async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each) -> None:
-    """Writes the rows that were held back if the missing values are plausible for this run. Rejects the
-    others with the reasons."""
+    """Writes the rows that were held back if the missing values are plausible for this run. Rejects the other
+    rows with the reasons."""
     held = HeldRows(store, setup.crawl)
     if not (packed := await held.load()):
         return
@@ -339,9 +339,9 @@ def _say(crawl: str, line: str) -> None:
 
 
 async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[CompleteSite]:
-    """Returns the sites with `complete=True` of a crawl whose queue is empty. If the run may not have seen
-    the whole site, its entry contains the reason. Returns no sites if the crawl covers only parts of its
-    sites, because it has filters or a maximum depth, or skips unchanged pages."""
+    """Returns the sites with `complete=True` of a crawl whose queue is empty. Maps each site to the reason
+    why the run may not have seen the whole site, if there is one. Returns no sites if the crawl covers only
+    parts of its sites, because it has filters or a maximum depth, or skips unchanged pages."""
     spec = setup.spec
     sites = [site for site in sites if site.site.complete]
     if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:

@@ -1,5 +1,5 @@
-"""A crawl's input (`Job`), and the input prepared for all workers of the crawl (`Setup`). Both are passed to
-other processes as JSON."""
+"""Defines a crawl's input (`Job`), and the input prepared for all workers of the crawl (`Setup`). `Job` and
+`Setup` are passed to other processes as JSON."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from gossamer.sites.remote_sites import SiteReach
 
 
 class JobOutput(msgspec.Struct, frozen=True):
-    """One `-o` or `-O` option. If `sites` is not empty, it is an output that these sites name for their own
-    items."""
+    """One `-o` or `-O` option. If `sites` is not empty, these sites name the output for their own items."""
 
     spec: str
     overwrite: bool = False
@@ -24,7 +23,7 @@ class JobOutput(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """The complete input of a crawl. It is passed to worker processes as JSON."""
+    """The complete input of a crawl. A job is passed to worker processes as JSON."""
 
     targets: list[str]
     settings: Settings
@@ -35,14 +34,15 @@ class Job(msgspec.Struct, kw_only=True):
     graph: str | None = None
     """The output for the links of pages, in the form of -o."""
     files: str | None = None
-    """Where files of items are stored: a folder, an object store, or `off`. None: in the crawl's folder."""
+    """The place where files of items are stored: a folder, an object store, or `off`. None: files are stored
+    in the crawl's folder."""
     name: str | None = None
     fresh: bool = False
     refresh: bool = False
     """Whether to revisit known URLs and write only what changed."""
     known: str | None = None
     """The folder for the records of known pages, if it is not the crawl's own folder. All workers of a fleet
-    must be able to reach it."""
+    must be able to reach this folder."""
     text: bool = False
     links: bool = False
     headers: dict[str, str] = {}
@@ -50,7 +50,8 @@ class Job(msgspec.Struct, kw_only=True):
     priority: int = 0
     sitemaps: bool = False
     watch: float | None = None
-    """Seconds between two reads of the sitemaps and feeds among the targets. None: they are read once."""
+    """Seconds between two reads of the sitemaps and feeds among the targets. None: these targets are read
+    once."""
     gates: list[str] = []
     """The conditions given with `--fail-on`."""
     archive: str | None = None
@@ -79,34 +80,36 @@ class Setup(msgspec.Struct, kw_only=True):
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     lacks: dict[str, SiteReach] | None = None
-    """For a fleet's worker: the sites whose files it does not have in the crawl's versions. None: it has all
-    files."""
+    """For a fleet's worker: the sites whose files the worker does not have in the crawl's versions. None: the
+    worker has all files."""
     alone: bool = True
     segment: str = ""
     """For a process of a fleet: the name of the output parts that only this process writes
-    (`job_payload.segment_name`). Otherwise ''."""
+    (`job_payload.segment_name`). For other processes: ''."""
     open: bool = False
     """Whether producers supply seeds that are not known in advance. If so, links are in scope if they stay on
     the host (or domain) of their page."""
     deadline: float | None = None
-    """When `--time-limit` is reached, as a time of the monotonic clock, which all processes of a machine
+    """The time at which `--time-limit` is reached, by the monotonic clock, which all processes of a machine
     share."""
     verbose: bool = False
     """Whether each visit is reported by a line on stderr."""
     ids: bool = False
-    """Whether its requests have ids, or times at which they were added, so that tables have columns for
-    them."""
+    """Whether the crawl's requests have ids or the times at which they were added. If so, tables have columns
+    for these values."""
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the crawl keeps all rows in its folder (`sinks.rows_in_data_folder`). It does so only with
-        the embedded store. With a shared store, several machines may work on the crawl."""
+        """Whether the crawl keeps all rows in its folder (`sinks.rows_in_data_folder`). A crawl keeps its
+        rows only if the store is the embedded one. If the store is shared, several machines may work on the
+        crawl."""
         embedded = self.job.settings.store is None and self.store.startswith("unix://")
         return embedded and not self.segment and self.job.settings.keep is not None
 
     @property
     def revisits_on_fleet(self) -> bool:
-        """Whether a fleet visits the crawl's known pages again. Then their table is in the shared store."""
+        """Whether a fleet visits the crawl's known pages again. If so, the page table is in the shared
+        store."""
         return bool(self.segment) and self.job.settings.revisit is not None
 
     @property

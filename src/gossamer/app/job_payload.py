@@ -26,8 +26,8 @@ from gossamer.sites.loading import MODULE
 
 VERSION = 1
 SEALED = "sealed"
-"""Listed in `uses` if headers are encrypted. Otherwise a version that cannot decrypt them would run the crawl
-without its headers."""
+"""The entry in `uses` that shows that headers are encrypted. Without this entry, a version that cannot
+decrypt headers would run the crawl without its headers."""
 SEGMENT = re.compile(r"part-([0-9a-f]{12})(?=[./]|\Z)")
 
 
@@ -44,7 +44,7 @@ class Stored(msgspec.Struct):
 
 
 def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
-    """Encodes a setup for the store. Headers and passwords are sealed if there is a key. The address and
+    """Encodes a setup for the store. Headers and passwords are encrypted if there is a key. The address and
     passwords of the store, and the reference to the key, are left out."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
     kept = msgspec.structs.replace(
@@ -131,7 +131,7 @@ def read_outputs(raw: bytes) -> Job:
 
 
 def read_setup(raw: bytes) -> Setup:
-    """Returns a stored setup without its sealed parts. Raises ConfigError."""
+    """Returns a stored setup without its encrypted parts. Raises ConfigError."""
     return _read(raw).setup
 
 
@@ -152,7 +152,7 @@ def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:
 
 
 def _read(raw: bytes) -> Stored:
-    """Decodes a stored job. Raises ConfigError if it has another format or contains settings that this
+    """Decodes a stored job. Raises ConfigError if the job has another format or contains settings that this
     version does not know."""
     stored = json.loads(raw)
     if (version := stored.get("version")) != VERSION:
@@ -186,8 +186,8 @@ def _uses(setup: Setup) -> list[str]:
 
 
 def local_path(target: str, folder: str) -> Path | None:
-    """Returns the path of a site file or folder on this machine: the entry of the same name in the worker's
-    folder of sites."""
+    """Returns the path of a site file or folder on this machine, which is the entry with the same name in the
+    worker's folder of sites."""
     path = Path(target)
     for found in (Path(folder) / path, Path(folder) / path.name):
         if found.exists():

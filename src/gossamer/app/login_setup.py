@@ -1,5 +1,5 @@
 """Builds the accounts of sites in one worker: resolves their secrets, and keeps their log-ins in the store.
-Each log-in is bound to one identity and proxy."""
+Each log-in belongs to one identity and one proxy."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ COOKIE_CHECK_PAUSES_S = 0.0, 0.1, 0.3, 0.6
 
 
 class Holding(msgspec.Struct):
-    """An account in the state that this worker last saw. `bound`: the proxy that its log-in is bound to.
-    `stale`: whether the store does not have its latest state."""
+    """This worker's local copy of an account. `bound`: the proxy that the account's log-in is bound to.
+    `stale`: whether the account's latest state is not yet written to the store."""
 
     member: AccountIdentity
     version: int
@@ -56,9 +56,9 @@ class Holding(msgspec.Struct):
 
 
 class SiteAccounts:
-    """The accounts of one site. `rungs`: the rungs that fetch its pages; the log-in happens on the first one.
-    `made`: creates the identity for a version of an account, before the log-in. `lent`: returns a rung that
-    uses the account's identity."""
+    """The accounts of one site. `rungs`: the rungs that fetch the site's pages. The log-in takes place on the
+    first of these rungs. `made`: creates the identity for a version of an account, before the log-in. `lent`:
+    returns a rung that uses the account's identity."""
 
     def __init__(
         self,
@@ -94,8 +94,9 @@ class SiteAccounts:
                 self._seal.open(kept, f"{self.site}/{name}")
 
     async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure:
-        """Returns the account that is used next. If all accounts are busy, returns a failure that postpones
-        the request. Raises ConfigError if all accounts were refused, and NoProxyLeft."""
+        """Returns the account for the next request, lent to this visit. If all accounts are busy, returns a
+        failure that postpones the request. Raises ConfigError if all accounts were refused, and
+        NoProxyLeft."""
         while True:
             me = secrets.token_hex(8)
             turn = await self._logins.turn(
@@ -128,7 +129,8 @@ class SiteAccounts:
             return Seat(account, self._lent(rung, holding.member, held), turn.version, proof=holding.proof)
 
     def on(self, seat: Seat, rung: Rung) -> Seat:
-        """Returns the same seat (an account that is lent to a visit) for another of the site's rungs."""
+        """Returns the same seat for another rung of the site. A seat is an account that is lent to a
+        visit."""
         return seat._replace(rung=self._lent(rung, _member(seat), seat.rung.proxies))
 
     async def renew(self, seat: Seat) -> None:
@@ -148,7 +150,8 @@ class SiteAccounts:
         return seat._replace(version=version, token="", proof=proof)
 
     async def failed(self, seat: Seat, *, waits: bool) -> None:
-        """Records a failed log-in. It may be tried again immediately, or after a while if `waits` is true."""
+        """Records a failed log-in. The next log-in may follow immediately or, if `waits` is true, after a
+        while."""
         await self._logins.failed(self.site, seat.account.name, seat.token, waits=waits)
 
     async def refused(self, seat: Seat, why: str) -> None:
@@ -159,7 +162,7 @@ class SiteAccounts:
             print(f"gossamer: site {self.site}: the log-in as {name} was refused: {why}", file=sys.stderr)
 
     async def keep(self, seat: Seat) -> None:
-        """Stores the cookies that responses have set. Writes for one account run one at a time. A failed
+        """Stores the cookies that responses have set. Only one write per account runs at a time. A failed
         write is repeated later."""
         name, member = seat.account.name, _member(seat)
         if (holding := self._holdings.get(name)) is None or holding.member is not member:
@@ -202,8 +205,8 @@ class SiteAccounts:
         await self._logins.helped(self.site, seat.account.name)
 
     async def alone(self, host: str) -> None:
-        """Limits the host to one request at a time. Each response changes the cookies, so one of two
-        concurrent requests would be logged out."""
+        """Limits the host to one request at a time. The limit is needed because each response changes the
+        cookies, so one of two concurrent requests would be logged out."""
         if await self._logins.alone(host):
             told = f"{self.site}: each answer changes its cookies: {host} is asked one at a time"
             print(f"gossamer: site {told}", file=sys.stderr)
@@ -218,8 +221,8 @@ class SiteAccounts:
         )
 
     def _taken(self, name: str, version: int, revision: int, kept: bytes) -> Holding | None:
-        """Returns the account in the state that the store holds now. Returns None if it was logged in on
-        another rung or with another browser."""
+        """Returns the account in the state that the store holds now. Returns None if the account was logged
+        in on another rung or with another browser."""
         held = self._holdings.get(name)
         if not kept:
             return held

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 class Network:
-    """How one process reaches the web for a crawl. `others`: whether other workers have the browser, so that
-    it may be missing here. Raises ConfigError or NoProxyLeft if a part cannot be built."""
+    """The access of one process to the web for a crawl. `others`: whether other workers have the browser, so
+    that the browser may be missing on this machine. Raises ConfigError or NoProxyLeft if a part cannot be
+    built."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[LoadedSite], store: Store, *, others: bool = False

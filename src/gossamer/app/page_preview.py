@@ -1,6 +1,7 @@
-"""Previews what a crawl would do with one page: which function reads it, which requests follow, and which links
-are left out and why. Used by `try` and `shell`. The decisions come from the crawl's own scope and robots.txt.
-The preview does no I/O and adds nothing to a frontier."""
+"""Previews what a crawl would do with one page. The preview contains the function that reads the page, the
+requests that follow, and the links that are left out, with the reasons. Used by `try` and `shell`. The
+decisions come from the crawl's own scope and robots.txt. The preview does no I/O and adds nothing to a
+frontier."""
 
 from __future__ import annotations
 
@@ -71,8 +72,8 @@ class FoundLink(msgspec.Struct, kw_only=True):
     url: str
     followed: bool = True
     reason: str = ""
-    """Why the link is not followed: a word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED. '' if it is
-    followed."""
+    """The reason why the link is not followed: a word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED. '' if
+    it is followed."""
     rule: str = ""
     """The rule that led to this decision."""
 
@@ -88,8 +89,8 @@ class YieldedRequest(FoundLink, kw_only=True):
 
 
 class PagePreview(msgspec.Struct):
-    """What a crawl would do with a page. `site` and `file` name the site that reads the page, and are '' if
-    no site file does."""
+    """The preview of what a crawl would do with a page. `site` and `file` name the site that reads the page,
+    and are '' if no site file does."""
 
     site: str = ""
     file: str = ""
@@ -107,8 +108,8 @@ class PagePreview(msgspec.Struct):
 
 
 def crawl_scope(job: Job, sites: Sequence[LoadedSite], request: Request) -> Scope:
-    """Returns the scope of a crawl of these sites. It covers their seeds and hosts, or the request's URL if
-    there are none. If a seed redirects, the scope also covers the redirect's target."""
+    """Returns the scope of a crawl of these sites. The scope covers the sites' seeds and hosts, or the
+    request's URL if there are no sites. If a seed redirects, the scope also covers the redirect's target."""
     settings = job.settings
     seeds = [seed_form(seed, sites, job.settings) for site in sites for seed in site.requests()]
     given, _ = strip_credentials(seeds, 0)
@@ -198,7 +199,7 @@ def _requests(
 
 def _reader_of(sites: Sequence[LoadedSite], request: Request) -> tuple[str, str]:
     """Returns the name of the function that will read a request's page, and the problem with that function.
-    Each is '' if there is none."""
+    The name or the problem is '' if there is none."""
     site = match(sites, request.url)
     if site is None:
         return "", ""
@@ -235,8 +236,8 @@ def _decider(scope: Scope, claim: Claim, rules: RobotsRules | None) -> Callable[
 def _unfollowed(
     site: LoadedSite | None, parsed: PageResult, document: html.Document, gathered: set[str]
 ) -> Callable[[Link], FoundLink | None]:
-    """Returns a function for links that the page function does not yield. For each, that function returns the
-    reason why the link is not followed, or None if scope and robots.txt decide about it."""
+    """Returns a function for links that the page function does not yield. The returned function explains why
+    a link is not followed. It returns None if scope and robots.txt decide about the link."""
     follow = None if site is None else site.site.follow
     base = document.base
     grown = {base.resolve(href) for href in growing(base.url, hrefs(document)[0])}

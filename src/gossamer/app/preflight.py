@@ -80,8 +80,8 @@ async def refuse_shared_outputs(setup: Setup, store: Store) -> None:
 
 
 def _whole(job: Job) -> dict[str, str]:
-    """Returns the outputs that no other crawl may write, by absolute path. Several crawls may write to one
-    SQLite file, but no crawl may empty it while another writes."""
+    """Returns the outputs that no other crawl may write at the same time, by absolute path. A SQLite file is
+    included only if this crawl empties it, because otherwise several crawls may write to one SQLite file."""
     emptied = {parse(output.spec).path for output in job.outputs if output.overwrite}
     found = [path for path, form in map(parse, output_values(job)) if form != "sqlite" or path in emptied]
     return {os.path.realpath(path): path for path in found}

@@ -26,9 +26,10 @@ def settle_in() -> None:
     young objects after 700 allocations, and a page makes thousands. With higher thresholds a crawl needs a
     tenth less CPU.
 
-    The memory of a page's tree and texts is kept for the next page. Returning it to the system after each
-    page and taking it again would cost 30 page faults a page. Arrow also allocates from malloc. Its own pool
-    would take fresh memory, and clearing that costs as much as writing a Parquet file.
+    The memory of a page's tree and texts is kept for the next page. Returning this memory to the system after
+    each page, and taking it again, would cost 30 page faults per page. Arrow is configured to allocate from
+    malloc, too. Arrow's own pool would take fresh memory from the system, and clearing this memory costs as
+    much time as writing a Parquet file.
     """
     raise_descriptor_limit()
     logging.getLogger("asyncio").addFilter(_broken)
@@ -43,16 +44,17 @@ def settle_in() -> None:
 
 
 _handlers: dict[int, int] = {}
-"""Addresses of Python's own signal handlers. Empty if the kernel already replaced them."""
+"""Addresses of Python's own signal handlers. Empty if the kernel already replaced these handlers."""
 
 
 def end_at_next(*signals: int) -> None:
     """Lets the kernel terminate the process at the second of these signals, unless Python has handled the
     first one by then.
 
-    While a C function such as `re` holds the interpreter, Python's signal handlers cannot run. Therefore this
-    function installs a handler that the kernel replaces with the default action as soon as it is called. When
-    a Python handler runs, it must call this function again. Only glibc supports this.
+    While a C function such as `re` holds the interpreter, Python's signal handlers cannot run. Therefore,
+    this function installs a handler that the kernel replaces with the default action as soon as the handler
+    is called. When a Python handler runs, it must call this function again. This function works only with
+    glibc.
     """
     install = getattr(ctypes.CDLL(None), "sysv_signal", None)
     if install is None:
@@ -78,6 +80,6 @@ def end_after_parent() -> None:
 
 
 def _broken(record: logging.LogRecord) -> bool:
-    """Returns whether a log record is useful. The record of a broken TLS connection is not, because the
-    caller already reports the error and uvloop only adds a traceback."""
+    """Returns whether a log record is useful. The record of a broken TLS connection is not useful, because
+    the caller already reports the error, and uvloop only adds a traceback."""
     return not record.getMessage().startswith("Fatal error on SSL protocol")

@@ -1,9 +1,7 @@
-"""Runs producers.
-
-Their URLs are added in batches, whether or not workers are running, and the crawl does not end before its
-producers. A producer's position is stored after its batch is in the frontier. After a kill, therefore, at
-most one batch is added again, and the seen set rejects its URLs. Producers wait while more than
-MAX_PENDING_URLS URLs are pending, or while the store's memory is nearly used up.
+"""Runs producers. The URLs of a producer are added in batches, whether or not workers are running. The crawl
+does not end before its producers. A producer's position is stored after its batch is in the frontier. After a
+kill, therefore, at most one batch is added again, and the seen set rejects its URLs. Producers wait while
+more than MAX_PENDING_URLS URLs are pending, or while the store's memory is nearly used up.
 """
 
 from __future__ import annotations
@@ -61,8 +59,8 @@ MAX_OUTAGE_S = 60.0
 ADDED_TO = ("running", "paused")
 """States of a crawl to which URLs may be added."""
 ENDS_WITH = {"limited": 0, "finished": 0, "failed": 9}
-"""The exit code of `submit` by the end state that its crawl has or will have while `submit` is adding URLs. The
-exit code is 11 for all other states."""
+"""Maps a crawl's end state to the exit code of `submit`, if the crawl ends while `submit` is still adding
+URLs. For every other end state, the exit code is 11."""
 CHECK_INTERVAL_S, CROWDED_INTERVAL_S, PROGRESS_INTERVAL_S = 1.0, 0.5, 10.0
 """Seconds between checks of the pending URLs, between checks while there are too many, and between progress
 messages."""
@@ -75,11 +73,11 @@ def say_nothing(_: str) -> None:
 
 
 class ChangeSignals(Protocol):
-    """What records signals that pages changed."""
+    """Interface for recording change signals. A change signal says that a known page has probably changed."""
 
     async def signal(self, requests: Sequence[Request]) -> Sequence[bool] | None:
-        """Records signals. Returns for each page whether it is known, or None if only the seen set can tell
-        that."""
+        """Records a change signal for the page of each request. Returns for each page whether it is known.
+        Returns None if only the seen set contains this information."""
         ...
 
 
@@ -97,8 +95,8 @@ class Feeder:
         warn: Say = say_nothing,
         signals: ChangeSignals | None = None,
     ) -> None:
-        """`again`: the URLs may have been added before. Then known URLs do not count as duplicates.
-        `signals`: gets changed entries of known pages."""
+        """`again`: whether the URLs may have been added before. If so, known URLs do not count as duplicates.
+        `signals`: the object that records changed entries of known pages."""
         self._signals = signals
         self._adds, self.source, self._say, self._again, self._warn = adds, source, say, again, warn
         self._store, self._crawl, self._priority = store, setup.crawl, setup.job.priority
@@ -215,8 +213,8 @@ async def why_no_room(store: Store, crawl: str) -> str:
 
 @contextlib.asynccontextmanager
 async def keep_open(store: Store, crawl: str) -> AsyncIterator[None]:
-    """Keeps a crawl from finishing while the block adds URLs to it. If the process is killed, the crawl may
-    finish 30 s later."""
+    """Keeps a crawl from finishing while the body of the `with` statement adds URLs to it. If the process is
+    killed, the crawl may finish 30 s later."""
     name = _lease_name()
     await _hold(store, crawl, name)
     try:
@@ -227,7 +225,8 @@ async def keep_open(store: Store, crawl: str) -> AsyncIterator[None]:
 
 
 async def _without_signals(batch: UrlBatch, signals: ChangeSignals) -> UrlBatch:
-    """Reports changed entries of known pages. Returns the batch without them."""
+    """Records the batch's changed entries of known pages as change signals. Returns the batch without these
+    entries."""
     pairs = list(zip(batch.requests, batch.editions, strict=True))
     changed = [request for request, edition in pairs if edition]
     answers = await signals.signal(changed)
@@ -250,10 +249,10 @@ async def run_producers(
     revisits: RevisitLoop | None = None,
     signals: ChangeSignals | None = None,
 ) -> AsyncIterator[asyncio.Task[None] | None]:
-    """Lets producers add URLs within the context, under a lease that keeps the crawl from ending. Yields
-    their task. An error of a producer ends the body of the context, and is raised. `revisits`: visits known
-    pages again, so the crawl never ends by itself. `signals`: records changed entries, if `revisits` does
-    not."""
+    """Runs producers while the body of the `async with` statement runs. A lease keeps the crawl from ending
+    meanwhile. Yields the task of the producers. If a producer fails, the body is cancelled, and the
+    producer's error is raised. `revisits`: the loop that visits known pages again. With this loop, the crawl
+    never ends by itself. `signals`: the object that records changed entries, if `revisits` does not."""
     if not sources and revisits is None:
         yield None
         return
@@ -287,7 +286,8 @@ async def feed(
     signals: ChangeSignals | None = None,
 ) -> None:
     """Adds all URLs of the producers, whether or not workers are running. `begun` is called when the crawl
-    can no longer end before the producers. `signals` records changed entries of known pages."""
+    can no longer end before the producers. `signals`: the object that records changed entries of known
+    pages."""
     async with run_producers(setup, store, sources, say, signals=signals) as work:
         if begun is not None:
             await begun()
@@ -322,7 +322,7 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
         state = record.state if record is not None else "removed"
         if state in ADDED_TO:
             continue
-        if record is not None and state == "ending":  # it lasts for less than a check or for minutes
+        if record is not None and state == "ending":  # a crawl is in this state for a moment or for minutes
             state = record.ends_as or "finished"
         why = f" ({record.reason})" if record is not None and record.reason else ""
         line = (

@@ -1,5 +1,5 @@
-"""A pass revisits the known URLs of a crawl. This module decides whether a pass may begin, and adds its
-requests to the frontier."""
+"""A pass revisits the known URLs of a crawl. This module decides whether a pass may begin, and adds the
+requests of the pass to the frontier."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
 
 
 def _from_table(folder: Path) -> None:
-    """Makes a log of the page table, if the crawl visited its pages again before (`--revisit`)."""
+    """Converts the page table to a log, if an earlier run of the crawl used `--revisit`."""
     if not known_pages.has_table(folder):
         return
     from gossamer.recrawl.page_table import PageTable
@@ -79,8 +79,8 @@ def _from_table(folder: Path) -> None:
 async def visit_again(
     setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Adds the known URLs to the frontier. If a kill interrupts this, the URLs can be added again without
-    effect. `say` receives progress messages."""
+    """Adds the known URLs to the frontier. If the process is killed meanwhile, the next call adds the missing
+    URLs. Adding a URL twice has no effect. `say` receives progress messages."""
     if not record.refreshing or record.seeded:
         return
     adds = Enqueuer(setup, store)
@@ -106,8 +106,8 @@ async def visit_again(
 
 
 async def check_known_to_fleet(setup: Setup, store: Store) -> None:
-    """Raises UsageError if a submitted crawl with `--revisit` visited pages in an earlier run that left no
-    trace of them. These pages would never be visited again, because the seen set contains them."""
+    """Raises UsageError if a submitted crawl has `--revisit`, but an earlier run did not record the pages
+    that it visited. Those pages would never be visited again, because the seen set rejects their URLs."""
     if setup.job.settings.revisit is None or setup.job.fresh:
         return
     folder = setup.known_at
@@ -121,8 +121,8 @@ async def check_known_to_fleet(setup: Setup, store: Store) -> None:
 
 
 async def give_to_fleet(setup: Setup, store: Store) -> None:
-    """Gives the pages that earlier runs noted in a folder to the table of a submitted crawl with `--revisit`.
-    If a kill interrupts this, the next call does it again."""
+    """Moves the pages that earlier runs recorded in a folder to the page table of a submitted crawl with
+    `--revisit`. If the process is killed meanwhile, the next call repeats the move."""
     folder = setup.known_at
     if setup.job.settings.revisit is None or folder is None or not known_pages.has_any(folder):
         return

@@ -1,7 +1,7 @@
 """`gossamer doctor --repair`: repairs the store of a data folder, and rebuilds lost crawls from their outputs
 or from the rows that they keep. A page that has a row is done. Such a page is put into the seen set and
-requested once more, without writing a second row, because only the page itself contains the links that were
-found but not yet followed. See docs/decisions/0036.
+requested once more, because only the page itself contains the links that were found but not yet followed. No
+second row is written for the page. See docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -345,8 +345,8 @@ def _upserts(spec: str) -> bool:
 
 
 def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, DonePage]:
-    """Returns the pages that have a row in every output. If a page's row is missing in some output, its rows
-    in the other outputs are moved to another file, and the page is visited again."""
+    """Returns the pages that have a row in every output. If an output lacks the row of a page, the page is
+    visited again, and the page's rows in the other outputs are moved to another file."""
     canonical = canonical_url_function(known.spec)
     rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
     common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen
@@ -423,8 +423,8 @@ def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
 
 
 def _remove(path: str, ends: set[int], say: Say) -> None:
-    """Rewrites an output without the rows that end at the offsets `ends`. These rows are moved to a file next
-    to the output. A kill during the rewrite loses nothing."""
+    """Rewrites an output without the rows that end at the offsets `ends`. The removed rows are moved to a
+    file next to the output. A kill during the rewrite loses nothing."""
     aside, new = f"{path}.removed-{_now()}", f"{path}.repaired-{_now()}"
     starts = _starts(path, ends)
     at = 0
@@ -465,8 +465,8 @@ def _head_end(path: str) -> int:
 
 
 def _whole_tail(path: str, keep: int) -> bool:
-    """Returns whether the lines after the last page's row are complete rows of another kind. Such lines are
-    not cut off."""
+    """Returns whether the lines after the last page's row are complete rows of another kind. Complete rows of
+    another kind are not cut off."""
     with open(path, "rb") as file:
         file.seek(keep)
         tail = file.read()

@@ -25,7 +25,7 @@ class RevisitBudget:
         self._delays: dict[str, float] = {}
         self._tokens, self._spent, self._given = 0.0, 0, 0.0
         self.visits = 0.0
-        """How many visits a day the budget allows."""
+        """The number of visits a day that the budget allows."""
 
     async def read(self, store: Store, hosts: Sequence[str]) -> None:
         """Reads the delays of hosts, and computes how many visits a day the budget allows."""
@@ -50,7 +50,8 @@ class RevisitBudget:
         return self._settings.per_host * DAY_S / max(MIN_DELAY_S, self._delays.get(host, UNKNOWN_DELAY_S))
 
     def refusal(self, pages: int, needed: float) -> UsageError:
-        """Returns the error that says that the budget cannot keep a window. `needed`: visits a day."""
+        """Returns the error for a budget that is too small to visit every page within the window. `needed`:
+        the visits per day that the window requires."""
         return UsageError(
             f"--revisit {self._settings.revisit}: {pages:,} pages need {needed:,.0f} visits a day, "
             f"and the budget allows {self.visits:,.0f}: give --revisit-budget {needed:.0f}/d, or a "

@@ -1,5 +1,6 @@
-"""Where the page table of a crawl is: in the folder of a process that crawls alone, or in the shared store for a
-fleet. The loop that visits pages again (`revisit_loop`) is the same for both."""
+"""The two places where the page table of a crawl can be stored. A process that crawls alone stores the table
+in its folder, and a fleet stores it in the shared store. The loop that visits pages again (`revisit_loop`)
+works with both."""
 
 from __future__ import annotations
 
@@ -13,14 +14,15 @@ from gossamer.recrawl.stored_table import StoredTable
 from gossamer.store.store import Store
 
 Do = Callable[..., Awaitable[Any]]
-"""Calls a function in the thread of the table."""
+"""The type of a callable that runs a function in the thread that owns the page table."""
 
 
 class TableHome(Protocol):
-    """The place of a page table."""
+    """Interface for the storage of a page table."""
 
     refuses: bool
-    """Whether a window that the budget cannot keep is an error. Otherwise it is only a warning."""
+    """Whether a budget that is too small for the revisit window is an error. If False, there is only a
+    warning."""
 
     async def open(self, rules: RevisitRules, do: Do) -> ScheduledPages: ...
 

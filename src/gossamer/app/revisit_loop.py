@@ -1,14 +1,14 @@
-"""Visits the known pages of a crawl again when they are due, without end (`--revisit`).
+"""Visits the known pages of a crawl again whenever they are due, and never stops by itself (`--revisit`).
 
 Workers report the outcome of each visit to the page table before they settle its claim. This loop runs in the
-process that holds the crawl's lock, or in one process of a fleet (`fleet.revisit_decider`). It moves the
-outcomes into the table, decides when each page is due, and queues due pages in batches. A batch is first
+process that holds the crawl's lock, or in one process of a fleet (`fleet.revisit_decider`). The loop moves
+the outcomes into the table, decides when each page is due, and queues due pages in batches. A batch is first
 recorded in the table, and then queued by one script call per bucket. The script ignores a batch that it has
-seen before. A kill at any moment therefore loses no page and queues none twice.
+seen before. Therefore, a kill at any moment loses no page and queues no page twice.
 
-The budget is spent evenly over time. If it is not used up by due pages, pages that are due next are visited
-early. If it does not suffice, pages are visited in the order of their due times, and the price of a visit
-(`recrawl.revisit_policy`) rises, which makes the next intervals longer.
+The budget is spent evenly over time. If the due pages do not use up the budget, the pages that are due next
+are visited early. If the budget does not suffice, pages are visited in the order of their due times. The
+price of a visit (`recrawl.revisit_policy`) then rises, which makes the next intervals longer.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
 TICK_S, REFIT_INTERVAL_S, REPORT_INTERVAL_S = 1.0, 60.0, 10.0
-"""Seconds between two ticks, each of which reads the inbox and queues due pages, between two computations of
-the price of a visit, and between two reports."""
+"""Intervals in seconds: between two ticks, between two computations of the price of a visit, and between two
+reports. Each tick reads the inbox and queues due pages."""
 MAX_REPORT_SHARE = 0.02
 """The share of the time that reports may take."""
 FIRST_REFITS = 30
@@ -58,8 +58,8 @@ Result = TypeVar("Result")
 
 
 class RevisitLoop:
-    """The loop of one crawl. `warn` receives messages for the user. `clock` returns seconds since the epoch,
-    `monotonic` those of a clock that nobody sets."""
+    """The revisit loop of one crawl. `warn` receives messages for the user. `clock` returns seconds since the
+    epoch. `monotonic` returns the seconds of a monotonic clock."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RevisitLoop:
 
     async def open(self, adds: Enqueuer) -> None:
         """Opens the table, with the pages that the crawl knows from earlier runs. Raises UsageError if the
-        budget cannot keep the window."""
+        budget is too small to visit every page within the window."""
         self._adds = adds
         try:
             self._pages = await self._home.open(self.rules, self._do)
@@ -152,7 +152,7 @@ class RevisitLoop:
         return busy
 
     async def report(self, now: int) -> Freshness:
-        """Publishes the freshness, and warns about a budget that does not suffice."""
+        """Publishes the freshness of the pages, and warns if the budget does not suffice."""
         found = await self._change(self.pages.measure, now, self.budget.visits, self.budget.used)
         await publish(self._store, self._setup.crawl, found)
         if needed := self._unkept(found.pages):
@@ -212,8 +212,8 @@ class RevisitLoop:
         await self._adds.frontier.revisit(adds, batch)
 
     async def _find_lost(self, now: int) -> None:
-        """Finds pages whose visit was lost, and makes them due again. These pages count as queued, but the
-        crawl has no open URL."""
+        """Finds pages whose visit was lost, and makes them due again. A visit was lost if its page counts as
+        queued although the crawl has no open URL."""
         if not await self._do(self.pages.table.queued_by_host):
             return
         if (await crawl_counts(self._store, self._setup.crawl))["open"] <= 0:
@@ -222,8 +222,8 @@ class RevisitLoop:
             await self._change(self.pages.release_lost, now)
 
     async def _read_reports(self, now: int) -> None:
-        """Reads the URLs that were reported as changed (`gossamer changed`, and on a fleet the lists that
-        `gossamer submit` watches), and records them as signals."""
+        """Reads the URLs that were reported as changed, and records a change signal for each. The reports
+        come from `gossamer changed` and, on a fleet, from the lists that `gossamer submit` watches."""
         found = await read_reported(self._store, self._setup.crawl, CHUNK_URLS)
         for certain in (True, False):
             requests = [Request(one.url) for one in found if one.certain == certain]
@@ -266,5 +266,6 @@ class RevisitLoop:
         return result
 
     async def _do(self, call: Callable[..., Result], *args: Any) -> Result:
-        """Calls a function in the thread of the table. The call ends even if the loop is cancelled."""
+        """Calls a function in the thread of the table. The call runs to its end even if the loop is
+        cancelled."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, functools.partial(call, *args))

@@ -1,4 +1,5 @@
-"""What a crawl with `--revisit` needs before it begins: its rules, from the settings and the site files."""
+"""Prepares a crawl with `--revisit`: determines the revisit rules from the settings and the site files, and
+creates the parts that apply them."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ SETTINGS = ("revisit", "revisit_budget", "max_age", "min_age", "importance")
 
 
 def with_site_rules(job: Job, sites: Sequence[LoadedSite]) -> Job:
-    """Returns the job with the revisit settings of its site files, where the crawl's own settings have none.
-    Raises ConfigError if the sites contradict one another, and UsageError if the settings do."""
+    """Returns the job with its revisit settings filled in. Settings that the crawl itself does not set are
+    taken from its site files. Raises ConfigError if the sites contradict one another, and UsageError if the
+    settings do."""
     found = {name: getattr(job.settings, name) for name in SETTINGS}
     for name in SETTINGS:
         said = {one.name: value for one in sites if (value := getattr(one.site, name))}
@@ -46,7 +48,8 @@ def with_site_rules(job: Job, sites: Sequence[LoadedSite]) -> Job:
 
 
 def rules_of_job(job: Job) -> RevisitRules | None:
-    """Returns when the pages of a job are visited again, or None if they are not. Raises UsageError."""
+    """Returns the rules that decide when the pages of a job are visited again, or None if the job has no
+    `--revisit`. Raises UsageError."""
     s = job.settings
     try:
         return rules_of(s.revisit, s.revisit_budget, s.max_age, s.min_age, s.importance)
@@ -55,7 +58,7 @@ def rules_of_job(job: Job) -> RevisitRules | None:
 
 
 def revisits_of(setup: Setup, store: Store, warn: Callable[[str], None]) -> RevisitLoop | None:
-    """Returns the loop that visits the pages of a crawl again, or None if it does not."""
+    """Returns the loop that visits the pages of a crawl again, or None if the crawl has no `--revisit`."""
     rules = rules_of_job(setup.job)
     if rules is None:
         return None
@@ -65,15 +68,15 @@ def revisits_of(setup: Setup, store: Store, warn: Callable[[str], None]) -> Revi
 
 
 class FleetSignals:
-    """Reports signals that pages changed to the process of a fleet that decides when pages are visited again
-    (`producer_runner.ChangeSignals`)."""
+    """Sends change signals to the process of a fleet that decides when pages are visited again. Implements
+    `producer_runner.ChangeSignals`."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
 
     async def signal(self, requests: Sequence[Request]) -> None:
-        """Reports changed pages. If too many reports wait, these are dropped, and the pages are visited when
-        they are due."""
+        """Reports changed pages. If too many reports are waiting, the new ones are dropped, and their pages
+        are visited when they are due anyway."""
         from gossamer.recrawl.freshness import report_changed
 
         if requests:
@@ -81,14 +84,15 @@ class FleetSignals:
 
 
 def signals_of(setup: Setup, store: Store) -> FleetSignals | None:
-    """Returns what reports the signals of watched lists of a submitted crawl, or None if it does not visit its
-    pages again."""
+    """Returns the object that reports changes found in the watched lists of a submitted crawl. Returns None
+    if the crawl has no `--revisit`."""
     return FleetSignals(store, setup.crawl) if setup.job.settings.revisit is not None else None
 
 
 async def refuse_unkept_window(setup: Setup, store: Store) -> None:
-    """Raises UsageError if the budget of a submitted crawl cannot keep the window of `--revisit` for the pages
-    that are known by now. If the number of visits that the hosts allow is not known, refuses nothing."""
+    """Raises UsageError if the budget of a submitted crawl is too small to visit all pages known so far
+    within the window of `--revisit`. Raises nothing if the number of visits that the hosts allow is not
+    known."""
     rules = rules_of_job(setup.job)
     if rules is None or rules.window is None:
         return

@@ -1,5 +1,5 @@
-"""Manages the kept rows, that is, the rows that the crawls of a data folder keep there. Outputs that are
-added later are filled with these rows, and `--keep` limits their size."""
+"""Manages the *kept rows*. A crawl with the embedded store keeps a copy of its rows in the data folder.
+Outputs that are added later are filled with these rows, and `--keep` limits their size."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def note_kept(setup: Setup) -> None:
 
 
 async def reached_rows(frontier: Frontier) -> dict[str, int]:
-    """Called before a pass (`--refresh`) begins. Maps each output of a crawl to the offset in the file of
-    kept rows up to which they have been written to it. The key PASS maps to the offset at which the pass
-    begins. Returns {} if no rows are kept."""
+    """Called before a pass (`--refresh`) begins. Returns how far the outputs of a crawl contain the kept
+    rows. Maps each output to an offset in the file of kept rows: the rows before this offset have been
+    written to the output. The key PASS maps to the offset at which the pass begins. Returns {} if no rows are
+    kept."""
     lengths = await frontier.all_lengths()
     if (end := lengths.pop(TARGET, None)) is None:
         return {}
@@ -75,8 +76,8 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
 
 
 async def bound_kept(setup: Setup, store: Store) -> None:
-    """Removes the kept rows of the oldest finished crawls of the data folder, until the remaining ones fit
-    into `--keep`."""
+    """Removes the kept rows of the oldest finished crawls of the data folder, until the remaining kept rows
+    fit into the limit of `--keep`."""
     keep, data = setup.job.settings.keep, Path(setup.job.settings.data)
     if not setup.keeps_rows or keep is None:
         return

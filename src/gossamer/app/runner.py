@@ -1,5 +1,5 @@
-"""Runs one crawl from seeds to summary: prepares the store, seeds, starts workers, watches them, ends the
-run. Used by the command line and by the Python API."""
+"""Runs one crawl from seeds to summary: prepares the store, adds the seeds, starts and watches the workers,
+and ends the run. Used by the command line and by the Python API."""
 
 from __future__ import annotations
 
@@ -466,8 +466,8 @@ class CrawlRun:
 
     def _left(self, summary: Summary, *, known: bool) -> float | None:
         """Returns the estimated seconds until the queue is empty or a limit is reached, at the pace so far.
-        `known`: whether an estimate is possible, because enough URLs are known and some of them may be
-        fetched now."""
+        `known`: whether an estimate is possible. An estimate is possible if enough URLs are known and some of
+        them may be fetched now."""
         left, limit = None, self.setup.job.settings.limit
         if known and summary.pages_per_second and summary.pages > 20:
             todo = summary.pending if limit is None else min(summary.pending, max(0, limit - summary.pages))
@@ -484,8 +484,8 @@ def _last_to_end(host: HostLine) -> tuple[float, int]:
 
 
 async def end(setup: Setup, store: Store, outcome: str) -> Summary:
-    """Records the end of the run and returns the crawl's summary. Raises StoreChanged if the store was emptied: then
-    no URL seems to be open, and the crawl only seems to be finished."""
+    """Records the end of the run and returns the crawl's summary. Raises StoreChanged if the store was
+    emptied. Otherwise, the crawl would wrongly count as finished, because an empty store has no open URLs."""
     await store.check_same()
     crawls = Crawls(store)
     if outcome == "cancelled":

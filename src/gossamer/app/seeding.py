@@ -198,8 +198,8 @@ def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
 
 
 async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> None:
-    """Adds the seeds that were read, in batches. Adding them again has no effect. `producer_runner` adds the
-    seeds of producers."""
+    """Adds the seeds that were read, in batches. Adding the same seeds again has no effect. `producer_runner`
+    adds the seeds of producers."""
     adds = Enqueuer(setup, store)
     folder = Path(setup.job.settings.data) / setup.crawl
     make_folder(folder)

@@ -55,8 +55,8 @@ def make_outputs(
     kept: KeptRows | None = None,
 ) -> Outputs:
     """Returns the sinks of a job, which write to files and tables. `aside`: the file for rejected items.
-    `store`: the identity of the store. None if the outputs are opened only to close what other processes
-    wrote. `kept`: the crawl's kept rows."""
+    `store`: the identity of the store. `store` is None if this process writes no rows, and opens the outputs
+    only to finish the files that other processes wrote. `kept`: the crawl's kept rows."""
     job = setup.job
     pages = {
         "page": columns.page_columns(

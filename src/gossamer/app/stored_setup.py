@@ -25,7 +25,7 @@ from gossamer.store.store import Store
 
 
 async def store_setup(store: Store, setup: Setup) -> None:
-    """Stores the copy of a crawl that this process runs."""
+    """Stores a copy of the setup of the crawl that this process runs."""
     job = Job(targets=[], settings=setup.job.settings, priority=setup.job.priority)
     reaches = {site.name: reach_of(site) for site in load_all(setup.job.targets, setup.job.args)}
     bare = msgspec.structs.replace(setup, job=job, credentials={}, lacks=reaches)
@@ -35,8 +35,9 @@ async def store_setup(store: Store, setup: Setup) -> None:
 
 async def load_setup(store: Store, record: Record, mine: Settings) -> Setup:
     """Returns the setup of a crawl for a process that only adds URLs. `mine`: the settings of this process.
-    No site file is loaded: `lacks` has the hosts of all sites. Raises ConfigError for a setup of a newer
-    version, and UsageError for a crawl of an earlier version that stored no setup and cannot be read again."""
+    No site file is loaded. Instead, `lacks` of the setup contains the hosts of all sites. Raises ConfigError
+    for a setup of a newer version, and UsageError for a crawl of an earlier version that stored no setup and
+    cannot be read again."""
     tasks = FleetCrawls(store)
     key = keys.setup(record.name)
     raw = await (tasks.job(record.name) if record.fleet else _read(store, key))
@@ -60,7 +61,8 @@ async def _read(store: Store, key: str) -> bytes | None:
 
 
 def _of_targets(record: Record, mine: Settings) -> Setup:
-    """Returns the setup of a crawl whose last run was of an earlier version, from its targets."""
+    """Builds the setup of a crawl from its targets. Used for crawls that an earlier version of gossamer ran
+    last."""
     spec = record.spec
     settings = msgspec.structs.replace(
         mine,

@@ -139,7 +139,7 @@ class Looking:
         self._told = False
 
     async def store(self) -> Store:
-        """Returns the open store. If it was open before, waits until it can be opened again. Raises
+        """Returns the open store. If the store was open before, waits until it can be opened again. Raises
         StoreChanged if the address now leads to another store."""
         while self._store is None:
             try:

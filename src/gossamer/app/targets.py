@@ -226,8 +226,9 @@ def seed(line: SeedLine) -> Request:
 
 
 def crawl_name(targets: list[Target], sites: list[str]) -> str:
-    """Returns the default name of a crawl. If its only target is one site, this is the site's name. Otherwise
-    it is the first target's host (or file name) and six hex digits of a hash of the sorted targets.
+    """Returns the default name of a crawl. If the only target is a site, the name is the site's name.
+    Otherwise, the name consists of the first target's host (or file name) and six hex digits of a hash of the
+    sorted targets.
 
     >>> crawl_name([Target("url", "https://example.com/")], [])
     'example.com-815b99'

@@ -1,8 +1,9 @@
 """Remembers each command `gossamer add --again` until it ends, so that a command that was killed can be repeated.
 
-A repeated visit of a known URL needs an entry of its own in the seen set. The entry is made from the URL and a
-random token of the command. The token is stored while the command has not ended. If the same command is run
-again, it gets the same token, so the seen set rejects the URLs that the killed command already added.
+A repeated visit of a known URL needs an entry of its own in the seen set. The entry is made from the URL and
+a random token of the command. The token is stored while the command has not ended. If the same command is run
+again, the new run gets the same token. Therefore, the seen set rejects the URLs that the killed command
+already added.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Addition(NamedTuple):
     """The hash that equal commands share (`command_hash`)."""
     token: str
     begun_at: float
-    """When the command was first run, in seconds since the epoch."""
+    """The time when the command was first run, in seconds since the epoch."""
     continued: bool
     """Whether an equal command was begun before and has not ended."""
 
@@ -44,7 +45,8 @@ def command_hash(given: Sequence[Target], options: Any) -> str:
 
 
 async def begin_addition(store: Store, crawl: str, command: str) -> Addition:
-    """Stores that a command has begun. If an equal command has begun and has not ended, returns that one."""
+    """Stores that a command has begun. If an equal command has begun and has not ended, returns the record of
+    that command."""
     key, token = keys.additions(crawl), secrets.token_hex(8)
     pipe = store.client.pipeline()
     pipe.hsetnx(key, command, f"{token} {time.time():.3f}")
@@ -55,5 +57,5 @@ async def begin_addition(store: Store, crawl: str, command: str) -> Addition:
 
 
 async def end_addition(store: Store, crawl: str, addition: Addition) -> None:
-    """Stores that a command has ended: the same command is a new one from now on."""
+    """Stores that a command has ended. If the same command is run again, it counts as a new one."""
     await store.guard(cast(Awaitable[Any], store.client.hdel(keys.additions(crawl), addition.command)))

@@ -48,15 +48,16 @@ from gossamer.worker.link_intake import TakenLinks
 MAX_SHOWN = 20
 """Maximum number of refused URLs, and of rejected lines, that the result lists."""
 MAX_NEW_HOSTS = 1000
-"""Maximum number of hosts that one call may bring into the scope. It is limited because every worker reads
-these hosts every second."""
+"""Maximum number of hosts that one call may bring into the scope. The number is limited because every worker
+reads these hosts every second."""
 MAX_ID_CHARS = 500
 """Maximum length of the option `id`."""
 PROGRESS_INTERVAL_S, WATCH_INTERVAL_S, END_INTERVAL_S = 10.0, 0.5, 0.2
-"""Seconds between progress messages, between checks of the crawl's state, and between such checks while a
-fleet is ending the crawl."""
+"""Intervals in seconds: between progress messages, between checks of the crawl's state, and between these
+checks while a fleet is ending the crawl."""
 REFUSING, STOPPED = ("cancelled", "cancelling", REMOVING), 11
-"""States in which a crawl accepts no URLs, and the exit code if the crawl changes to one of them."""
+"""The states in which a crawl accepts no URLs, and the exit code of the command if the crawl enters one of
+these states meanwhile."""
 ENDING_TIMEOUT_S = 60.0
 """Maximum number of seconds to wait until a fleet has ended a crawl that is ending."""
 ADDED_FROM = ("url", "list", "stdin", "sitemap", "feed")
@@ -66,7 +67,7 @@ Say = Callable[[str], None]
 
 
 class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of added requests. A value that a request has itself takes precedence."""
+    """The options of added requests. If a request itself has a value, that value takes precedence."""
 
     priority: int | None = None
     """The priority of the requests. None means the priority of the crawl's seeds."""
@@ -77,7 +78,8 @@ class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
     """Whether URLs that the crawl already knows are visited again."""
     as_seeds: bool = False
-    """Whether URLs are added regardless of the scope and the patterns. If so, their hosts join the scope."""
+    """Whether URLs are added regardless of the scope and the patterns. If so, the hosts of these URLs join
+    the scope."""
 
 
 class Added(msgspec.Struct, kw_only=True):
@@ -85,12 +87,12 @@ class Added(msgspec.Struct, kw_only=True):
 
     crawl: str
     state: str = ""
-    """The state of the crawl afterwards."""
+    """The state of the crawl after the URLs were added."""
     running: bool = False
     """Whether a process or a fleet works on the crawl, or will work on it once it is resumed."""
     continued: bool = False
-    """Whether an equal command with `again` was begun before and did not end. The URLs that it added count as
-    duplicates."""
+    """Whether an equal command with `again` was begun before and did not end. The URLs that the earlier
+    command added count as duplicates."""
     added: int = 0
     duplicates: int = 0
     """Number of URLs that the crawl already knew."""
@@ -101,7 +103,8 @@ class Added(msgspec.Struct, kw_only=True):
     rejected: int = 0
     """Number of lines that are not valid requests."""
     rejected_lines: list[Rejected] = []
-    """The first of these lines. All of them are in `rejected.jsonl` of the crawl's folder."""
+    """The first lines that are not valid requests. The file `rejected.jsonl` in the crawl's folder contains
+    all of these lines."""
 
     @property
     def read(self) -> int:
@@ -119,8 +122,8 @@ async def add_urls(
     result: Added | None = None,
 ) -> Added:
     """Adds the URLs of targets to a crawl and returns how many were added, refused or rejected. `say`
-    receives a progress message every 10 s. `result` is filled as the URLs are added, so that it is right
-    after a cancellation, too. Raises GossamerError."""
+    receives a progress message every 10 s. `result` is filled as the URLs are added, so that it is also
+    correct if the call is cancelled. Raises GossamerError."""
     record = await Crawls(store).need(crawl)
     refuse_state(record)
     setup = await load_setup(store, record, settings)

@@ -1,4 +1,5 @@
-"""The lines of `-v`: one for each page, with its status, time, size, items and links, or with its error."""
+"""Formats the lines that `-v` prints. There is one line for each page, with its status, time, size, items and
+links, or with its error."""
 
 from __future__ import annotations
 

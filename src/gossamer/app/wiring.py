@@ -192,7 +192,7 @@ class CrawlWorker:
         silence: StallHint | None = None,
         say: Callable[[str], None] = write_stderr,
     ) -> None:
-        """`lanes`, `region`: the lanes and the region that a worker of a fleet serves. If they are not given,
+        """`lanes`, `region`: the lanes and the region that a worker of a fleet serves. If no lanes are given,
         the worker serves all lanes. `ours`: see `Outputs`. `limiter`: the limiter of the process, if several
         crawls share it. `tap`: called with each page before it is read. `silence`: records the reason why no
         page has arrived. `say`: called with a line for each visit if the crawl is verbose."""
@@ -576,8 +576,8 @@ def report_archive_damage(worker: CrawlWorker) -> None:
 
 
 def _has_page_table(setup: Setup) -> bool:
-    """Returns whether known pages are visited again past the seen set, by this run or by an earlier one whose
-    claims are left."""
+    """Returns whether the crawl has a page table, which means that known pages are queued again although the
+    seen set contains them. Either this run or an earlier run may have queued these pages."""
     if setup.revisits_on_fleet:
         return True
     at = setup.known_at
@@ -585,8 +585,9 @@ def _has_page_table(setup: Setup) -> bool:
 
 
 def _known_log(setup: Setup) -> Log | None:
-    """Returns the log of known pages: the inbox of the page table if pages are visited again without end. A
-    fleet reports these visits to the store instead."""
+    """Returns the log to which visits of known pages are written. With `--revisit`, the log is the inbox of
+    the page table. Returns None for a fleet with `--revisit`, which reports these visits to the store
+    instead."""
     if setup.revisits_on_fleet or (at := setup.known_at) is None:
         return None
     if setup.job.settings.revisit is not None:
@@ -606,7 +607,7 @@ def _visit_outcomes(setup: Setup, store: Store) -> VisitOutcomes | None:
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
-    """Reports an output's outage or recovery on stderr or in the log, and in the crawl's state."""
+    """Reports that an output failed or works again: on stderr or in the log, and in the crawl's state."""
     if logs.started() is None:
         print(f"gossamer: {line}", file=sys.stderr)
     else:
@@ -634,7 +635,7 @@ def _log_lost(crawl: str, worker: str, lost: Sequence[Claim]) -> None:
 
 def complete_attempts(spec: str | None, region: str) -> Callable[[Visit], None]:
     """Returns a function that adds this worker's region to the attempts of a visit. If an output of attempts
-    is configured, the function also adds them to the visit's rows."""
+    is configured, the function also adds the attempts to the visit's rows."""
     form = parse(spec).format if spec is not None else ""
 
     def complete(visit: Visit) -> None:
@@ -650,8 +651,8 @@ def complete_attempts(spec: str | None, region: str) -> Callable[[Visit], None]:
 
 
 def host_treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:
-    """Returns the rules that apply to requests to a host. The settings of its sites take precedence, but
-    `--retries none` and `--ignore-robots` apply to all sites."""
+    """Returns the rules that apply to requests to a host. The settings of the host's sites take precedence,
+    but `--retries none` and `--ignore-robots` apply to all sites."""
     delay = needs.pace.delay
     usual = None if settings.delay is None else Delay(*settings.delay)
     return HostTreatment(

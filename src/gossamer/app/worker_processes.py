@@ -1,6 +1,6 @@
-"""The worker processes of one run. They receive the setup on their standard input, and stop when that pipe
-closes. If the parent dies for any reason, the pipe closes too, so its children stop gracefully within ten
-seconds. They share the output files under the crawl's output lock.
+"""The worker processes of one run. The worker processes receive the setup on their standard input, and stop
+when that pipe closes. If the parent dies for any reason, the pipe closes too, so its children stop gracefully
+within ten seconds. The children share the output files under the crawl's output lock.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class WorkerProcesses:
         return next((outcome for outcome in outcomes if outcome != "finished"), "finished")
 
     async def _child(self) -> str:
-        """Runs a child. If it dies, runs another one, until a child ends normally."""
+        """Runs a child. If the child dies, runs another one, until a child ends normally."""
         while True:
             code, said = await self._one()
             if code == 0:

@@ -135,7 +135,7 @@ def _typed(page: Answer) -> bool:
 
 
 def login(page: Answer) -> Block | None:
-    """Detects a log-in page in place of another page."""
+    """Detects a log-in page that was returned in place of the requested page."""
     url = page.url.lower()
     if page.alone and (found := LOGIN_URL.search(url)):
         return Block("generic", "login", (f"url: {found[0]}",))
@@ -248,8 +248,8 @@ def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
 
 
 def _names(page: Answer) -> bool:
-    """Returns whether a title that looks like the title of a notice is in fact a name, for example of a film
-    or a game. In that case the page repeats the title and does not address the visitor."""
+    """Returns whether a title that looks like the title of a notice is actually a name, for example of a film
+    or a game. If the title is a name, the page repeats the title and does not address the visitor."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
     if (
@@ -275,7 +275,7 @@ def _kind(page: Answer, check: bool, verdict: bool) -> str:
 
 
 def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
-    """Attributes a notice that names no vendor to the vendor whose headers the response has."""
+    """Determines the vendor of a notice that names no vendor, from the headers of the response."""
     server = page.headers.get("server", "").lower()
     if page.status in (403, 429, 503) and not re.search(rb"nginx|apache|iis|<code>accessdenied", page.low):
         for vendor, header, known in (

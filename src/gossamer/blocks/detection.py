@@ -2,8 +2,8 @@
 it was recognized (docs/blocks.md).
 
 There is one small pure function per vendor (`vendors`), and some for block pages without a vendor
-(`challenges`). The first function that recognizes a response decides. The check of a response with a good
-status, enough text and no suspicious header takes a few microseconds, whatever its size. If the response has
+(`challenges`). The first function that recognizes a response decides. If a response has a good status, enough
+text and no suspicious header, the check takes a few microseconds, regardless of the size. If the response has
 no parse tree, the check takes some tens of microseconds.
 """
 
@@ -50,13 +50,14 @@ NAMES = (
 KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
 
 _HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
-"""The numbers of bytes at the start and the end of a page with a good status. Detectors examine such a page
-only if these bytes contain a typical word of block pages."""
+"""The numbers of bytes at the start and the end of a page with a good status. Detectors examine a page with a
+good status only if these bytes contain a typical word of block pages."""
 MAX_NOTICE_CHARS = 400
-"""A page with more visible characters is not a notice because of its words alone: its title, URL or code must
-show it too. The limit is twice as high for a page that asks for a password."""
+"""If a page has more visible characters than this, its words alone do not make it a notice. The page's title,
+URL or code must also contain a sign of a notice. The limit is twice as high for a page that asks for a
+password."""
 MAX_NOTICE_BYTES = 24 << 10
-"""A page with a usual title that is larger than this, in bytes, is not a notice."""
+"""If a page has a normal title and is larger than this, in bytes, it is not a notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
 """Headers that occur only in refusals."""
 _PLACES = (
@@ -73,7 +74,7 @@ _PLACES = (
     "//consent.",
     "//guce.",
 )
-"""Parts of the URLs of block pages."""
+"""Substrings that occur in the URLs of block pages."""
 _MORE = (
     b"obot",
     b"uman",
@@ -110,9 +111,9 @@ def block(
     url: str | None,
     shows: Callable[[], int] | None = None,
 ) -> Block | None:
-    """Returns the block that a response is, or None for a page. Never fails. `headers`: a mapping or pairs;
-    names are case-insensitive. `shows`: returns a lower bound for the number of letters that an HTML page
-    shows, if its tree is available. If it is not given, the bytes of the page are examined instead.
+    """Returns a Block if the response is a block page, otherwise None. Never fails. `headers`: a mapping or
+    pairs; names are case-insensitive. `shows`: returns a lower bound for the number of letters that an HTML
+    page shows, if its tree is available. If `shows` is not given, the bytes of the page are examined instead.
 
     >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
@@ -140,8 +141,8 @@ def block(
 
 
 def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> bool:
-    """Returns whether a page is an empty shell that scripts are to fill, although nothing blocks us. It is
-    judged by this page alone (`parsing.rendering_need`).
+    """Returns whether a page is not a block page, but an empty shell that scripts fill. The decision depends
+    only on this page (`parsing.rendering_need`).
 
     >>> needs_rendering(200, {}, b'<div id="root"></div><script src="/app.js"></script>', "https://example.com/")
     True
@@ -166,8 +167,8 @@ def _text(headers: dict[str, str], body: bytes) -> bool:
 
 
 def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
-    """Returns whether a page with a good status needs a closer look: it has little text, and either an
-    unusual title or a word that is typical of block pages."""
+    """Returns whether a page with a good status needs a closer look. It does if it has little text, and
+    either an unusual title or a word that is typical of block pages."""
     if len(body) > HEAD_BYTES + TAIL_BYTES:
         return False
     if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
@@ -192,8 +193,8 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
 
 def _word(page: bytes) -> bool:
     """Returns whether a page contains a word that is typical of challenges. Names of scripts are searched
-    only if the page contains a brace, because without one it cannot contain a script. A brace is found faster
-    than a word."""
+    only if the page contains a brace, because a page without a brace cannot contain a script. A brace is
+    found faster than a word."""
     return (
         b"aptcha" in page
         or b"hallenge" in page

@@ -1,5 +1,5 @@
-"""Patterns for the words of block notices, in many languages. They are searched in the visible text of pages
-that have hardly any other text."""
+"""Patterns for the words of block notices, in many languages. The patterns are searched in the visible text
+of pages that have hardly any other text."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ TITLES = late_pattern(
 """Complete titles of notices. The site's name may follow after a separator."""
 
 DIRECT = late_pattern(alternatives("notice_words", "direct"))
-"""Sentences that address this visitor. A page that begins with one of them is a notice."""
+"""Sentences that address this visitor. A page that begins with one of these sentences is a notice."""
 ABOUT = late_pattern(rf"\b(?:{alternatives('notice_words', 'about')})\b")
 """Words in the titles of pages that are about notices, such as articles and help pages."""
 NAME_ENDS = late_pattern(r" [|\-–:] |[!?.…]+(?: |$)")
 ORDERS = late_pattern(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
-"""On a notice, at least one of these words follows the title."""
+"""Words of which at least one follows the title of a notice."""
 TYPED = late_pattern(alternatives("notice_words", "typed"))
 """Sentences that ask the visitor to type the characters of an image."""
 

@@ -1,7 +1,7 @@
-"""Patterns for the sentences of block notices. They are composed of families of words, each family in many
-languages. A sentence counts if it addresses this visitor (your address, your country, you are in the queue)
-on a short page with little other text. All texts are in lower case. Gaps between the words have a limited
-length and do not extend beyond the sentence."""
+"""Patterns for the sentences of block notices. The patterns are composed of families of words, each family in
+many languages. A sentence counts if it addresses this visitor (your address, your country, you are in the
+queue) on a short page with little other text. All texts are in lower case. Gaps between the words have a
+limited length and do not extend beyond the sentence."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ REFUSED = late_pattern(alternatives("notice_phrases", "refused"))
 FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 
 TOLD = late_pattern(alternatives("notice_phrases", "told"))
-"""Words just before a sentence that refuses this visitor. They show that the page is about notices and is not
-itself one."""
+"""Words just before a sentence that refuses this visitor. These words show that the page is about notices and
+is not itself a notice."""
 WEB = late_pattern(alternatives("notice_phrases", "web"))
-"""Words which show that a refusal that addresses nobody is about the web. Without them, such a refusal may be
-about a closed road or park."""
+"""If a refusal addresses nobody, these words show that it is about the web. Without such a word, the refusal
+may be about a closed road or park."""
 ALIKE = late_pattern(alternatives("notice_phrases", "alike"))
 """A title of more than three words is the title of a notice only if it contains at least one of these
 words."""
@@ -34,11 +34,11 @@ BARE = late_pattern(alternatives("notice_phrases", "bare"))
 _OWN = rf"(?:{alternatives('notice_phrases', 'own')})(?: [\w-]{{1,12}}){{0,2}}[ -]"
 _NET = f"(?:{alternatives('notice_phrases', 'net')})"
 VISIT = late_pattern(f"{_OWN}{_NET}|{alternatives('notice_phrases', 'visit')}")
-"""Words for something that belongs to this visitor: the address, the network, the request."""
+"""Words that name something that belongs to this visitor, such as the address, the network or the request."""
 SHUT = late_pattern(alternatives("notice_phrases", "shut"))
 """Words for a refusal."""
 ODD = late_pattern(alternatives("notice_phrases", "odd"))
-"""Words that say what is wrong with the visitor's address, network or request."""
+"""Words that name a problem with the visitor's address, network or request."""
 PERSON = late_pattern(alternatives("notice_phrases", "person"))
 PROVE = late_pattern(alternatives("notice_phrases", "prove"))
 SELF = late_pattern(alternatives("notice_phrases", "self"))

@@ -15,16 +15,17 @@ from gossamer.model.late_pattern import late_pattern
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 HEAD_BYTES, TAIL_BYTES = 96 << 10, 16 << 10
-"""How many bytes are searched at the start and at the end of a body."""
+"""The numbers of bytes that are searched at the start and at the end of a body."""
 SAMPLE_BYTES = 32 << 10
-"""How many bytes of a body are searched to decide whether it contains many words."""
+"""The number of bytes of a body that are searched to decide whether the body contains many words."""
 MAX_THIN_CHARS, MAX_THIN_LINKS = 2000, 40
-"""The maximum numbers of visible characters and of links in a notice. A response with more of them is a
-page."""
+"""The maximum numbers of visible characters and of links in a notice. A response with more characters or
+links is a page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )
-"""Statuses that servers send to visitors whom they refuse. Servers also use them for other reasons."""
+"""Statuses that servers send to visitors whom they refuse. Servers also use these statuses for other
+reasons."""
 
 _TITLE = late_pattern(rb"<title[^<>]{0,200}>([^<]{0,400})")
 _CHARSET = late_pattern(rb"charset=[\"']?([\w-]{3,20})")
@@ -50,8 +51,8 @@ class Block(msgspec.Struct, frozen=True):
 
     @property
     def bare(self) -> bool:
-        """Whether only the status decided. Such a refusal may be about the URL itself, for example a folder
-        without a listing."""
+        """Whether the status is the only sign. Such a refusal may be about the URL itself, for example a
+        folder without a listing."""
         return all(sign.startswith("status ") for sign in self.signs)
 
     def __str__(self) -> str:
@@ -82,7 +83,8 @@ class Answer:
 
     @cached_property
     def low(self) -> bytes:
-        """The body (of a long one only the start and the end), with ASCII letters in lower case."""
+        """The body with ASCII letters in lower case. If the body is long, this property contains only its
+        start and its end."""
         body = self.body
         return (body if self.whole else body[:HEAD_BYTES] + b"\n" + body[-TAIL_BYTES:]).lower()
 
@@ -130,12 +132,12 @@ class Answer:
 
     @cached_property
     def may_have_marks(self) -> bool:
-        """Whether the page may contain any vendor's mark."""
+        """Whether the page may contain a mark of any vendor."""
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
-        """Returns those of the given marks (strings of block pages, in lower case) that occur in the page's
-        code. On a page with a good status, marks in visible text do not count, because the page may be an
+        """Returns the given marks that occur in the page's code. A mark is a string of block pages, in lower
+        case. On a page with a good status, marks in visible text do not count, because the page may be an
         article about blocks. Marks in JSON and other code always count."""
         return marks_in_code(self, marks) if self.may_have_marks else ()
 

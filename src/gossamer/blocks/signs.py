@@ -20,10 +20,11 @@ CODE = late_pattern(
     rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
     rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
 )
-"""Every mark that counts on pages with a good status contains a match of this pattern. One search with it
-therefore shows that most pages contain no mark. Each alternative begins with a byte that is rare in pages."""
+"""Every mark that counts on pages with a good status contains a match of this pattern. For most pages, one
+search with this pattern therefore shows that the page contains no mark. Each alternative begins with a byte
+that is rare in pages."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
-"""Every page with a captcha contains one of these."""
+"""Every page with a captcha contains one of these strings."""
 WIDGETS = (
     (
         "turnstile",
@@ -165,7 +166,7 @@ URL = late_pattern(
     r"|passport\.weibo\.c[a-z]{1,2}/visitor|/antispider/|captcha\.perimeterx|/challenge/captcha"
 )
 CONSENT_URL = late_pattern(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
-"""URLs at which large sites ask for consent before they show any content."""
+"""Matches URLs at which large sites ask for consent before they show any content."""
 LOGIN_URL = late_pattern(
     r"linkedin\.com/authwall|instagram\.com/accounts/login|facebook\.com/login"
     r"|(?:twitter|x)\.com/i/flow/login|/checkpoint/challenge"
@@ -175,13 +176,13 @@ ASKED = late_pattern(
     r"|session|user|admin|wp-login|register|signup|sign-up)\b"
 )
 BOX = late_pattern(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
-"""An element that is named after a captcha."""
+"""Matches an element whose class or id contains the word "captcha"."""
 PICTURE = late_pattern(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
 TO_CAPTCHA = late_pattern(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
 INPUT = late_pattern(
     rb"<(?:input(?![^<>]{0,400}(?:hidden|submit|button|image|checkbox|radio))|textarea|select)"
 )
-"""Elements that a person fills in."""
+"""Matches elements that a person fills in."""
 COOKIE = late_pattern(rb"document\.cookie ?=")
 AGAIN = late_pattern(rb"location\.reload|location\.replace|location\.assign|location(?:\.href)? ?=")
 SHOWN = late_pattern(

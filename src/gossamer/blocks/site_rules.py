@@ -14,16 +14,16 @@ MAX_SEARCHED_BYTES = 256 << 10
 """The number of bytes at the start of a page in which a site's own signs are searched."""
 
 Blocks = bool | Sequence[Searcher]
-"""A site's rules. True: the built-in rules apply. False: no response is a block. Patterns: a page whose text
-matches a pattern is a block too, in addition to the built-in rules. A pattern that begins with `!` names a
+"""A site's rules. True: the built-in rules apply. False: no response is a block. Patterns: in addition to the
+built-in rules, a page is a block if its text matches a pattern. A pattern that begins with `!` names a
 vendor, a kind, or both that are not a block on this site (`!login`, `!generic login`)."""
 
 
 def seen_by(
     own: Blocks, status: int, headers: Headers, body: bytes, url: str, shows: Callable[[], int] | None = None
 ) -> Block | None:
-    """Returns the block that a response is according to the rules of its site, or None. `shows`: as in
-    `block`.
+    """Returns a Block if the response is a block page according to the rules of its site, otherwise None.
+    `shows`: as in `block`.
 
     >>> import re
     >>> seen_by([re.compile("No robots")], 200, {}, b"<title>Shop of kettles</title>No robots, please", "https://a.example/x")
@@ -46,7 +46,7 @@ def seen_by(
 
 
 def worth_keeping(page: Page) -> bool:
-    """Returns whether a response may be stored for later use. A block page may not, because the page itself
-    may be returned later."""
+    """Returns whether a response may be stored for later use. A block page may not be stored, because a later
+    request may return the page itself."""
     found = block(page.status, page.headers, page.body, page.url)
     return found is None or found.bare or found.kind == "empty"

@@ -1,12 +1,12 @@
 """An HTTP cache for development (`--cache DIR`). Each response is fetched once, then replayed.
 
 A file's name is a hash of the request. An incomplete file is fetched again. Only permanent responses are
-stored. Failures, statuses 5xx, 408, 425 and 429, and blocks are not. Several processes may share the folder,
-because files are written under another name and then renamed. A stored response is used only for requests
-with the same values of the credentials that the user configured. Cookies that sites set are compared only by
-name, because their values change with each response, and otherwise everything would be fetched again.
-Responses for a logged-in account (`session=` of a site) are not stored. If a page redirects to itself, for
-example to set a cookie, both responses are stored.
+stored. Failures, block pages, and responses with the status 5xx, 408, 425 or 429 are not stored. Several
+processes may share the folder, because files are written under another name and then renamed. A stored
+response is used only for requests with the same values of the credentials that the user configured. Cookies
+that sites set are compared only by name. The values of cookies change with each response, so comparing values
+would make the cache useless. Responses for a logged-in account (`session=` of a site) are not stored. If a
+page redirects to itself, for example to set a cookie, both responses are stored.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 
 class CacheCollector:
-    """Returns responses from the folder, and fetches all others with the collector `inner`. `given`: returns
-    the headers that the user configured for a request. If it is None, all headers count as configured.
-    `worth`: returns whether a response may be stored. `apart`: a name that keeps responses of one kind apart
-    from others. Raises ConfigError if the folder cannot be used."""
+    """Returns responses from the folder, and fetches all other responses with the collector `inner`. `given`:
+    returns the headers that the user configured for a request. If `given` is None, all headers count as
+    configured. `worth`: returns whether a response may be stored. `apart`: a name that separates responses of
+    one kind from other responses. Raises ConfigError if the folder cannot be used."""
 
     name = "cache"
 
@@ -82,8 +82,8 @@ class CacheCollector:
     async def collect(
         self, request: Request, headers: dict[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Returns the stored response. Its `fetched_at` is the time when it was fetched. If there is no
-        stored response, fetches it, and stores it if it is permanent."""
+        """Returns the stored response. The page's `fetched_at` is the time when the response was fetched. If
+        there is no stored response, fetches the response, and stores it if it is permanent."""
         if guise is not None and guise.member:
             return await self._inner.collect(request, headers, guise)
         began = time.perf_counter()
@@ -142,7 +142,7 @@ class CacheCollector:
         await self._inner.close()
 
     def _read(self, key: bytes) -> _Entry | None:
-        """Returns the entry of a key, or None if there is none or it is incomplete or damaged."""
+        """Returns the entry of a key, or None if the entry is missing, incomplete or damaged."""
         name = key.hex()
         try:
             with _folder(self._root, name[:2]) as folder:
@@ -163,8 +163,8 @@ class CacheCollector:
         return entry if entry.key == key else None
 
     def _write(self, key: bytes, page: Page) -> None:
-        """Stores a page. If that fails, because the disk is full or the folder was removed, the crawl
-        continues without it."""
+        """Stores a page. If storing fails, because the disk is full or the folder was removed, the crawl
+        continues without the stored page."""
         packed = _pack(
             _Entry(
                 key,

@@ -2,8 +2,8 @@
 and limits as the plain rung.
 
 Each browser and session has its own connection pool, so that no connection, TLS ticket or cached name links
-two visitors. The request supplies all headers, complete and in the browser's order (`identity.browsers`).
-This collector adds none.
+two visitors. The request supplies all headers, complete and in the browser's order (`identity.browsers`). The
+collector adds no headers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ connections when it is used again."""
 
 class ImpersonatedCollector:
     """Collects pages with the TLS and HTTP/2 fingerprint of the browser that the request's guise (its browser
-    identity) names. `options`: those of `HttpCollector`. Raises ConfigError if curl_cffi is missing."""
+    identity) names. `options`: the arguments of `HttpCollector`. Raises ConfigError if curl_cffi is
+    missing."""
 
     name = "impersonated"
 

@@ -11,8 +11,8 @@ from gossamer.model.request import Request
 
 
 class Missing:
-    """Stands in for a collector that is not installed, if only some requests need its rung. Each such request
-    fails with the reason."""
+    """Stands in for a collector that is not installed, if only some requests need its rung. Each request that
+    needs this rung fails with the reason."""
 
     name = "none"
 

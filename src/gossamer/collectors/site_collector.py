@@ -24,9 +24,9 @@ class SiteCollector:
     """Calls the site's own `collect(request)` for its pages. Robots.txt, pace, retries, block detection and
     parsing apply as for any other page.
 
-    `collect`: an async function, or a function that runs in its own thread. It returns a `Response`, or a
-    body as bytes or text. `total`: the maximum number of seconds of one call. `most`: the maximum number of
-    bytes of a body.
+    `collect`: an async function, or a function that runs in its own thread. The function returns a
+    `Response`, or a body as bytes or text. `total`: the maximum number of seconds of one call. `most`: the
+    maximum number of bytes of a body.
     """
 
     name = "site"

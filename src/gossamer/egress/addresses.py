@@ -1,10 +1,11 @@
-"""Decides which IP addresses a crawler must not reach without permission: all addresses that are not global,
-including IPv6 addresses that embed such an IPv4 address. `ipaddress.is_global` alone is not enough, because
-it accepts NAT64 and 6to4 forms of private addresses, multicast and some reserved blocks. Only IPv6 addresses
-that are global unicast (2000::/3) or NAT64 are permitted. Forms that are no longer routed are refused
-whatever address they embed. 168.63.129.16 is refused although it is a public address, because inside Azure it
-returns the secrets of a machine (WireServer). Sources: the IANA special-purpose address registries (RFC
-6890), RFC 6052 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214 (ISATAP).
+"""Decides which IP addresses a crawler must not reach without permission. These are all addresses that are
+not global, including IPv6 addresses that embed an IPv4 address that is not global. `ipaddress.is_global`
+alone is not enough, because it accepts NAT64 and 6to4 forms of private addresses, multicast and some reserved
+blocks. Only IPv6 addresses that are global unicast (2000::/3) or NAT64 are permitted. Forms that are no
+longer routed are refused whatever address they embed. 168.63.129.16 is refused although it is a public
+address, because inside Azure it returns the secrets of a machine (WireServer). Sources: the IANA
+special-purpose address registries (RFC 6890), RFC 6052 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214
+(ISATAP).
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ _UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
 def why_forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
-    """Returns the reason why an IP address may not be reached, or None if it may be. `allow`: networks that
-    are always allowed. Never raises.
+    """Returns the reason why an IP address may not be reached, or None if the address may be reached.
+    `allow`: networks that are always allowed. Never raises.
 
     >>> why_forbidden("93.184.216.34"), why_forbidden("64:ff9b::a9fe:a9fe")
     (None, '64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is in 169.254.0.0/16')

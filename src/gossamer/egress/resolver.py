@@ -1,7 +1,7 @@
 """Resolves host names to checked addresses. Answers are cached for a minute. A host with any forbidden
 address is refused, and the collector connects only to the addresses returned here. The text of a host name is
-never trusted, only the addresses to which it resolves. Therefore `2130706433`, `0x7f.1` and a name that
-points to an internal address are all recognized.
+never trusted, only the addresses to which it resolves. Therefore, `2130706433`, `0x7f.1` and a name that
+points to an internal address are all recognized as internal.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """A host's permitted addresses, in the order in which to try them. There is at least one."""
+    """A host's permitted addresses, in the order in which they are tried. There is at least one."""
 
     addresses: tuple[str, ...]
     reason: str = ""
     detail: str = ""
     final: bool = False
     short: str = ""
-    """Always ''. Exists so that both kinds of result have the field (see `Refused.short`)."""
+    """Always ''. This field exists so that both kinds of result have it (see `Refused.short`)."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ class Resolver:
         return found[1] if found is not None and found[0] > time.monotonic() else None
 
     async def resolve(self, authority: str) -> Resolved | Refused:
-        """Returns the checked addresses of `host[:port]`. Only one look-up per host runs at a time. It
+        """Returns the checked addresses of `host[:port]`. Only one look-up per host runs at a time. A look-up
         continues even if a caller that waits for it is cancelled."""
         found = self.known(authority)
         if found is not None:
@@ -174,8 +174,8 @@ def _look_up(host: str, port: int) -> list[Any]:
 
 class SingleAddressResolver:
     """Resolves each host to a single address, so that the address is known before a connection is made. Hosts
-    with the same set of addresses get the same address. If an address fails, another one is used for TTL_S
-    seconds."""
+    with the same set of addresses get the same address. If an address fails, another address of the host is
+    used for TTL_S seconds."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
@@ -196,8 +196,8 @@ class SingleAddressResolver:
         return found.addresses[0] if found.addresses else None
 
     def failed(self, address: str) -> None:
-        """Records that an address did not answer. For TTL_S seconds, hosts that have other addresses use
-        those instead."""
+        """Records that an address did not answer. For TTL_S seconds, hosts that have other addresses use one
+        of these instead."""
         if len(self._failed) >= MAX_CACHED_HOSTS:
             self._failed.clear()
         self._failed[address] = time.monotonic() + TTL_S
@@ -226,7 +226,7 @@ def split_host(authority: str) -> tuple[str, int]:
 
 def in_turn(addresses: list[str]) -> tuple[str, ...]:
     """Reorders addresses, which are in the system's order (RFC 6724), so that the address families alternate
-    (RFC 8305 section 4). The second attempt then uses the other family.
+    (RFC 8305 section 4). With this order, the second attempt uses the other family.
 
     >>> in_turn(["2001:db8::1", "2001:db8::2", "192.0.2.1"])
     ('2001:db8::1', '192.0.2.1', '2001:db8::2')
@@ -261,8 +261,8 @@ def _is_localhost(host: str) -> bool:
 
 
 def _own(host: str, address: str) -> bool:
-    """Returns whether `address` is what the user typed as `host`: the same IP address, or a loopback address
-    for localhost."""
+    """Returns whether the user meant `address` when typing `host`. This is the case for the same IP address,
+    and for a loopback address if `host` is localhost."""
     found, host = ip_address(address), _bare(host)
     return found.is_loopback if _is_localhost(host) else found == ip_address(host)
 

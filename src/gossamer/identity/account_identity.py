@@ -17,8 +17,8 @@ from gossamer.model.request import Request
 class AccountIdentity:
     """The identity of an account. `browser`: the browser that the account appears to use. None: gossamer's
     own headers are sent. `given`: returns the headers that the user configured for a request. `domain`:
-    returns a host's registered domain. `session`: the name under which its connections are kept, so that no
-    other visitor uses them."""
+    returns a host's registered domain. `session`: the name under which the account's connections are kept, so
+    that no other visitor uses them."""
 
     def __init__(
         self,
@@ -79,8 +79,8 @@ class AccountIdentity:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restores the cookies and headers from `state`. Cookies that responses have set since then are
-        applied on top."""
+        """Restores the cookies and headers from `state`. Cookies that responses have set since that state was
+        stored are applied on top."""
         self.jar.load(state["jar"])
         self.headers = dict(state["headers"])
         for url, header in self.news:

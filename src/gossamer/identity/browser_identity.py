@@ -1,5 +1,5 @@
-"""Identities of sessions and accounts in a real browser. The browser sends most headers itself, so only the
-other headers and the cookies are passed to it."""
+"""The identities of sessions and accounts whose requests a real browser makes. The browser sends most headers
+itself, so only the other headers and the cookies are passed to it."""
 
 from __future__ import annotations
 

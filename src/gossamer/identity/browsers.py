@@ -1,4 +1,5 @@
-"""Browsers by name: how each identifies itself in TLS, in HTTP/2, and in its headers and their order.
+"""A table of browsers by name. For each browser, the table describes the TLS fingerprint, the HTTP/2
+settings, and the headers with their order.
 
 curl_cffi imitates the TLS and HTTP/2 part (`target` is the browser's name in curl_cffi). The headers below
 are copied from captures of real browsers. Tests compare the headers of navigations with captures, and the
@@ -21,8 +22,8 @@ _SYSTEMS = {
 
 
 class Browser(NamedTuple):
-    """One version of a browser on one system. `target`, `http2`: as in `Guise`. `hints`: the client hints
-    that it sends, in order."""
+    """One version of a browser on one operating system. `target`, `http2`: as in `Guise`. `hints`: the client
+    hints that the browser sends, in order."""
 
     name: str
     engine: str
@@ -73,8 +74,9 @@ def _chromium(
     agent: str = "",
     http2: str = "",
 ) -> Browser:
-    """Returns a Chrome, or an Edge if `edge` contains its version. `full`: the version in the user agent. By
-    default, it is the major version followed by zeros (`124.0.0.0`), as recent browsers send it."""
+    """Returns a version of Chrome or, if `edge` is set, the version `edge` of Edge. `full`: the version in
+    the user agent. By default, this is the major version followed by zeros (`124.0.0.0`), as recent browsers
+    send it."""
     name = name or f"{'edge' if edge else 'chrome'}{version}"
     mobile = system == "Android"
     full = full or f"{version}.0.0.0"
@@ -105,7 +107,8 @@ def _firefox(version: int, language: str = "en-US,en;q=0.5", name: str = "", tar
 def _safari(
     name: str, shown: str, *, ios: str = "", zstd: bool = False, language: str = "en-US,en;q=0.9"
 ) -> Browser:
-    """Returns a Safari. `shown`: its version in the user agent. `ios`: the version of iOS, '' for macOS."""
+    """Returns a version of Safari. `shown`: the version in the user agent. `ios`: the version of iOS, '' for
+    macOS."""
     system = f"iPhone; CPU iPhone OS {ios} like Mac OS X" if ios else "Macintosh; Intel Mac OS X 10_15_7"
     end = "Mobile/15E148 Safari/604.1" if ios else "Safari/605.1.15"
     agent = f"Mozilla/5.0 ({system}) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{shown} {end}"
@@ -167,8 +170,8 @@ CURRENT = {
 }
 """The newest version of each family. A family's name without a version means this version."""
 ANY = ("chrome",) * 6 + ("safari",) * 2 + ("edge", "firefox")
-"""The browsers that `any` chooses from, repeated by about their share of desktop use. It contains no phones,
-because sites may show them other pages."""
+"""The browsers that `any` chooses from, repeated by about their share of desktop use. The list contains no
+browsers of phones, because sites may show other pages to phones."""
 NAMES = ("any", *CURRENT, *BROWSERS)
 
 

@@ -1,5 +1,5 @@
-"""Cookies as in RFC 6265bis. Where the test suites of browsers differ from it, they take precedence. Their
-number and size are limited.
+"""Cookies as in RFC 6265bis. If the test suites of browsers differ from the RFC, the test suites take
+precedence. The number and the size of cookies are limited.
 
 A cookie is sent back only to the registered domain that set it, and no cookie can be set for a public suffix.
 `Secure` cookies are never sent over http and cannot be set or replaced over http. `SameSite` is ignored: it
@@ -49,7 +49,8 @@ class Cookie(msgspec.Struct):
     path: str
     secure: bool
     expires: float | None
-    """When the cookie expires, in seconds since the epoch. None: it lasts until the jar is dropped."""
+    """The time when the cookie expires, in seconds since the epoch. None: the cookie lasts until the jar is
+    dropped."""
     created: int
     """The cookie's position in the order of creation."""
     http_only: bool = False
@@ -128,7 +129,7 @@ class Jar:
         return {"version": 1, "cookies": msgspec.to_builtins(cookies)}
 
     def shown(self) -> list[dict[str, Any]]:
-        """Returns all cookies in the form of browser APIs: name, value, domain (a leading dot includes
+        """Returns all cookies in the form that browser APIs use: name, value, domain (a leading dot includes
         subdomains), path, secure, httpOnly, expires (seconds since the epoch, -1 for a session cookie)."""
         now = self._clock()
         return [
@@ -147,7 +148,8 @@ class Jar:
         ]
 
     def load(self, state: Any) -> None:
-        """Replaces all cookies by those of `dump`. Raises ValueError for another version or form."""
+        """Replaces all cookies by the cookies that `dump` returned. Raises ValueError if the data has another
+        version or another form."""
         if not isinstance(state, dict) or state.get("version") != 1:
             raise ValueError("the stored cookies have an unsupported version")
         try:
@@ -186,7 +188,7 @@ class SetCookie(msgspec.Struct):
 
 
 def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
-    """Parses the value of a Set-Cookie header (RFC 6265bis, 5.6). Returns None if it sets no cookie.
+    """Parses the value of a Set-Cookie header (RFC 6265bis, 5.6). Returns None if the header sets no cookie.
 
     >>> parse_set_cookie(b"a=b; Path=/x; Secure", 0)
     SetCookie(name='a', value='b', domain='', path='/x', secure=True, expires=None, http_only=False)
@@ -234,7 +236,8 @@ def _domain(said: str) -> str:
 
 
 def parse_date(text: str) -> float | None:
-    """Parses a cookie date in any form (RFC 6265, 5.1.1) to seconds since the epoch. None if it is invalid.
+    """Parses a cookie date in any form (RFC 6265, 5.1.1) to seconds since the epoch. Returns None if the date
+    is invalid.
 
     >>> parse_date("Fri, 07-Aug-19 08:04:19 GMT")
     1565165059.0
@@ -276,8 +279,8 @@ def path_matches(path: str, cookie_path: str) -> bool:
 
 
 def _where(url: str | None) -> tuple[bool, str, str] | None:
-    """Returns whether a URL is https, its host without the port, and its path. None if it is not an http(s)
-    URL."""
+    """Splits a URL. Returns whether its scheme is https, its host without the port, and its path. Returns
+    None if the URL is not an http(s) URL."""
     found = urls.parse(url)
     if found is None or not found.startswith(urls.WEB):
         return None
@@ -312,7 +315,7 @@ def _owned(said: SetCookie, https: bool, host: str, path: str) -> Cookie | None:
 
 
 def _text(latin: str) -> str:
-    """Decodes a header's bytes as a browser does."""
+    """Decodes the bytes of a header as browsers do."""
     return latin.encode("latin-1").decode("utf-8", "replace")
 
 

@@ -46,8 +46,8 @@ class Encryption:
         return SEALED + nonce + sealed
 
     def open(self, kept: bytes, name: str) -> dict[str, Any]:
-        """Returns the decrypted state. Raises ConfigError if this key does not decrypt it. An unencrypted
-        state needs no key."""
+        """Returns the decrypted state. Raises ConfigError if this key does not decrypt the state. An
+        unencrypted state needs no key."""
         kind, rest = kept[:2], kept[2:]
         if kind == SEALED:
             advice = "set the key with which it was encrypted"
@@ -75,8 +75,8 @@ class Encryption:
         return self._cipher is not None
 
     def told(self, fields: Mapping[str, str]) -> str:
-        """Returns four hex digits that show whether credentials changed. Because they are few and slow to
-        compute, they do not help anybody without the key to guess a password."""
+        """Returns four hex digits that show whether credentials changed. An attacker without the key cannot
+        use them to guess a password, because they are too few and too slow to compute."""
         text = msgspec.json.encode(sorted(fields.items()))
         if self._key:
             return hmac.digest(self._key, text, "sha256")[:2].hex()

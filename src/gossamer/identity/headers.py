@@ -1,5 +1,5 @@
-"""The headers of one browser request: which ones the browser sends, with which values, in which order. No
-side effects.
+"""Computes the headers that a browser sends with a request, with their values and their order. No side
+effects.
 
 A navigation has other headers than a request of a script. An https request has other headers than an http
 request, because browsers send no client hints and no fetch metadata to http sites. Sources: the captures
@@ -119,8 +119,8 @@ OWN = frozenset(
     if name
     not in ("accept", "accept-language", "cache-control", "content-type", "cookie", "origin", "referer", "*")
 )
-"""Headers that a browser sends itself. A value that the user configures for one of them would contradict the
-browser's identity, and is left out."""
+"""Headers that a browser sends itself. If the user configures a value for one of these headers, the value is
+left out, because it would contradict the browser's identity."""
 
 
 def browser_headers(
@@ -136,9 +136,9 @@ def browser_headers(
     """Returns names and values in the browser's order.
 
     `referrer`: the page with the link, None if the URL was typed. `passed`: the URLs that redirected here.
-    `domain`: maps a host to its registered domain. `given`: the user's own headers. An `Accept` among them
-    without `text/html` makes the request look like a script's. Headers that would contradict the browser
-    (`OWN`) are left out.
+    `domain`: maps a host to its registered domain. `given`: the user's own headers. If the user's headers
+    contain an `Accept` without `text/html`, the request looks like a request of a script. Headers that would
+    contradict the browser (`OWN`) are left out.
     """
     extra = {name.lower(): (name, value) for name, value in (given or {}).items() if name.lower() not in OWN}
     accept = extra.pop("accept", ("", ""))[1]
@@ -193,8 +193,8 @@ def header_order(browser: Browser, script: bool) -> tuple[str, ...]:
 
 
 def fetch_site(referrer: str | None, chain: Sequence[str], domain: Callable[[str], str]) -> str:
-    """Returns the `sec-fetch-site` of a request that came through the URLs of `chain`: how the URL farthest
-    from the referrer relates to it.
+    """Returns the `sec-fetch-site` of a request that came through the URLs of `chain`: the relation between
+    the referrer and the URL that is farthest from it.
 
     >>> fetch_site("https://a.example/", ["https://a.example/x"], str), fetch_site(None, ["https://b.example/"], str)
     ('same-origin', 'none')

@@ -1,5 +1,5 @@
-"""The plain identity, which imitates no browser. It sends the configured headers, the credentials of seeds,
-and the cookies of a jar per domain."""
+"""The plain identity, which imitates no browser. The plain identity sends the configured headers, the
+credentials of seeds, and the cookies of a jar per domain."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MAX_JARS = 2000
 
 
 class PlainIdentity:
-    """Provides the headers of requests. `credentials`: maps an origin to (user, password). `seeds`: URLs to
-    whose origins the crawl's secret headers may be sent, with or without `www.`. A seed with http also covers
-    https, but a seed with https does not cover http. `domain`: maps a host to its registered domain.
-    `of_host`: returns the headers that a host's site configures. Headers of the crawl and of the request take
-    precedence over them."""
+    """Provides the headers of requests. `credentials`: maps an origin to (user, password). `seeds`: the URLs
+    of the seeds. The crawl's secret headers may be sent to the origins of these URLs, with or without `www.`.
+    A seed with http also covers https, but a seed with https does not cover http. `domain`: maps a host to
+    its registered domain. `of_host`: returns the headers that a host's site configures. Headers of the crawl
+    and of the request take precedence over the headers of the site."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class PlainIdentity:
         return Lent(self.headers(request), None)
 
     def headers(self, request: Request) -> dict[str, str]:
-        """Returns the headers to add to those of the collector: the configured ones, and the host's
-        cookies."""
+        """Returns the headers that are added to the collector's own headers: the configured headers, and the
+        host's cookies."""
         out = self.given(request)
         if self._jars and (jar := self._jars.get(self._domain(split(request.url)[1]))):
             own = request.headers or {}
@@ -104,8 +104,8 @@ def _place(scheme: str, host: str) -> tuple[str, str]:
 
 
 def _places(scheme: str, host: str) -> list[tuple[str, str]]:
-    """Returns the origins whose secrets a request may carry: its own, and for https also the same host with
-    http."""
+    """Returns the origins whose secrets a request may carry: its own origin and, for https, also the same
+    host with http."""
     return [(scheme, host)] if scheme == "http" else [(scheme, host), ("http", host)]
 
 

@@ -1,6 +1,6 @@
 """Browser sessions. A registered domain sees one browser for the duration of a session, then another browser
 with its own cookies. The choice is not stored: the browser is computed from the crawl, the domain and the
-time, so all workers choose the same one."""
+time, so all workers choose the same browser."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MAX_JARS = 2000
 
 
 class Sessions:
-    """Provides a browser identity for each request. `wanted`: returns the names of the browsers from which a
-    host's is chosen. `seed`: a text on which the choice depends. `length`: the duration of a session in
-    seconds. `given`: returns the headers that the user configured for a request. `domain`: returns a host's
-    registered domain. `now`: returns seconds since the epoch."""
+    """Provides a browser identity for each request. `wanted`: returns the names of the browsers from which
+    the browser for a host is chosen. `seed`: a text on which the choice of the browser depends. `length`: the
+    duration of a session in seconds. `given`: returns the headers that the user configured for a request.
+    `domain`: returns a host's registered domain. `now`: returns seconds since the epoch."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Sessions:
             del self._jars[place]
 
     def took(self, page: Page, guise: Guise | None) -> None:
-        """Stores the cookies of a response for the session whose request it answers."""
+        """Stores the cookies of a response in the session that sent the request."""
         for name, value in page.headers:
             if name == "set-cookie" and guise is not None:
                 place = (self._domain(split(page.url)[1]), f"{guise.browser}/{guise.session}")

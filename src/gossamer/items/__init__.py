@@ -1,8 +1,8 @@
 """Processes items between the page function and the sinks: steps, validation, and quality gates.
 
 A step is a plain callable `step(item, page)`. `item` is a dict of the item's fields (`Fields`). The step
-changes this dict or returns another one. If a step raises `Unwanted`, the item is dropped and counted. If it
-raises any other exception, the item is rejected with the reason.
+changes this dict or returns another one. If a step raises `Unwanted`, the item is dropped and counted. If a
+step raises any other exception, the item is rejected with the reason.
 
 | file | contents |
 | --- | --- |

@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class FileRule(msgspec.Struct, frozen=True, array_like=True):
-    """The requirements for a file. They travel with the request for the file."""
+    """The requirements for a file. The requirements are stored in the request for the file."""
 
     site: str = ""
     """The name of the site whose item first referred to the file. The file belongs to that site."""
@@ -45,7 +45,7 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def fields(self) -> list[Any]:
-        """The rule as a list, in the form that travels with a request. A rule without thumbnails has the form
+        """The rule as a list, in the form that is stored in a request. A rule without thumbnails has the form
         that versions of gossamer without thumbnails used, so that the keys of its files do not change."""
         fields: list[Any] = msgspec.to_builtins(self)
         return fields if self.thumbnails else fields[:-1]
@@ -75,8 +75,9 @@ class File:
     - `size`: maximum size in bytes, or a text such as `50M`. Default: the setting `max_size`.
     - `most`: maximum number of files per field, 1 to 10,000. Default: 100.
     - `text`: also stores the text if the file is a PDF.
-    - `thumbnails`: also stores thumbnails if the file is an image. Name -> largest width and height in
-      pixels: `{"small": (100, 100)}`. A thumbnail is a JPEG file with the proportions of the image.
+    - `thumbnails`: also stores thumbnails if the file is an image. The value maps the name of each thumbnail
+      to the largest width and height in pixels: `{"small": (100, 100)}`. A thumbnail is a JPEG file with the
+      proportions of the image.
 
     Raises ValueError.
     """
@@ -151,9 +152,9 @@ class Ref:
 
 
 class Named(NamedTuple):
-    """A file or an item that another item refers to. `field` is the name of the referring field, `position`
-    the index in its list from 0, `kind` and `key` identify the target. `url` is the URL of a file in the
-    form that is fetched, or '' if the value is not an http(s) URL."""
+    """A file or an item that another item refers to. `field` is the name of the referring field. `position`
+    is the index in the field's list, starting at 0. `kind` and `key` identify the target. `url` is the URL of
+    a file in the form that is fetched, or '' if the value is not an http(s) URL."""
 
     field: str
     position: int
@@ -182,8 +183,8 @@ class Reference(msgspec.Struct, kw_only=True):
 
 
 class StoredFile(msgspec.Struct, kw_only=True):
-    """The output row of a file: its properties and where it is stored, or why it is not stored. `url` is the
-    URL in the form that items use."""
+    """The output row of a file: the file's properties, and the place where it is stored or the reason why it
+    is not stored. `url` is the URL in the form that items use."""
 
     url: str
     limits: str
@@ -209,8 +210,8 @@ class FileWithThumbnails(StoredFile, kw_only=True):
     """The output row of a file whose rule has thumbnails."""
 
     thumbnails: dict[str, str] | None = None
-    """Name of a thumbnail -> its path relative to the place where files are stored. None if there are no
-    thumbnails."""
+    """Maps the name of each thumbnail to the thumbnail's path relative to the place where files are stored.
+    None if there are no thumbnails."""
     thumbnail_error: str | None = None
     """The reason why a stored file has no thumbnails."""
 

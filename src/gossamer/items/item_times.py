@@ -1,4 +1,5 @@
-"""Adds the UTC suffix `Z` to datetimes without a time zone, in every output. Such datetimes are in UTC.
+"""Adds the UTC suffix `Z` to datetimes without a time zone, in every output. Datetimes without a time zone
+are in UTC.
 
 The hash of an item is computed from the text without `Z`, as in earlier versions of gossamer, so an unchanged
 item still has the same hash and is not written again.
@@ -17,15 +18,15 @@ import msgspec
 from gossamer.model.item import field_names, is_class
 
 Places = Mapping[Any, Any] | bool
-"""Where a value contains datetimes. True: the value itself is a datetime. A mapping: where each part of the
-value (a field, a dict value or a list element) contains datetimes. The keys are names or indexes. The key
-None stands for every part."""
+"""Describes the places of datetimes in a value. True: the value itself is a datetime. A mapping: the value
+has parts (fields, dict values or list elements). The mapping contains, for the name or index of each part,
+the places of datetimes in that part. The key None stands for every part."""
 _NONE: Mapping[Any, Any] = {}
 
 
 def declared_times(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
-    """Returns where values of an annotated type contain datetimes. `inside`: the enclosing classes, which are
-    not searched again, so that the search in a recursive class ends.
+    """Returns the places of datetimes in values of an annotated type. `inside`: the enclosing classes, which
+    are not searched again, so that the search in a recursive class ends.
 
     >>> declared_times(list[datetime] | None)
     {None: True}
@@ -47,8 +48,8 @@ def declared_times(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
 
 
 def time_fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
-    """Maps the name of each field that contains datetimes, in items of a class, to where the field contains
-    them."""
+    """Returns the places of datetimes in items of a class. Maps the name of each field that contains
+    datetimes to the places of datetimes in that field."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are the user's code and may raise anything
@@ -62,7 +63,7 @@ def time_fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
 
 
 def naive_times(value: Any) -> Places:
-    """Returns where a value of an untyped dict contains datetimes without a time zone."""
+    """Returns the places of datetimes without a time zone in a value of an untyped dict."""
     if isinstance(value, datetime):
         return value.tzinfo is None
     if isinstance(value, dict):

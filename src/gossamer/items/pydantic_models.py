@@ -1,8 +1,8 @@
 """Validates items that are pydantic models, or dicts that become such models.
 
-pydantic validates and converts a dict. An item that the page function yields as a model is already valid. Its
-validators may parse or convert values, so they must not run a second time. Therefore only the fields that
-steps changed are checked again, and only by type and bounds.
+pydantic validates and converts a dict. An item that the page function yields as a model is already valid. The
+model's validators may parse or convert values, so they must not run a second time. Therefore, only the fields
+that steps changed are checked again, and only by type and bounds.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Fault(NamedTuple):
 
 
 Check = Callable[[Any, float], str | None]
-"""Called with a value and the time of the page's fetch in seconds since the epoch. Returns the error text, or
-None if the value is valid."""
+"""The type of a function that checks a value. The arguments are the value and the time of the page's fetch in
+seconds since the epoch. The function returns the error text, or None if the value is valid."""
 _VALIDATORS = frozenset(("BeforeValidator", "AfterValidator", "PlainValidator", "WrapValidator"))
 
 
@@ -42,7 +42,7 @@ class Model:
         self._adapters: dict[str, Any] = {}
 
     def faults(self, fields: dict[str, Any], now: float, made: Any = None) -> list[Fault]:
-        """Returns the faults of an item's fields. Converts the values in `fields` to those of the model.
+        """Returns the faults of an item's fields. Converts the values in `fields` to the types of the model.
         `now` is the time of the page's fetch in seconds since the epoch. `made` is the value that the page
         function yielded. If `made` is not a model of this class, a new model is made from `fields`."""
         return self._changed(fields, now, made) if isinstance(made, self._cls) else self._made(fields, now)
@@ -122,7 +122,7 @@ def _said(error: ValueError) -> list[Fault]:
 
 
 def _aliases(field: Any) -> Iterable[str]:
-    """Yields the other names that a dict may use for a field, besides the field's own name."""
+    """Yields the aliases of a field: the names that a dict may use for the field besides its own name."""
     given = getattr(field, "validation_alias", None)
     for one in getattr(given, "choices", None) or (given, field.alias):
         first = one if isinstance(one, str) else (getattr(one, "path", None) or (None,))[0]

@@ -1,6 +1,6 @@
 """Quality gates (`--fail-on`, `gates=`): their grammar, and the window of last pages against which they are
-tested while a crawl runs. No function does I/O. A gate is a condition on the numbers of a crawl. It has a
-grammar of its own, and is never evaluated as Python code.
+tested while a crawl runs. No function does I/O. A gate is a condition on the numbers of a crawl. Gates have a
+grammar of their own, and are never evaluated as Python code.
 
     gate = [("warn" | "pause" | "stop") "if"] expression
     expression = term ("or" term)*;  term = comparison ("and" comparison)*
@@ -18,8 +18,8 @@ A comparison can use these names:
 site
 
 An expression describes the bad case: the gate is not met if the expression is true. A gate with an action is
-also tested while the crawl runs. If it names shares (LATELY), it is tested over the last pages (`Window`). If
-it names counts, it is tested over the whole crawl so far.
+also tested while the crawl runs. If the gate names shares (LATELY), it is tested over the last pages
+(`Window`). If the gate names counts, it is tested over the whole crawl so far.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ NUMBERS = (
 )
 NAMES = (*NUMBERS, *(f"skipped.{word}" for word in SKIPS), *(f"errors.{word}" for word in ERRORS))
 LATELY = ("success", "quality", "yield", "coverage", "drift")
-"""Names of the shares, which can be computed over the last pages."""
+"""The names of numbers that are shares. Shares can be computed over the last pages."""
 ACTIONS = ("warn", "pause", "stop")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,

@@ -51,8 +51,8 @@ class Fields(dict[str, Any]):
 
 
 Step = Callable[[Fields, Any], Any]
-"""Called as `step(item, page)`. A step changes the item and returns None, or returns another dict. It raises
-Unwanted to drop the item. Any other exception rejects the item."""
+"""The type of a step, which is called as `step(item, page)`. A step changes the item and returns None, or
+returns another dict. A step raises Unwanted to drop the item. Any other exception rejects the item."""
 
 
 class StepContext(NamedTuple):
@@ -63,19 +63,19 @@ class StepContext(NamedTuple):
     site: str
     """The name of the site."""
     folder: Path
-    """The crawl's folder. Several processes of a crawl on one machine share it."""
+    """The crawl's folder. Several processes of a crawl on one machine share this folder."""
     args: Mapping[str, Any]
     """The arguments of the site (`-a name=value`)."""
 
 
 class Unwanted(Exception):
-    """Raised by a step to drop the item. The item is counted under this reason and is not written to the file
-    of rejected items."""
+    """Raised by a step to drop the item. The dropped item is counted under the reason that the exception
+    contains, and is not written to the file of rejected items."""
 
 
 class Stop(Exception):
-    """Raised by a page function or a step to stop the crawl cleanly. Its text is the reason. Everything the
-    function has yielded so far is stored, and so is the item that the step was processing."""
+    """Raised by a page function or a step to stop the crawl cleanly. The text of the exception is the reason.
+    Everything the function has yielded so far is stored, and so is the item that the step was processing."""
 
 
 class Bad(Exception):
@@ -129,7 +129,7 @@ def _dirty(text: str) -> bool:
 
 def validate(item: Fields, page: Any = None) -> None:
     """Validates the fields against the schema of the item's class. If a site's steps do not contain
-    `validate`, it runs last. Raises Bad."""
+    `validate`, it runs automatically as the last step. Raises Bad."""
     if item.schema is not None and (
         faults := item.schema.faults(item, page.page.fetched_at if page else 0.0, item.made)
     ):
@@ -141,9 +141,10 @@ class alike:  # noqa: N801 - lower case, like the names of the other steps
     runs of the crawl. The result is in the fields `_group_id`, `_copy` and `_likeness` (docs/records.md).
 
     - `fields`: the fields to compare, in this order. Default: all fields.
-    - `near`: also groups nearly equal items. This needs texts of about 25 words or more.
-    - `head`: a field, such as a name, whose words differ between different things. Items are nearly equal
-    only if this field is also similar. If `head` is not given, only all words of the items are compared.
+    - `near`: also groups nearly equal items. Nearly equal items are found only if their texts have about 25
+      words or more.
+    - `head`: a field, such as a name, that has different words for different things. Items are nearly equal
+      only if this field is also similar. If `head` is not given, only all words of the items are compared.
     - `drop`: stores only the first item of each group.
     """
 
@@ -175,7 +176,7 @@ class Deduplicate:
     """Drops an item if another page of the crawl already yielded an equal one. This process remembers at
     least the last `most` items.
 
-    Files and streams need this step. Databases that keep one row per key do not.
+    Files and streams need this step. Databases that keep one row per key do not need this step.
     """
 
     def __init__(self, most: int = 100_000) -> None:

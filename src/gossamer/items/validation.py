@@ -2,8 +2,8 @@
 
 Examples: `Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal,
 msgspec.Meta(gt=0)]`, `Annotated[date, Fresh("30d")]`. Types that msgspec does not support, such as classes of
-the user, are not checked. A pydantic model validates itself (`pydantic_models`). Of its fields, this module
-checks only the marks that pydantic does not support.
+the user, are not checked. A pydantic model validates itself (`pydantic_models`). This module checks the
+fields of such a model only against the marks that pydantic does not support.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Schema:
 
 @functools.cache
 def schema_of(cls: type) -> Schema:
-    """Returns the schema of a class. It is built once per class."""
+    """Returns the schema of a class. The schema is built once per class."""
     return Schema(cls)
 
 
@@ -159,10 +159,11 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
-    """Splits a field's annotation into a type that msgspec validates and checks that msgspec does not
-    support: bounds of Decimals, freshness, and the marks of `annotated_types`.
+    """Splits a field's annotation into a type that msgspec validates, and a list of checks that msgspec does
+    not support. These checks are bounds of Decimals, freshness, and the marks of `annotated_types`.
 
-    `alone`: the class is a pydantic model, which checks everything except the marks of gossamer and msgspec.
+    `alone`: whether the class is a pydantic model, which itself checks everything except the marks of
+    gossamer and msgspec.
     """
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNION:
@@ -250,7 +251,7 @@ def _judges(kind: Any) -> bool:
 
 
 def _strange(info: Any, seen: set[int]) -> bool:
-    """Returns whether a type is or contains a class that msgspec does not support."""
+    """Returns whether msgspec does not support a type, or a class that occurs in the type."""
     if isinstance(info, msgspec.inspect.CustomType):
         return True
     if not isinstance(info, msgspec.Struct | tuple) or id(info) in seen:

@@ -77,8 +77,8 @@ def missing_fields(fields: Mapping[str, Any], expected: Iterable[str]) -> tuple[
 
 
 def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
-    """Returns a reason if an item lacks all usual fields, so that its page does not really show an item.
-    Otherwise returns ''."""
+    """Returns the reason why a value is not really an item, or '' if it is one. A value is not an item if it
+    lacks all usual fields."""
     if len(expected) < 2 or len(lacks) < len(expected):
         return ""
     return f"not-an-item: it has none of {', '.join(lacks)}, which the items of the last good runs have"
@@ -88,8 +88,8 @@ def why_incomplete(
     one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[GoodRun]
 ) -> str:
     """Returns the reason why a finished run did not see a site completely, or '' if it did. `one`: the site's
-    quality. `shut`: pages of the crawl that answered 4xx, except 404 and 410. `unmet`: failed gates of the
-    crawl and of the site. `runs`: the site's last good runs, newest first."""
+    quality. `shut`: the number of pages of the crawl that answered 4xx, except 404 and 410. `unmet`: failed
+    gates of the crawl and of the site. `runs`: the site's last good runs, newest first."""
     if one is None or not one.items:
         return "the run found no items"
     if unmet:
@@ -113,7 +113,7 @@ def why_incomplete(
 
 def too_many(unseen: int, stored: int, share: float) -> bool:
     """Returns whether more items are missing than one run may mark as gone. The limit is a share of the
-    stored items, but at least one item. It is always exceeded if all stored items are missing.
+    stored items, but at least one item. If all stored items are missing, the limit is always exceeded.
 
     >>> too_many(1, 3, 0.2), too_many(2, 10, 0.2), too_many(3, 10, 0.2), too_many(63, 63, 0.2)
     (False, False, True, True)

@@ -1,5 +1,5 @@
-"""A guise: the properties of a request, besides its headers, by which a site recognizes a visitor. They stay
-the same for a whole session."""
+"""Defines the *guise* of a request: the properties, besides the headers, by which a site recognizes a
+visitor. The guise stays the same for a whole session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Guise(msgspec.Struct, frozen=True):
     target: str = ""
     """The name under which the impersonating client imitates that browser's TLS and HTTP/2."""
     http2: str = ""
-    """The browser's HTTP/2 settings, if they differ from those of the target."""
+    """The browser's HTTP/2 settings, if they differ from the settings of the browser that `target` names."""
     session: str = ""
     """The name of the session at a registered domain. Each session appears as a different visitor."""
     proxy: str | None = None
@@ -31,13 +31,14 @@ class Guise(msgspec.Struct, frozen=True):
     """The logged-in account, '' for none. Responses for an account are not cached."""
     cookies: tuple[Mapping[str, Any], ...] | None = None
     """Only in a browser: all cookies of the logged-in account (`identity.cookies.Jar.shown`). None: the
-    cookies are those in the headers."""
+    browser uses the cookies in the request's headers."""
     render: Render | None = None
-    """Only in a browser: how this page is rendered, if not in the way that its site configures."""
+    """Only in a browser: how this page is rendered. None: the page is rendered as its site configures."""
 
 
 class Lent(NamedTuple):
-    """What an identity adds to a request: the headers in the order to send, and the guise (None: none)."""
+    """The headers and the guise that an identity adds to a request. The headers are in the order in which
+    they are sent. `guise` is None if the identity has none."""
 
     headers: dict[str, str]
     guise: Guise | None = None

@@ -26,7 +26,7 @@ from gossamer.model.visit import (
 
 
 class WaitsForStore(Protocol):
-    """Waits for the end of an outage of the store (`store.reconnect`)."""
+    """Protocol of a function that waits until an outage of the store is over (`store.reconnect`)."""
 
     @property
     def patient(self) -> bool: ...
@@ -90,8 +90,8 @@ class DuplicateIndex(Protocol):
 
 
 class ClaimLedger(Protocol):
-    """A record of the claims that this process holds. If the process dies, another one requeues them
-    (`frontier.held_claims`)."""
+    """A record of the claims that this process holds. If the process dies, another process requeues these
+    claims (`frontier.held_claims`)."""
 
     def note(self, claims: Sequence[Claim], held: Iterable[tuple[int, int]]) -> None: ...
     def keep(self, held: Iterable[tuple[int, int]]) -> None: ...
@@ -115,7 +115,7 @@ class Collector(Protocol):
 
 
 Given = Callable[[Request], Mapping[str, str]]
-"""Returns the headers that the user configured for a request."""
+"""The type of a function that returns the headers which the user configured for a request."""
 
 
 class FileSink(Protocol):
@@ -127,9 +127,9 @@ class FileSink(Protocol):
         """Returns the absolute path of the output, under which the store keeps its committed length."""
 
     def prepare(self) -> int:
-        """Prepares the file for a new crawl. Returns its first committed length, to be stored before the
-        first `append`. Called if the store has no length for `target()`. Raises UsageError, SinkError,
-        DiskFull."""
+        """Prepares the file for a new crawl. Returns the file's first committed length, which must be stored
+        before the first `append`. The worker calls this method if the store has no length for `target()`.
+        Raises UsageError, SinkError, DiskFull."""
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """Cuts the file to `committed` bytes, appends the rows, calls fdatasync, and returns the new length
@@ -138,8 +138,8 @@ class FileSink(Protocol):
         crawl resumes."""
 
     def close(self, committed: int) -> None:
-        """Ends the output at `committed` bytes, for example by closing the last Parquet part. Called once per
-        process, under the lock."""
+        """Completes the output at `committed` bytes, for example by closing the last Parquet part. The worker
+        calls this method once per process, under the output lock."""
 
 
 @runtime_checkable
@@ -165,13 +165,13 @@ class Drops(Protocol):
 
 @runtime_checkable
 class Ships(FileSink, Protocol):
-    """A FileSink whose committed rows are sent on to an append-only store."""
+    """A FileSink that forwards its committed rows to an append-only store."""
 
     def ship(self, committed: int) -> None:
         """Sends rows that are committed and not yet sent. Raises SinkAway."""
 
     def full(self, committed: int) -> bool:
-        """Returns whether so many rows wait to be sent that no more should be appended."""
+        """Returns whether no more rows should be appended, because too many rows are waiting to be sent."""
 
     def drop(self) -> None:
         """Closes the connection and changes nothing else."""
@@ -182,8 +182,8 @@ class Packs(FileSink, Protocol):
     """A FileSink whose rows are costly to encode."""
 
     def pack(self, rows: Sequence[Row]) -> None:
-        """Encodes rows before `append`. Called in the worker's event loop and not in a thread, which would
-        release the interpreter for each row."""
+        """Encodes rows before `append`. This method is called in the worker's event loop. In a thread,
+        encoding would be slower, because the thread would release the interpreter for each row."""
 
 
 class FileOutput(Protocol):

@@ -19,7 +19,8 @@ import msgspec
 from gossamer.config import value_parsers
 
 MAX_AHEAD_S = 86_400.0
-"""A date may be in the future by at most this many seconds. Time zones and wrong clocks cause such dates."""
+"""A date may be in the future by at most this many seconds. Time zones and wrong clocks cause dates in the
+future."""
 
 
 @dataclass_transform(kw_only_default=True)
@@ -55,9 +56,10 @@ class Item(msgspec.Struct, metaclass=_ItemMeta):
     """Base class of a site's items: `class Book(Item, key="upc", ignore="views")`. Fields are annotations. A
     `Decimal` is written as a number.
 
-    If no key is declared or its value is None, the item's key is a hash of its fields. `ignore` names fields
-    whose changes do not make a new version of the item. Item classes with another base class declare both as
-    `item_key: ClassVar[str]` and `item_ignore: ClassVar[tuple[str, ...]]`.
+    If no key is declared, or if the key's value is None, the item's key is a hash of its fields. `ignore`
+    names fields whose changes do not make a new version of the item. Item classes with another base class
+    declare the key and the ignored fields as `item_key: ClassVar[str]` and `item_ignore: ClassVar[tuple[str,
+    ...]]`.
     """
 
 
@@ -88,7 +90,8 @@ class Fresh:
 
 class Digits:
     """The digits of a Decimal: `price: Annotated[Decimal, Digits(12, 2)]` has at most 12 digits, 2 of them
-    after the point. Parquet uses it for the column type (`decimal128(12, 2)`). Raises ValueError."""
+    after the point. The Parquet output uses these digits for the column type (`decimal128(12, 2)`). Raises
+    ValueError."""
 
     def __init__(self, precision: int, scale: int) -> None:
         if not (0 < precision <= 76 and 0 <= scale <= precision):
@@ -166,8 +169,8 @@ def to_json_value(value: Any) -> Any:
 
 
 def display_value(value: Any) -> Any:
-    """Returns a value for display: the JSON-ready value. If there is none, its `repr`, and if that fails, the
-    name of its class."""
+    """Returns a value for display. This is the JSON-ready value or, if there is none, the `repr` of the
+    value. If `repr` fails, returns the name of the value's class."""
     for form in (to_json_value, repr):
         try:
             return form(value)
@@ -219,8 +222,8 @@ def _pairs(item: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _based(value: Any) -> Any:
-    """Returns the plain value of an object whose class is derived from a plain type, for example a text that
-    a parser returned, a number or a time."""
+    """Converts an object whose class is derived from a plain type to that plain type. For example, a parser's
+    subclass of `str` becomes a `str`."""
     for kind, made in _BASES.items():
         if isinstance(value, kind):
             return made(value)
@@ -244,6 +247,7 @@ _BASES: dict[Any, Callable[[Any], Any]] = {
     timedelta: lambda span: timedelta(seconds=span.total_seconds()),
     PurePath: str,
 }
-"""More specific classes come before their base classes, so that the first match is the right one."""
+"""More specific classes come before their base classes, so that the first match is the most specific
+class."""
 _built, _DECIMAL, _UNSET = msgspec.to_builtins, (Decimal,), msgspec.UNSET
 _READY = frozenset((str, int, float, bool, type(None), Decimal))

@@ -1,5 +1,5 @@
-"""Regular expressions that are compiled when they are first used, because a process uses few of those that its modules
-define."""
+"""Regular expressions that are compiled when they are first used, because a process uses only a few of the
+patterns that its modules define."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, AnyStr, cast
 
 
 class _LatePattern:
-    """Has the attributes of a `re.Pattern`. The first one that is read compiles the pattern, and all of them are then
-    attributes of this object."""
+    """Stands in for a `re.Pattern`. The first access to an attribute of the pattern compiles the pattern, and
+    copies all its attributes to this object."""
 
     def __init__(self, pattern: Any, flags: int) -> None:
         self._source = pattern, flags
@@ -26,8 +26,8 @@ _ATTRIBUTES = tuple(name for name in dir(re.Pattern) if not name.startswith("__"
 
 
 def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Returns a pattern that is compiled when it is first used. An error in the pattern is raised then, too. It is no
-    instance of `re.Pattern`, so it cannot be given to functions of `re`.
+    """Returns a pattern that is compiled when it is first used. An error in the pattern is raised then, too.
+    The returned object is not an instance of `re.Pattern`, so it cannot be passed to functions of `re`.
 
     >>> late_pattern("[0-9]+").findall("10 of 12")
     ['10', '12']

@@ -1,5 +1,5 @@
-"""How to log in to a site: the form or the steps, the accounts, and the signs that show whether an account is
-logged in. Contains values, and steps without side effects.
+"""Describes how to log in to a site: the form or the steps, the accounts, and the signs that show whether an
+account is logged in. Contains values, and steps without side effects.
 
 Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${env:SHOP_PASSWORD}"},
 shows="a.logout")
@@ -34,8 +34,8 @@ Sign = int | str | re.Pattern[str]
 """A sign on a page or response: a status, `/login` (a redirect to this path), a CSS selector, a pattern of
 page text."""
 Steps = Callable[[Mapping[str, str]], Generator[Any, Any, Any]]
-"""A log-in as a generator function. It is called with the fields of an account, yields requests (or URLs),
-and receives the page of each."""
+"""A log-in as a generator function. The function is called with the fields of an account, yields requests (or
+URLs), and receives the page of each request."""
 
 
 class Account(NamedTuple):
@@ -51,19 +51,19 @@ class Login:
 
     - `how`: the URL of the page with the form, or a function (`Steps`).
     - `fields`: the values to fill in. Secrets are references: `${env:NAME}` or `${file:PATH}`.
-    - `accounts`: several accounts that are used in turn. Maps the name of each to the fields that differ from
-    `fields`.
-    - `form`: a selector of the form, if it is not the first that asks for a password. `submit`: a selector of
-      its button.
-    - `shows`: selectors or patterns of page text. While the account is logged in, every page matches one of
-    them.
+    - `accounts`: several accounts that are used in turn. Maps the name of each account to the fields that
+      differ from `fields`.
+    - `form`: a selector of the form, if it is not the first form on the page that asks for a password.
+      `submit`: a selector of its button.
+    - `shows`: selectors or patterns of page text. While the account is logged in, every page matches at least
+      one of these.
     - `lost`: signs that the account is logged out: a status, `/login` (a redirect to this path), a selector,
-      a pattern. The default is 401, a redirect to the form's page, a log-in wall, and, if `shows` is given,
-      any page that matches none of it.
-    - `check`: the URL of a page that shows whether the account is logged in. It is requested before the
-    account logs in again and, if `shows` is given, after each log-in.
+      a pattern. By default, the signs are 401, a redirect to the form's page, a log-in wall and, if `shows`
+      is given, any page that matches nothing in `shows`.
+    - `check`: the URL of a page that shows whether the account is logged in. The page is requested before the
+      account logs in again and, if `shows` is given, after each log-in.
     - `every`: seconds between the starts of two requests of an account.
-    - `avoid`: a pattern of URLs that are not requested because they log out.
+    - `avoid`: a pattern of URLs that are not requested, because they would end the session.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Login:
         return tuple(out)
 
     def secrets(self, account: Account) -> list[str]:
-        """Returns the secret values of an account, that is, those that replaced references."""
+        """Returns the secret values of an account, that is, the values that replaced references."""
         said = next(one.fields for one in self.accounts if one.name == account.name)
         return [value for field, value in account.fields.items() if has_reference(said[field])]
 

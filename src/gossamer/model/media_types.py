@@ -72,8 +72,8 @@ _WITHIN: dict[str, tuple[str, ...]] = {
     "application/json": ("application/",),
     "application/xml": ("text/xml", "application/", "image/svg+xml"),
 }
-"""For each container format, the types that only a Content-Type header can distinguish. For them, the header
-is believed."""
+"""Maps each container format to the media types that have the same first bytes. Only a Content-Type header
+can tell these types apart, so the header is believed."""
 _HTML = re.compile(
     rb"<(?:!doctype html|html|head|body|script|title|meta|table|div|p|br|a|h1|iframe|style)[\s>/]",
     re.IGNORECASE,
@@ -168,8 +168,8 @@ _SIGNED = frozenset(
 
 
 Read = Callable[[int, int], bytes]
-"""Called with an offset and a number of bytes. Returns that many bytes from the offset on, or fewer at the
-end."""
+"""The type of a function that reads a file. The arguments are an offset and a number of bytes. The function
+returns that many bytes from the offset on, or fewer at the end of the file."""
 
 
 def picture_size(read: Read, kind: str) -> tuple[int, int] | None:

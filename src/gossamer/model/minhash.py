@@ -1,11 +1,14 @@
-"""Sketches of texts: 8 bytes that are equal for equal texts, and 64 bytes from which the likeness of two
-texts is estimated. Every process and version computes the same sketch for a text.
+"""Computes sketches of texts. A sketch consists of 8 bytes that are equal for equal texts, and of 64 bytes
+from which the likeness of two texts is estimated. Every process and version computes the same sketch for a
+text.
 
-| bytes of the 64 | contents |
-| --- | --- |
-| 0 to 4 | the heading: five minimum hashes of its words (half a byte each), 12 bits for its numbers |
-| 4 to 36 | eight bands of four bytes, one byte for each minimum hash of word triples. Similar texts have a band in common |
-| 36 to 64 | one bit for each of 223 more minimum hashes; the last bit is zero |
+The 64 bytes contain:
+
+- Bytes 0 to 4: the heading of the text. Five minimum hashes of its words have half a byte each, and the
+  numbers in the heading have 12 bits.
+- Bytes 4 to 36: eight bands of four bytes. Each byte is a minimum hash of word triples. Similar texts have a
+  band in common.
+- Bytes 36 to 64: one bit for each of 223 more minimum hashes. The last bit is zero.
 """
 
 from __future__ import annotations
@@ -30,19 +33,21 @@ _HEADED: Final = 3
 """Two headings have enough words in common if at least this many of their half bytes are equal."""
 _SIGNS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD: Final = late_pattern(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
-"""A word, or one character in scripts without spaces between words."""
+"""Matches a word, or one character in scripts without spaces between words."""
 _DATE: Final = late_pattern(
     r"\b(?:(?:19|20)\d\d([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:19|20)\d\d|\d{1,2}:\d\d(?::\d\d)?)(?![\d.])"
 )
-"""Dates and times in digits. They are removed, because the same page made on another day has another date."""
+"""Matches dates and times in digits. Dates are removed before texts are compared, because the same page made
+on another day has another date."""
 _OUTLINE: Final = late_pattern(r"\s*(?:[A-Z]\.)?\d+(?:\.\d+)*\.\s")
-"""The number of a heading. It is removed, so that an inserted chapter makes no difference."""
+"""Matches the number of a heading. The number is removed, so that an inserted chapter makes no difference."""
 _EMPTY: Final = 1 << 64
 
 
 @cache
 def _lenders(bins: int) -> tuple[tuple[int, ...], ...]:
-    """Returns for each bin the bins whose value it may copy if it is empty, in a fixed order."""
+    """Returns for each bin a list of other bins, in a fixed order. If a bin is empty, it copies the value of
+    the first nonempty bin in its list."""
     chance = Random(bins)
     return tuple(tuple(int(chance.random() * bins) for _ in range(4 * bins)) for _ in range(bins))
 
@@ -65,8 +70,8 @@ class GroupQuery(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The group in which a text was placed. `group`: the name of its first member, 12 hex digits. `copy`:
-    `exact` or `near`, or None for the first member. `likeness`: the likeness to the first member."""
+    """The group in which a text was placed. `group`: the name of the group's first member, 12 hex digits.
+    `copy`: `exact` or `near`, or None for the first member. `likeness`: the likeness to the first member."""
 
     group: str
     copy: str | None = None
@@ -115,8 +120,8 @@ def likeness(one: bytes, other: bytes) -> float:
 
 
 def bands(sketched: bytes) -> list[bytes]:
-    """Returns the bands by which similar texts are found. Each has 5 bytes: the number of the band, then its
-    content."""
+    """Returns the bands of a text. Similar texts are found because they have a band in common. Each band has
+    5 bytes: the number of the band, then its content."""
     return [bytes((j,)) + sketched[4 + 4 * j : 8 + 4 * j] for j in range(_BANDS)] if sketched else []
 
 
@@ -134,8 +139,8 @@ def _lend(bins: list[int]) -> None:
 
 
 def _headed(head: str) -> bytes:
-    """Returns the bytes for a heading: minimum hashes of its words, and its numbers. All bytes are zero if
-    there is no heading."""
+    """Encodes a heading as bytes: minimum hashes of its words, and a hash of its numbers. All bytes are zero
+    if there is no heading."""
     placed = _OUTLINE.match(head)
     found = _words(head[placed.end() if placed else 0 :][:500])
     words = {word.encode("utf-8", "replace") for word in found if not word.isdigit()} or {b""}

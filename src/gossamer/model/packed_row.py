@@ -1,5 +1,6 @@
-"""Encodes rows as MessagePack for three uses: the pipe between a worker and its page process, rows that are
-held back, and the rows that a crawl keeps. The encoding is exact for decimals, large integers and records."""
+"""Encodes rows as MessagePack. The encoding has three uses: the pipe between a worker and its page process,
+rows that are held back until the end of a run, and the rows that a crawl keeps. The encoding is exact for
+decimals, large integers and records."""
 
 from __future__ import annotations
 

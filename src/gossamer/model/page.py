@@ -1,5 +1,5 @@
-"""A page, that is, a response that a collector received. Also a failure, if the collector received no
-response."""
+"""Defines the two possible results of a collector. `Page` is a response that was received. `Failure` is the
+reason why no response was received."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Captured(NamedTuple):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A request and its response as sent over the wire. If TLS or HTTP/2 was used: as HTTP/1.1 would have
-    sent them."""
+    """A request and its response as sent over the wire. If TLS or HTTP/2 was used, the messages are written
+    as HTTP/1.1 without encryption would have sent them."""
 
     sent: bytes
     """The request's head and body, with secrets masked."""
     head: bytes
     """The final head of the response, up to its empty line."""
     body: bytes
-    """The body, with its transfer coding removed but its content coding kept. It is cut where the page is
-    cut."""
+    """The body, with its transfer coding removed but its content coding kept. If the page's body was cut,
+    this body is cut at the same place."""
 
 
 class Spooled(NamedTuple):
@@ -70,11 +70,11 @@ class Page(msgspec.Struct):
     address: str | None = None
     """The IP address that sent the response."""
     requests: int = 1
-    """Number of requests sent for this page: 2 if the server closed a kept connection and the GET was sent
-    again."""
+    """Number of requests sent for this page. The number is 2 if the server closed a reused connection, so
+    that the GET had to be sent again."""
     lag: float = 0.0
     """Seconds from the start until the request was sent (name lookup, connection). The host's delay counts
-    from the moment when it was sent."""
+    from the moment when the request was sent."""
     rung: str = "plain"
     """The rung of the ladder that fetched the page."""
     block: str | None = None
@@ -110,8 +110,8 @@ class Page(msgspec.Struct):
     router: bool = False
     """Whether scripts of the page handle routes in the fragment, as seen in a browser."""
     unrendered: str | None = None
-    """The reason why the page needs a browser: it is empty until its scripts have run. '' if it needs none.
-    None if this was not determined."""
+    """The reason why the page needs a browser, which is that it is empty until its scripts have run. '' if
+    the page needs no browser. None if this was not determined."""
 
     def __repr__(self) -> str:
         return f"<Page {self.status} {self.url}, {len(self.body)} bytes, {self.content_type}>"
@@ -140,8 +140,8 @@ class Response(msgspec.Struct, frozen=True):
     """The decoded content. A str is encoded in UTF-8."""
     status: int = 200
     headers: Mapping[str, str] | Sequence[tuple[str, str]] = ()
-    """The response headers. If they contain no Content-Type, the type is detected from the body, and text of
-    an unknown type counts as HTML."""
+    """The response headers. If the headers contain no Content-Type, the type is detected from the body. Text
+    of an unknown type counts as HTML."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -170,8 +170,8 @@ class Failure(msgspec.Struct, frozen=True):
     credits: int | None = None
     """The credits that an unlocker charged or, if that is unknown, may have charged."""
     later: float | None = None
-    """If set, the request was not made yet and does not count as tried. It may be made after this many
-    seconds.
+    """If set, the request was not made yet and does not count as tried. The request may be made after this
+    many seconds.
     """
     proxy: str | None = None
     """See Page."""

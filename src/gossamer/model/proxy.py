@@ -1,4 +1,4 @@
-"""A proxy, and the requirements that a proxy must meet for a request. Both are plain values."""
+"""Defines a proxy, and the requirements that a proxy must meet for a request, as plain values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """A proxy, or (with `{country}` or `{session}` in user, password or host) a gateway to many proxies. Its
-    text form has no secrets."""
+    """A proxy, or (with `{country}` or `{session}` in user, password or host) a gateway to many proxies. The
+    text form of a proxy contains no secrets."""
 
     scheme: str
     host: str
@@ -37,7 +37,7 @@ class Proxy(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         """The proxy's name in logs and in the store: `provider/host:port#3fa9c210`. The hex digits depend on
-        its user and password."""
+        the proxy's user and password."""
         name = f"{self.provider}/{self.authority}" if self.provider else self.authority
         if self.scheme == "http" and not self.user:
             return name
@@ -102,7 +102,8 @@ class Wanted(msgspec.Struct, frozen=True):
         return next((one for one in named if not proxy.countries or one in proxy.countries), "")
 
     def narrowed_by(self, country: str | None, kind: str | None) -> Wanted:
-        """Returns these requirements, with the country and the kind that one request requires instead."""
+        """Returns these requirements, with the country and the kind replaced by those that one request
+        requires."""
         if not country and not kind:
             return self
         return Wanted(

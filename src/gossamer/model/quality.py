@@ -1,11 +1,16 @@
-"""Quality of the data that a site yields: field coverage, a score, and drift against earlier runs. It is
-computed from counts that are committed together with the pages.
+"""Quality of the data that a site yields: field coverage, a score, and drift against earlier runs. The
+quality is computed from counts that are committed together with the pages.
 
 The name of a count begins with `q`, and `|` separates its parts. A site's name contains no `|`, and fields
-with a `|` are not counted. The names after `q|` are: `SITE|p` pages read, `SITE|e` read pages without items
-and links, `SITE|u` pages that could not be read, `SITE|h` items that were held back (`absence`),
-`SITE|i|KIND` items, `SITE|b|KIND` rejected items, `SITE|f|KIND|FIELD` items in which the field has a value.
-Items that steps dropped are not counted.
+with a `|` are not counted. Items that steps dropped are not counted either. These are the names after `q|`:
+
+- `SITE|p`: pages that were read
+- `SITE|e`: pages that were read and contained neither items nor links
+- `SITE|u`: pages that could not be read
+- `SITE|h`: items that were held back (`absence`)
+- `SITE|i|KIND`: items
+- `SITE|b|KIND`: rejected items
+- `SITE|f|KIND|FIELD`: items in which the field has a value
 """
 
 from __future__ import annotations
@@ -25,8 +30,8 @@ NAMED = re.compile(r"[^\W\d][\w .-]{0,59}")
 KEPT_RUNS = 10
 """Number of runs of a site that are stored."""
 MIN_ITEMS = 20
-"""A run is stored only if it has at least this many items. A window needs as many before a field's coverage
-is judged."""
+"""A run is stored only if it has at least this many items. A window of recent pages also needs at least this
+many items before a field's coverage is judged."""
 
 
 class Quality(msgspec.Struct):
@@ -42,15 +47,17 @@ class Quality(msgspec.Struct):
     empty: int = 0
     """Pages that were read and contained neither items nor links."""
     held: int = 0
-    """Items that lack usual values in a run whose items lack them in general. They are not stored."""
+    """Items that were not stored because they lack usual values, in a run whose items lack these values in
+    general."""
     quality: float = 1.0
     """Share of pages that could be read, times share of valid items."""
     coverage: dict[str, float] = {}
-    """Share of items with a value, by `KIND.FIELD`. Rejected items are included. The share is NaN if there
-    are fewer than `least` items."""
+    """Share of items that have a value in a field. The keys are `KIND.FIELD`. Rejected items are included.
+    The share is NaN if there are fewer than `least` items."""
     drift: dict[str, float] = {}
-    """How far a value fell below its median in the last good runs, by `KIND.FIELD`, `quality` or `yield`
-    (items per page). For `yield`, the fall is relative to the median."""
+    """How far each measure fell below its median in the last good runs. The keys are `KIND.FIELD` for a
+    field's coverage, `quality`, and `yield` for the items per page. For `yield`, the fall is relative to the
+    median."""
 
     @property
     def per_page(self) -> float:
@@ -71,8 +78,9 @@ class GoodRun(msgspec.Struct):
 
 
 class SitePart(NamedTuple):
-    """Summed counts of pages that one process (`who`) handled: the counts above, `pages`, `succeeded` and
-    `dead`. If `pages` is 0, the part only records that the process paused the crawl."""
+    """Summed counts of pages that one process (`who`) handled: the counts that the module docstring lists,
+    and `pages`, `succeeded` and `dead`. If `pages` is 0, the part only records that the process paused the
+    crawl."""
 
     who: str
     pages: int
@@ -80,7 +88,8 @@ class SitePart(NamedTuple):
 
 
 class SiteCounts:
-    """Counts the pages and items of one site. The counts are changes to be added to those of the crawl."""
+    """Counts the pages and items of one site. The counts are changes, which are added to the counts of the
+    crawl."""
 
     def __init__(self, site: str) -> None:
         self._site, self._known = f"q|{site}|", dict[str, dict[str, str]]()

@@ -1,5 +1,6 @@
-"""How a page is rendered in a browser: what the browser waits for, which steps it performs, what it loads,
-and what it captures besides the document. Contains the values, and parsers for their written form."""
+"""Describes how a browser renders a page: the conditions for which it waits, the steps that it performs, the
+types of resources that it loads, and the data that it captures besides the document. Contains the values, and
+parsers for their written form."""
 
 from __future__ import annotations
 
@@ -115,13 +116,13 @@ _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
 class Render(NamedTuple):
-    """How a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: whether to scroll to the end
-    until the page stops growing. `load`: the types of HEAVY that are loaded in addition. `until`: a
-    JavaScript expression that must become true. `steps`: the steps that are performed after that, with human
-    timing if `human` is set. `block`: hosts, including subdomains, from which nothing is loaded. `capture`:
-    patterns of URLs. Responses from these URLs to the page's scripts are kept. `screenshot`: `page` for the
-    visible part, `full` for the whole page, or the selector of an element. `console`: whether console
-    messages are kept."""
+    """The settings with which a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: whether to
+    scroll to the end until the page stops growing. `load`: the types of resources in HEAVY that are loaded in
+    addition to the usual ones. `until`: a JavaScript expression that must become true. `steps`: the steps
+    that are performed when the page is ready, with human timing if `human` is set. `block`: hosts, including
+    subdomains, from which nothing is loaded. `capture`: patterns of URLs. Responses from these URLs to the
+    page's scripts are kept. `screenshot`: `page` for the visible part, `full` for the whole page, or the
+    selector of an element. `console`: whether console messages are kept."""
 
     wait: str = "load"
     scroll: bool = False

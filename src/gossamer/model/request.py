@@ -5,7 +5,7 @@ is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referre
 values are left out. A referrer on the same host is stored as its path. The scheme byte (h, s) is upper case
 for a URL that was visited before and is only read again, because a shorter path to the URL was found. The
 store's version (`store.keys.VERSION`) changes if this form changes. A newer version of gossamer may only add
-fields to `extra`. A worker that does not know such a field leaves the request to newer workers.
+fields to `extra`. A worker that does not know a field of `extra` leaves the request to newer workers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
     body: str = ""
     """The XXH3-64 hash of the body, in hex."""
     said: str = ""
-    """The XXH3-64 hash of the content that its page record describes, in hex."""
+    """The XXH3-64 hash, in hex, of the page's content as far as its page record describes it."""
     error: str = ""
     end: str = ""
     """The URL to which the page redirected."""
@@ -70,13 +70,13 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     proxy: str | None = None
     rung: str | None = None
     added_at: float | None = None
-    """When a producer added the request, in seconds since the epoch."""
+    """The time when a producer added the request, in seconds since the epoch."""
     known: KnownPage | None = None
     rule: Any = None
     """For a request for a file: the rule that the file must satisfy (`assets.FileRule`)."""
     key: str | None = None
-    """A key that identifies the request on its host instead of its method, URL and body. Of several requests
-    with the same key, only one is made."""
+    """A key that identifies the request on its host instead of its method, URL and body. If several requests
+    have the same key, only one of them is made."""
     temporary: bool | None = None
     """True if one of the redirects that led here was temporary (302, 303 or 307). Known only for a request with a
     `key`."""
@@ -104,8 +104,8 @@ _EXTRA = frozenset(EXTRA)
 
 
 def is_infrastructure(request: Request) -> bool:
-    """Returns whether the request is for something other than a page or file (robots.txt, a sitemap). Such a
-    request does not count as found."""
+    """Returns whether the request is for something other than a page or file (robots.txt, a sitemap).
+    Requests of this kind do not count as found."""
     return request.use is not None and request.use.startswith("@") and request.use != FILE
 
 
@@ -143,7 +143,8 @@ def pack(request: Request) -> tuple[str, bytes]:
 def make_entry(
     scheme: str, path: str, depth: int, referrer: str | None, extra: dict[str, Any] | None = None
 ) -> bytes:
-    """Returns the stored form of a request, given its parts. This is the hot path for the links of a page."""
+    """Returns the stored form of a request, given its parts. This function is called for every link of a
+    page, so its speed matters."""
     body: tuple[Any, ...] = (path, depth, referrer, extra) if extra else (path, depth, referrer)
     try:
         packed = _encode(body)
@@ -162,8 +163,8 @@ def _whole(value: Any) -> Any:
 
 
 def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
-    """Decodes an entry from the queue of `host` to a request. Raises ConfigError if it needs a newer version
-    of gossamer."""
+    """Decodes an entry from the queue of `host` to a request. Raises ConfigError if the request needs a newer
+    version of gossamer."""
     scheme = "https" if stored[:1] in b"sS" else "http"
     fields = _decode(stored[3:])
     path, depth, referrer = fields[:3]

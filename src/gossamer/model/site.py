@@ -99,10 +99,11 @@ class Site:
     - `paths`: patterns of URLs (path and query) that belong to the site.
     - `seeds`: URLs, or a function of the arguments that returns them.
     - `follow`: which links are followed. None: the URLs that the page functions yield or, if there are no
-    functions, all links in scope. True: all links in scope. False: no links. Otherwise patterns of links, or
-    a function of the page that returns links.
+      functions, all links in scope. True: all links in scope. False: no links. Other values are patterns of
+      links, or a function of the page that returns links.
     - `pace`: seconds between the starts of two requests to a host, or a `Pace`.
-    - `host_rate`: requests per second to a host, or text such as `30/m`: another word for the delay of `pace`.
+    - `host_rate`: requests per second to a host, or text such as `30/m`: an alternative to the delay of
+      `pace`.
     - `headers`: headers that are only sent to the site's hosts.
     - `must_have`: selectors that every good page must match.
     - `blocks`: patterns that mark a page as a block, in addition to the built-in ones. `!login` excludes a
@@ -115,14 +116,16 @@ class Site:
     - `steps`: callables `step(item, page)` that each item passes through, classes of such callables, or names
     of installed steps (`gossamer.items.steps`). A step may have `open(context)` and `close()`.
     - `gates`: quality gates for this site, in the form of `--fail-on`.
-    - `complete`: a full crawl sees all items of the site. Items that it does not see are marked as gone in
-      stores that keep one row per item, at most 20 % of them in one run. Another share: `complete=0.5`.
-    - `revisit`: known pages are visited again without end: `auto`, or a time such as `24h`. `revisit_budget`,
-      `max_age`, `min_age`: as the settings. `importance`: patterns of URLs with the weight of their pages,
-      `{"/product/": 5}`, or texts: `["inlinks", "/product/=5"]`.
+    - `complete`: a full crawl sees all items of the site. In stores that keep one row per item, items that
+      the crawl does not see are marked as gone. One run marks at most 20 % of the items. Another share:
+      `complete=0.5`.
+    - `revisit`: the interval at which known pages are visited again, without end: `auto`, or a time such as
+      `24h`. `revisit_budget`, `max_age`, `min_age`: as the settings. `importance`: patterns of URLs with the
+      weight of their pages, `{"/product/": 5}`, or texts: `["inlinks", "/product/=5"]`.
     - `ladder`: the ways to fetch the site's pages: some of plain, impersonated, browser, unlocker.
-    - `collector`: fetches the site's pages instead of gossamer: a function of the request, or an object with a
-      method `collect(request)`, also async. It returns a `Response`, bytes or text.
+    - `collector`: fetches the site's pages in place of gossamer's own collectors. It is a function of the
+      request, or an object with a method `collect(request)`. The function or method may be async. It returns
+      a `Response`, bytes or text.
     - `browser`: names of browsers to imitate on the impersonated rung.
     - `render`: what the browser rung waits for (`load`, `idle`, or a selector), or a mapping: `{"wait": ...,
       "scroll": True, "load": ["images", "fonts", "media"]}`.
@@ -226,7 +229,7 @@ class Site:
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", value_parsers.flag, robots)
         self.own_sinks: Mapping[str, Any] = MappingProxyType({})
-        """The sinks that are classes or objects. The keys are the URLs that stand for them in `sinks`."""
+        """The sinks that are classes or objects, by the placeholder URL that `sinks` contains."""
         self.sinks: tuple[str, ...] = read("sinks", self._sinks, sinks)
         self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
         self.gates: tuple[str, ...] = read("gates", _several, gates)
@@ -253,7 +256,7 @@ class Site:
         return f"<Site {self.name}: hosts {', '.join(self.hosts) or '-'}; functions {functions or '-'}>"
 
     def _sinks(self, given: Any) -> tuple[str, ...]:
-        """Returns the outputs in the form of `-o`. A class or an object gets a URL that stands for it."""
+        """Returns the outputs in the form of `-o`. A class or an object is listed under a placeholder URL."""
         several = (given,) if isinstance(given, str) or hasattr(given, "write") else tuple(given or ())
         found, own = list[str](), dict[str, Any]()
         for one in several:
@@ -524,7 +527,8 @@ def _pace(pace: Pace | float | str | None) -> Pace | None:
 
 
 def _at_rate(pace: Pace | None, host_rate: float | str | None) -> Pace | None:
-    """Returns the pace with the delay of a rate. Raises ValueError if the pace has a delay, too."""
+    """Returns the pace, with its delay computed from a rate in requests. Raises ValueError if the pace
+    already has a delay."""
     if host_rate is None:
         return pace
     if pace is not None and pace.delay is not None:
@@ -589,7 +593,7 @@ def _session(session: Any) -> Login | None:
 
 
 def _takes_a_page(call: Callable[..., Any]) -> bool:
-    """Returns whether a callable accepts one argument. True if that cannot be determined."""
+    """Returns whether a callable accepts one argument. Returns True if that cannot be determined."""
     try:
         inspect.signature(call).bind(None)
     except TypeError:

@@ -59,7 +59,8 @@ class Summary(msgspec.Struct):
     changed: int = 0
     """Items whose content changed. If no database keeps the items: changed pages of a `--refresh`."""
     unchanged: int = 0
-    """Items with equal content, and unchanged pages of a `--refresh`. No row was written for them."""
+    """Items with equal content, and unchanged pages of a `--refresh`. No rows were written for these items
+    and pages."""
     gone: int = 0
     """Items marked as gone. If no database keeps the items: known pages that now answer 404 or 410."""
     refused: int = 0
@@ -80,8 +81,8 @@ class Summary(msgspec.Struct):
     sites: dict[str, Quality] = {}
     """The quality of each site, by name."""
     unfollowed_routes: dict[str, int] = {}
-    """Links to routes in fragments (`#/guide`) that were not followed, by the page's host. They are not in
-    `found`."""
+    """Links to routes in fragments (`#/guide`) that were not followed, by the page's host. These links are
+    not counted in `found`."""
     unrendered: dict[str, int] = {}
     """Pages that look empty without JavaScript and were fetched without a browser, by host. `*`: other hosts.
     """

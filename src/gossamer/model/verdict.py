@@ -1,5 +1,5 @@
-"""A verdict: the decision how a claim ends. A pure function makes the decision, and the frontier records
-it."""
+"""Defines verdicts. A verdict is the decision on how a claim ends. A pure function makes the decision, and
+the frontier records it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 
 
 class ClaimEnd(StrEnum):
-    """How a claim ends. The value is the letter that `settle.lua` receives. `word`: the outcome in the
-    attempts log of the request that ended the claim."""
+    """The possible ends of a claim. The value is the letter that `settle.lua` receives. `word`: the outcome
+    in the attempts log of the request that ended the claim."""
 
     word: str
 
@@ -24,7 +24,7 @@ class ClaimEnd(StrEnum):
     REFUSED = "k", "skipped"
     """The URL was refused before any request, for example because of robots.txt."""
     REQUEUED = "b", "later"
-    """The URL was not tried. It returns to the front of its queue."""
+    """The URL was not tried. The URL returns to the front of its queue."""
 
     def __new__(cls, letter: str, word: str) -> ClaimEnd:
         end = str.__new__(cls, letter)
@@ -39,17 +39,17 @@ claim."""
 
 
 class HostHealth(StrEnum):
-    """What a visit shows about its host. The value is the letter that `breaker.lua` receives after the letter
-    of the `ClaimEnd` (`politeness.breaker`)."""
+    """The conclusion from a visit about its host. The value is the letter that `breaker.lua` receives after
+    the letter of the `ClaimEnd` (`politeness.breaker`)."""
 
     UNKNOWN = ""
     GOOD = "g"
     BLOCKED = "b"
     FAULT = "f"
     REPEATED_FAULT = "e"
-    """A fault of a URL that failed before. It is not counted again."""
+    """A fault of a URL that failed before. The fault is not counted again."""
     LAST_FAULT = "d"
-    """A fault after which the host may be given up."""
+    """A fault that may make the crawl give up the host."""
 
 
 SKIPS = (
@@ -97,8 +97,8 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Redirected(msgspec.Struct, frozen=True):
-    """The response was a redirect. `target`: the new URL in the form that is fetched. `again`: whether it
-    redirects to the same URL after setting a cookie."""
+    """The response was a redirect. `target`: the new URL in the form that is fetched. `again`: whether the
+    response redirects to the same URL after setting a cookie."""
 
     target: str
     again: bool = False
@@ -112,7 +112,7 @@ class Retry(msgspec.Struct, frozen=True):
     reason: str
     detail: str = ""
     after: float = 0.0
-    """The wait in seconds that the server requested (Retry-After). It applies to the whole host."""
+    """The wait in seconds that the server requested (Retry-After). The wait applies to the whole host."""
     end: ClassVar[ClaimEnd] = ClaimEnd.RETRY
 
 

@@ -1,5 +1,5 @@
-"""A visit: the complete record of how one claim was processed, including the claim, the rows and the
-attempts."""
+"""Defines the records of a visit: the claim of a URL, the rows that the visit yields, its attempts, and how
+the claim ends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gossamer.model.verdict import ClaimEnd, HostHealth
 
 
 class Claim(msgspec.Struct):
-    """A request that was given to a worker under a lease. `token` fences it: a settle with a stale token is
-    refused."""
+    """A request that was given to a worker under a lease. `token` is a fencing token: the frontier refuses a
+    settle with an old token."""
 
     token: int
     bucket: int
@@ -24,14 +24,14 @@ class Claim(msgspec.Struct):
     request: Request
     kind: str = "page"
     """`page`: visit the URL. `robots`: fetch the origin's robots.txt. `gate`: only check the URL against
-    robots.txt. At most one gate claim of a batch is also visited."""
+    robots.txt. At most one URL of a batch of gate claims is also visited."""
     attempt: int = 0
-    """How often this request has been tried and has failed."""
+    """The number of failed tries of this request."""
     crashes: int = 0
     robots: int = 0
     """The version of the origin's robots rules. 0: not requested yet. Negative: no page may be fetched, for
-    the reason in `politeness.robots_access.CLOSED`. For a robots claim: how often fetching robots.txt has
-    failed."""
+    the reason in `politeness.robots_access.CLOSED`. For a robots claim: the number of failed tries to fetch
+    robots.txt."""
     pace: str = ""
     """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0
@@ -51,7 +51,7 @@ class Claim(msgspec.Struct):
     """The state of the host's circuit breaker, '' if it is healthy (`politeness.breaker.HostTrouble.of`)."""
     strange: str = ""
     """An error message if a newer version of gossamer wrote the request, so that this version cannot make it.
-    The claim is then requeued, and this worker stops working on the crawl."""
+    Such a claim is requeued, and this worker stops working on the crawl."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):
@@ -80,9 +80,9 @@ class PageRecord(msgspec.Struct, omit_defaults=False):
     text: str | msgspec.UnsetType = msgspec.UNSET
     out_links: list[str] | msgspec.UnsetType = msgspec.UNSET
     id: str | msgspec.UnsetType = msgspec.UNSET
-    """The id of its request. Absent if the request has none."""
+    """The id of the record's request. Absent if the request has none."""
     added_at: str | msgspec.UnsetType = msgspec.UNSET
-    """The time when its request was added, RFC 3339. Absent if it is not known."""
+    """The time when the record's request was added, RFC 3339. Absent if it is not known."""
 
 
 ASIDE = "!aside"
@@ -90,7 +90,8 @@ ASIDE = "!aside"
 
 
 class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a stored page was requested and fetched. A site function receives this in addition to the page."""
+    """The circumstances in which a stored page was requested and fetched. A site function receives this
+    context in addition to the page."""
 
     method: str = "GET"
     body: str | None = None
@@ -151,15 +152,15 @@ class Row(msgspec.Struct):
     key: str
     data: PageRecord | dict[str, Any] | Raw | Edge
     run: str = ""
-    """The run that saw the item. It is set only if the item's site declares that each run sees all items
-    (`complete=True`)."""
+    """The run that saw the item. The field is set only if the item's site declares that each run sees all
+    items (`complete=True`)."""
     sketch: Sketch | None = None
     """The sketch of the row's content, if near-duplicates are marked."""
     once: bool = False
     """Whether the row is dropped if another row is equal or nearly equal."""
     lacks: tuple[str, ...] = ()
     """Fields that have no value, although nearly all items of the last good runs have one. Databases that
-    keep items receive such a row only at the end of the run (`model.absence`)."""
+    keep items receive a row with such fields only at the end of the run (`model.absence`)."""
     needs: dict[str, Any] | None = None
     """For a page record: the fields of its request besides URL, depth and referrer (`KnownLine.needs`)."""
     page: Page | None = None
@@ -200,7 +201,7 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     id: str | None = None
     """The id of the request."""
     added_at: str | None = None
-    """When the request was added, RFC 3339."""
+    """The time when the request was added, RFC 3339."""
     location: str | None = None
     """The URL that a redirect leads to. None if the response is no redirect, or if it leads to no http(s) URL."""
 
@@ -259,7 +260,7 @@ class ClaimOrder(NamedTuple):
 
     `turn`: how many hosts the caller has claimed so far. Every 8th claimed host is the one that has been due
     longest, whatever its rank. If `turn` is None, the rank is never ignored. `floor`: hosts of a lower rank
-    are not taken, except as such an 8th host. If `floor` is None, all hosts may be taken.
+    are not taken, except as every 8th host. If `floor` is None, all hosts may be taken.
     """
 
     turn: int | None = 0
@@ -272,8 +273,8 @@ class ClaimOrder(NamedTuple):
 
 
 class Settle(msgspec.Struct):
-    """How one claim ends. `end` is None for a robots claim that the robots gate has already settled. Times
-    are in milliseconds."""
+    """The record of how one claim ends. `end` is None for a robots claim that the robots gate has already
+    settled. Times are in milliseconds."""
 
     token: int
     end: ClaimEnd | None
@@ -286,7 +287,7 @@ class Settle(msgspec.Struct):
     reason: str = ""
     detail: str = ""
     health: HostHealth = HostHealth.UNKNOWN
-    """What the visit shows about the host (`politeness.breaker`)."""
+    """The conclusion from the visit about the host (`politeness.breaker`)."""
     final: bool = False
     """Whether the visit failed because, according to a DNS server, the host name does not exist."""
     mark: int | None = None
@@ -295,8 +296,9 @@ class Settle(msgspec.Struct):
 
 
 class Commit(NamedTuple):
-    """Claims of one bucket that are settled together, with their counts, their links (to any bucket) and file
-    lengths (path, committed length, new length). `hosts`: the bytes received per host."""
+    """Claims of one bucket that are settled together. A commit also contains the counts of the visits, the
+    links that they found (to any bucket), and the lengths of output files as (path, committed length, new
+    length). `hosts`: the bytes received per host."""
 
     bucket: int
     settles: Sequence[Settle]
@@ -337,16 +339,16 @@ class Visit(msgspec.Struct):
     elapsed: float = 0.0
     """Seconds from the start of the request to the last byte of the response."""
     gone: str = ""
-    """The time (RFC 3339) at which the page turned out to be gone (404, 410). If it is set, the items of the
-    page are marked as deleted."""
+    """The time (RFC 3339) at which the page turned out to be gone (404, 410). If this time is set, the items
+    of the page are marked as deleted."""
     later: Callable[[Visit], None] | None = None
     """Called when it is known which items remain among the visit's rows. Adds the files of these items."""
     stop: str = ""
     """The reason why the visit stops the crawl, or '' if it does not."""
 
     def ends(self, now: float) -> Settle:
-        """Returns the settle record of this visit. Sets its `since` to the time from the start of the request
-        until `now` (monotonic)."""
+        """Returns the settle record of this visit. Sets the record's `since` to the time from the start of
+        the request until `now` (monotonic)."""
         if self.began:
             self.settle.since = max(0, round((now - self.began) * 1000))
         return self.settle

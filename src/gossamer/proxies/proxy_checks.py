@@ -1,5 +1,5 @@
-"""A worker's background work for its proxies. It exchanges observations with the other workers, and checks
-the health of proxies that are due for a check."""
+"""A worker's background work for its proxies. A worker exchanges observations about proxies with the other
+workers, and checks the health of proxies that are due for a check."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gossamer.proxies.proxy_choice import ProxyPool
 from gossamer.proxies.proxy_health import ProxyHealth, ProxyReport
 
 EXCHANGE_INTERVAL_S, MAX_CONCURRENT_CHECKS, RECHECK_AFTER_MS = 1.0, 32, 600_000
-"""Seconds between exchanges with the other workers, the number of concurrent health checks, and milliseconds
-after which a proxy is checked again."""
+"""In this order: the seconds between two exchanges with the other workers, the maximum number of concurrent
+health checks, and the milliseconds after which a proxy is checked again."""
 
 
 class Shared(Protocol):

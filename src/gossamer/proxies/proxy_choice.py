@@ -1,10 +1,10 @@
-"""The proxy pool, which chooses the proxy for a request. It has no side effects. `now` is in milliseconds of
-the store's clock.
+"""The proxy pool, which chooses the proxy for a request. The pool has no side effects. `now` is in
+milliseconds of the store's clock.
 
-The pool draws a few proxies at random and chooses the best of them. Therefore the cost of a choice does not
-grow with the pool, and no proxy gets all the work. A proxy that has never succeeded, or that has just failed,
-gets only a few requests at once: its open requests and its faults in a row together stay within the number of
-faults that puts it in quarantine.
+The pool draws a few proxies at random and chooses the best of them. With this method, the cost of a choice
+does not grow with the pool, and no proxy gets all the work. A proxy that has never succeeded, or that has
+just failed, gets only a few requests at once. The number of its open requests plus the number of its faults
+in a row is at most the number of faults that puts it in quarantine.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """The health of a proxy: its recent results, and the circuit breaker that decides whether it may be used. The
-same data is kept for a provider, and for a proxy together with a domain that blocked it.
+same data is kept for each provider, and for each pair of a proxy and a domain that blocked the proxy.
 
-| what | faults | opens after this many faults | shortest, longest time |
+| breaker of | faults | opens after this many faults | shortest and longest time that it stays open |
 | --- | --- | --- | --- |
-| a proxy (quarantine) | unreachable, refuses us, drops connections, fails checks | 3 in a row | 1 min, 1 h |
-| a gateway to many addresses | the same | 10 in a row | 1 min, 1 h |
+| a proxy (quarantine) | it is unreachable, refuses us, drops connections or fails checks | 3 in a row | 1 min, 1 h |
+| a gateway to many addresses | as for a proxy | 10 in a row | 1 min, 1 h |
 | a provider | the faults of its proxies | 10 in a row | 1 min, 10 min |
-| a proxy for one registered domain (cooldown) | blocked by it | 1 (a gateway: 10 in a row) | 1 min, 1 h |
+| a proxy for one registered domain (cooldown) | the domain blocks it | 1 (for a gateway: 10 in a row) | 1 min, 1 h |
 
-While a breaker is open, no requests use what it protects. When the time is over, one request is tried. If it
-fails, the breaker opens again for twice as long, up to the longest time. If it succeeds, everything is reset.
-Counts decay by half in ten minutes. `frontier/lua/proxy_health.lua` implements the same table, and tests
-compare the two.
+While a breaker is open, no requests use its proxy or provider. When the time is over, one request is tried.
+If this request fails, the breaker opens again for twice as long, up to the longest time. If the request
+succeeds, the breaker is reset completely. Counts decay by half in ten minutes.
+`frontier/lua/proxy_health.lua` implements the same table, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ used counts with UNKNOWN_LATENCY_S."""
 
 
 class BreakerRule(NamedTuple):
-    """When a circuit breaker opens. `most`: the number of faults in a row that opens it. `first`, `longest`:
-    the shortest and the longest time for which it stays open, in ms."""
+    """The rule for when a circuit breaker opens, and for how long. `most`: the number of faults in a row that
+    opens it. `first`, `longest`: the shortest and the longest time for which it stays open, in ms."""
 
     most: int
     first: int = 60_000
@@ -74,7 +74,7 @@ class ProxyHealth(msgspec.Struct):
     at: int = 0
 
     def felt(self, seen: ProxyReport, now: int, rule: BreakerRule) -> None:
-        """Adds observations."""
+        """Adds the observations of a worker to the counts."""
         fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF_LIFE_S) if self.at else 1.0
         self.good, self.bad, self.at = self.good * fade + seen.good, self.bad * fade + seen.bad, now
         if seen.good:

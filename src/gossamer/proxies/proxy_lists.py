@@ -1,14 +1,16 @@
 """Parses lists of proxies, with lines in the forms that providers use. Malformed lines are rejected with a
 reason.
 
-| form | read as |
-| --- | --- |
-| `scheme://user:pass@host:port`, `scheme://host:port` | itself, percent-encoded; only this form supports IPv6, in brackets |
-| `host:port`, `user:pass@host:port`, `host:port@user:pass`, `host:port:user:pass`, `user:pass:host:port` | http, not percent-encoded |
-| `{"url": ..., "type": ...}` | a JSON object with the same fields |
+A line has one of these forms:
 
-After it, `type=residential country=de,fr provider=NAME scheme=socks5h` may follow in any order. A line that
-can be parsed in two ways is rejected. The form with a scheme is unambiguous.
+- `scheme://user:pass@host:port` or `scheme://host:port`. User and password are percent-encoded. Only this
+  form supports IPv6 addresses, in brackets.
+- `host:port`, `user:pass@host:port`, `host:port@user:pass`, `host:port:user:pass` or `user:pass:host:port`.
+  The scheme is http. User and password are not percent-encoded.
+- `{"url": ..., "type": ...}`: a JSON object with the same fields.
+
+After the address, `type=residential country=de,fr provider=NAME scheme=socks5h` may follow in any order. A
+line that can be parsed in two ways is rejected. The form with a scheme is unambiguous.
 """
 
 from __future__ import annotations
@@ -159,8 +161,8 @@ def _with_colons(text: str) -> list[Way]:
 
 
 def _likely(ways: list[Way]) -> list[Way]:
-    """If there are two ways to parse a line, returns those in which the host contains a dot or is
-    `localhost`. If there are none, returns both."""
+    """Chooses between two ways to parse a line. Returns the results in which the host contains a dot or is
+    `localhost`, or all results if there are none."""
     if len(ways) == 2 and ways[0] != ways[1]:
         return [way for way in ways if "." in way[0] or way[0] == "localhost"] or ways
     return ways[:1]

@@ -1,11 +1,14 @@
 """Assigns proxies to requests: chooses a proxy, changes to another one after a failure, and decides what a
 result shows about the proxy.
 
-| result of a try | the proxy | the request |
-| --- | --- | --- |
-| a fault of the proxy (unreachable, refuses us, 407) | has one more fault | goes through another proxy at once |
-| unclear: timeout, reset, TLS, 502, 504; or 403, 429, 451 | is suspected | goes through another proxy after the host's delay |
-| success | is good; the suspected ones have a fault, or are blocked at this host | ends |
+The result of a try has the following consequences:
+
+- A fault of the proxy (it is unreachable, refuses us, or answers 407): the fault is counted, and the request
+  goes through another proxy at once.
+- An unclear result (timeout, reset, TLS error, 502, 504) or a refusal (403, 429, 451): the proxy is
+  suspected, and the request goes through another proxy after the host's delay.
+- Success: the proxy is good, and the request ends. Each suspected proxy gets a fault or, after a refusal,
+  counts as blocked at this host.
 
 After three suspicions of one kind, the host counts as the cause, and no proxy is blamed. No request is sent
 without a proxy.
@@ -30,16 +33,17 @@ from gossamer.proxies.proxy_checks import ProxyUpkeep
 from gossamer.proxies.proxy_choice import ProxyPool
 
 MAX_TRIES, MORE_TRIES_S, MAX_SUSPICIONS = 10, 30.0, 3
-"""Limits on the tries of a visit. At most MAX_TRIES tries are made, but within the first MORE_TRIES_S seconds
-more are allowed. At most MAX_SUSPICIONS tries may have reached the host."""
+"""Limits on the tries of a visit. After the first MORE_TRIES_S seconds, no try is made if there were already
+MAX_TRIES. At most MAX_SUSPICIONS tries may have reached the host."""
 FREE_PROXY_TIMEOUT_S = 20.0
 """Maximum time in seconds for which a request waits for a free proxy."""
 BLOCKING_STATUSES = (403, 429, 451)
 REPEATABLE = ("GET", "HEAD", "OPTIONS")
 
 Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
-"""Makes the request through the proxy with the given URL. The second argument is a function that is called
-afterwards, and returns whether the session with this proxy continues."""
+"""The type of a function that makes the request through the proxy with the given URL. The second argument is
+a function that is called after the request. This function returns whether the session with this proxy
+continues."""
 
 
 class Lease(NamedTuple):
@@ -121,8 +125,8 @@ class Proxies:
 
     async def hold(self, host: str, bound: str = "") -> StickyProxy | None:
         """Returns a proxy for a whole session. If `bound` is given, returns that proxy, or None if it is in
-        quarantine or no longer listed. Otherwise waits for a free proxy, and returns None if none becomes
-        free. Raises NoProxyLeft."""
+        quarantine or no longer listed. If `bound` is not given, waits for a free proxy, and returns None if
+        none becomes free. Raises NoProxyLeft."""
         await self.upkeep.begin()
         wanted, domain = self._wants(host), self._domain(host)
         if not bound:
@@ -138,7 +142,7 @@ class Proxies:
 
     async def once(self, lease: Lease, request: Request, go: Go, apart: float) -> Page | Failure:
         """Makes a request through this proxy only, and once more if the connection broke. A failure that may
-        have another cause does not count against the proxy."""
+        not be the proxy's fault does not count against the proxy."""
         book, began, name = self.pool.book, time.perf_counter(), self.pool.book.ids[lease.place]
         result = msgspec.structs.replace(await self._try(lease, go), proxy=name)
         if isinstance(result, Failure) and result.reason == "reset" and request.method in REPEATABLE:
@@ -164,7 +168,7 @@ class Proxies:
             self.pool.book.saw(place, self._domain(host), self.upkeep.now(), blocked=True)
 
     def _ends(self, said: str, lease: Lease, host: str, result: Page | Failure, trip: ProxyTries) -> bool:
-        """Records the result of a try. Returns whether it was the last try."""
+        """Records the result of a try. Returns whether this was the visit's last try."""
         book, now, domain = self.pool.book, self.upkeep.now(), self._domain(host)
         if said == "good":
             for place, blocked in trip.doubts:
@@ -198,7 +202,7 @@ class Proxies:
             self.upkeep.freed.set()
 
     async def _take(self, wanted: Wanted, host: str, tried: list[int]) -> Lease | None:
-        """Waits for a free proxy. Returns None if none becomes free in time."""
+        """Waits for a free proxy. Returns None if no proxy becomes free in time."""
         ends = time.monotonic() + FREE_PROXY_TIMEOUT_S
         while True:
             lease = await self._lease(wanted, host, tried)
@@ -243,8 +247,8 @@ class Proxies:
         return Lease(theirs, self._url(theirs, wanted, found.partition(" ")[2]), session, found)
 
     def _gone(self, place: int, wanted: Wanted, domain: str, now: int) -> bool:
-        """Returns whether a session must continue through another proxy. This is the case only if its proxy
-        is in quarantine or cooldown, or no longer meets the requirements."""
+        """Returns whether a session must continue through another proxy. A session continues through another
+        proxy only if its proxy is in quarantine or cooldown, or no longer meets the requirements."""
         book = self.pool.book
         there = book.standings.get(f"{book.ids[place]}\t{domain}") if domain in book.domains else None
         return (

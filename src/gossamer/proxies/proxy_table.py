@@ -1,4 +1,5 @@
-"""The health of all proxies, from the observations of this worker and of the other workers."""
+"""Keeps the health of all proxies. The health is computed from the observations of this worker and of the
+other workers."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ from gossamer.proxies.proxy_health import (
 )
 
 MAX_DOMAINS = 2000
-"""The maximum number of registered domains that block proxies for which the health of each proxy is tracked
-separately."""
+"""The maximum number of domains with separate health records. If a registered domain blocks proxies, the
+health of each proxy is recorded separately for this domain."""
 
 
 class ProxyTable:
-    """The health by key. A key is a proxy's id, `@provider`, or `ID TAB DOMAIN` for a proxy and a registered
-    domain that blocks proxies. Times are in milliseconds."""
+    """Maps keys to health records. A key is a proxy's id, `@provider`, or `ID TAB DOMAIN` for a proxy and a
+    registered domain that blocks proxies. Times are in milliseconds."""
 
     def __init__(self, proxies: Sequence[Proxy]) -> None:
         self.ids = [proxy.id for proxy in proxies]
@@ -56,8 +57,8 @@ class ProxyTable:
             self._note(key, not blocked, seconds, now, self.rule(key))
 
     def checked(self, place: int, now: int, seconds: float | None) -> None:
-        """Records a health check. `seconds`: how long the check took. None means that it failed, which puts
-        the proxy in quarantine at once."""
+        """Records a health check. `seconds`: how long the check took. None means that the check failed, which
+        puts the proxy in quarantine at once."""
         for _ in range(1 if seconds is not None else self.rules[place].most):
             self._note(self.ids[place], seconds is not None, seconds or 0.0, now, self.rules[place])
 

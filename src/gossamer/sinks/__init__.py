@@ -1,15 +1,15 @@
 """The sinks, which write pages and items to outputs. There is one module per kind of output.
 
-`output_spec.open_output` parses the value of `-o`. It returns a `FileOutput`, which writes plain files, or a
-TableSink, which writes to a database.
+`output_spec.open_output` parses the value of `-o`. This function returns a `FileOutput`, which writes plain
+files, or a TableSink, which writes to a database.
 
 | file | subject |
 | --- | --- |
 | `open_outputs` | all outputs of a crawl, and which rows go to which output |
 | `output_spec`, `sink_url` | the value of `-o`, and the URL of a store with its parameters and secrets |
 | `crash_safe_file`, `append_log` | a plain file with each row exactly once, even after a kill |
-| `multipart_file` | such a file that continues in further parts |
-| `jsonl`, `csv` | the encoding of such a file; `jsonl` also writes to the standard output |
+| `multipart_file` | a crash-safe file that continues in further parts |
+| `jsonl`, `csv` | files of JSON lines and CSV; `jsonl` also writes to the standard output |
 | `json_array`, `excel` | one JSON array, and an Excel workbook |
 | `parquet` | a folder of closed parts, made from a journal (helpers: `row_fitting`, `arrow`) |
 | `warc`, `cdxj`, `object_files` | whole responses, as WARC with its index or as plain files |
@@ -17,9 +17,9 @@ TableSink, which writes to a database.
 | `item_files` | the files that items refer to (`--files`) |
 | `sqlite` | a database that upserts by key |
 | `upsert_sink`, `history` | the shared part of databases with one row per key |
-| `postgresql`, `mongodb`, `cassandra`, `valkey` (hashes) | the drivers of such databases |
+| `postgresql`, `mongodb`, `cassandra`, `valkey` (hashes) | the drivers of databases with one row per key |
 | `journal`, `shipper` | the shared part of append-only stores |
-| `kafka`, `webhook`, `valkey` (lists) | the shippers of such stores |
+| `kafka`, `webhook`, `valkey` (lists) | the shippers of append-only stores |
 | `own_sink` | a sink that is a class of the user |
 | `rows_in_data_folder` | the rows that a crawl keeps in its data folder |
 | `refused_rows` | the file of rows that a store refuses |
@@ -28,11 +28,12 @@ TableSink, which writes to a database.
 
 The worker writes a file under the crawl's output lock in these steps:
 
-1. It asks the store for the committed length of `target()`. If the store has none, it calls `prepare()` and
-   stores the returned length.
-2. It calls `append(length, rows)`.
-3. It settles the claims and stores the new length, both in one script.
-4. If some tokens were stale, it calls `append` again from the old length with the remaining rows.
+1. The worker reads the committed length of `target()` from the store. If the store has none, the worker calls
+   `prepare()` and stores the returned length.
+2. The worker calls `append(length, rows)`.
+3. The worker settles the claims and stores the new length, both in one script.
+4. If the store refused some claims because their leases had expired, it calls `append` again from the old
+   length, without the rows of those claims.
 
 When a crawl resumes, the worker first calls `append(length, ())`, which cuts the uncommitted tail of a killed
 process. At the end it calls `close(length)`.

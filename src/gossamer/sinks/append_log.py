@@ -1,10 +1,10 @@
 """The log of all appends to a crawl's plain files, which proves which bytes of an output this crawl wrote.
 
 The store keeps the committed length of each file. Bytes beyond that length may be cut only if this crawl
-wrote them. Therefore each append is logged before it is made, with its path, its first and last byte, and
-checksums. The log is in the crawl's folder and is not synced, so it survives a kill but not a power failure.
-The log also recognizes an output that was moved, and an output whose crawl the store has forgotten. See
-docs/decisions/0036.
+wrote them. Therefore, each append is logged before it is made. A log entry contains the path, the positions
+of the first and the last byte, and checksums. The log is in the crawl's folder and is not synced, so it
+survives a kill but not a power failure. The log also recognizes an output that was moved, and an output whose
+crawl the store has forgotten. See docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MAX_BYTES = 4 << 20
 KEPT_BYTES = 1 << 20
 """The size in bytes of the newest entries that a shortened log keeps."""
 MAX_LOST_S = 60.0
-"""A kill or an outage can leave appends of at most this many seconds uncommitted. If they span a longer time,
-the store was restored from a copy or damaged."""
+"""A kill or an outage can leave appends of at most this many seconds uncommitted. If uncommitted appends span
+a longer time, the store was restored from a copy or damaged."""
 REPAIR = "gossamer doctor --repair"
 
 
@@ -55,11 +55,12 @@ class LogEntry(msgspec.Struct, omit_defaults=True):
     end: int = 0
     step: int = PAGE_BYTES
     sums: list[int] = []
-    """One CRC-32 for every `step` bytes. These blocks begin at multiples of `step` in the file, because an
-    interrupted write ends at a page boundary."""
+    """One CRC-32 for every `step` bytes. The blocks with a checksum begin at multiples of `step` in the file,
+    because an interrupted write ends at a page boundary."""
     rows: list[int] = []
     """If the append consists of lines: for each line, the CRC-32 of all bytes from the start of the append to
-    the end of that line. These are needed because a write may also be cut off between two lines."""
+    the end of that line. The checksums of lines are needed because a write may also be cut off between two
+    lines."""
     at: float = 0.0
     owner: str = ""
     store: str = ""
@@ -132,7 +133,7 @@ class AppendLog:
 
     def has_rebooted(self, path: str) -> bool:
         """Returns whether this machine was rebooted since a process last resumed an output. If so, the log
-        may lack its last lines, because it is not synced."""
+        may lack its last lines, because the log is not synced."""
         boot = self._boot_of(path)
         return bool(boot) and boot != _boot() and boot.partition(" ")[0] == _boot().partition(" ")[0]
 
@@ -141,8 +142,8 @@ class AppendLog:
         has since been replaced or emptied.
 
         Returns "" if the log shows no such store. If a user removed the crawl from the current store, the
-        result is also "", because that store keeps its identity. `rows`: whether an owner is returned only if
-        the log contains appends to the output.
+        result is also "", because the identity of that store has not changed. `rows`: whether an owner is
+        returned only if the log contains appends to the output.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))
@@ -180,7 +181,7 @@ class AppendLog:
 
     def former_path(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
         """Returns the path at which the file that is now at `path` was before it was moved, according to the
-        log. This is one of the paths in `lengths`. Returns None if the file is not one of these outputs.
+        log. The result is one of the paths in `lengths`, or None if the file is not one of these outputs.
 
         `lengths` maps paths to committed lengths. Raises SinkError if the file is an older or a changed copy.
         """
@@ -208,7 +209,8 @@ class AppendLog:
 
     def keep_aside(self, fd: int, path: str, start: int, size: int) -> Path:
         """Copies the bytes from `start` to `size` to a file in the crawl's folder, and returns the path of
-        this file. Called before bytes are cut if the log does not prove that this crawl wrote them."""
+        this file. This method is called before bytes are cut, if the log does not prove that this crawl wrote
+        these bytes."""
         day = time.strftime("%Y%m%dT%H%M%S")
         to = self.path.parent / f"cut-{os.path.basename(path)}-{start}-{day}"
         with open(to, "xb") as file:
@@ -332,13 +334,13 @@ def _sums(data: bytes | memoryview, start: int, step: int) -> Iterator[int]:
 
 
 def _page_after(entry: LogEntry) -> int:
-    """Returns the end offset of the first block of bytes that has its own checksum."""
+    """Returns the end offset of the first block of bytes with a checksum."""
     return entry.start + entry.step - entry.start % entry.step
 
 
 def _matches(fd: int, entry: LogEntry, size: int) -> bool:
-    """Returns whether an append matches the file, as far as it lies within the first `size` bytes. If these
-    end within a page, that page has no checksum of its own and is not compared."""
+    """Returns whether an append matches the file, as far as it lies within the first `size` bytes. If byte
+    `size` lies within a page, that page has no checksum of its own and is not compared."""
     upto = min(entry.end, size)
     if upto <= entry.start:
         return False

@@ -76,8 +76,8 @@ def encode_batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
 def write_part(
     journal: str, length: int, part: str, columns: Sequence[Column], *, foreign: bool = False
 ) -> None:
-    """Writes the first `length` bytes of `journal` as the Parquet file `part`, and syncs it. Uses a few times
-    4 MiB of memory. Raises SinkError, DiskFull.
+    """Writes the first `length` bytes of `journal` as the Parquet file `part`, and syncs it. The conversion
+    needs a small multiple of 4 MiB of memory. Raises SinkError, DiskFull.
 
     `foreign`: whether the journal may have been written with other columns. Fields that no longer have a
     column go to `_extra`.
@@ -167,7 +167,8 @@ def _of_shape(shape: FieldType) -> Any:
 
 
 def _wire(columns: Sequence[Column]) -> Any:
-    """Returns the schema of the journal's lines. In it, columns with a richer type (`_rich`) are text."""
+    """Returns the schema of the journal's lines. Columns with a richer type (`_rich`) are text in this
+    schema."""
     return pa.schema([(one.name, pa.string() if _rich(one) else _type(one)) for one in columns])
 
 

@@ -1,5 +1,5 @@
-"""Attempts as rows of an output (`--attempts`). Each row is a line of the attempts log. In a table each line
-occurs only once, because of its key."""
+"""Attempts as rows of an output (`--attempts`). Each row is a line of the attempts log. In a table, each line
+occurs only once, because its key is unique."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEY = ("ts", "url", "attempt", "outcome", "worker", "rung", "proxy")
 _encode = msgspec.json.Encoder().encode
 TABLE = "attempt"
 RECORDS = ("page", TABLE, LINK)
-"""Kinds of rows that are not items. They have no history."""
+"""Kinds of rows that are not items. Rows of these kinds have no history."""
 
 
 def files(form: str) -> bool:
@@ -24,8 +24,8 @@ def files(form: str) -> bool:
 
 
 def kind(form: str) -> str:
-    """Returns the kind of attempt rows. In a database this is the name of their table. In a file it is "",
-    because the file contains nothing else."""
+    """Returns the kind of attempt rows. In a database, the kind is the name of the table. In a file, the kind
+    is "", because the file contains nothing else."""
     return "" if files(form) else TABLE
 
 

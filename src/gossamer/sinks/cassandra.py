@@ -1,12 +1,12 @@
 """Cassandra and databases with its protocol: one table per kind, keyed by `_key`. Needs the extra
 `cassandra`.
 
-Rows are single upserts at LOCAL_QUORUM, many in parallel. There are no transactions. Instead, the history is
-written before the row, and writing a batch a second time changes nothing. If a single node with
-`commitlog_sync: periodic` is killed, it loses the writes of its last seconds, so a warning is printed on
-stderr. The values `batch` and `group` of this setting, or several replicas, prevent the loss. `?table=NAME`
-sets the name of the table, in which `{kind}` stands for the kind. Items are not marked as deleted in
-Cassandra, because that needs a search by page, which would be slow.
+Rows are single upserts at LOCAL_QUORUM, many in parallel. There are no transactions. In place of a
+transaction, the history is written before the row, and writing a batch a second time changes nothing. If a
+single node with `commitlog_sync: periodic` is killed, it loses the writes of its last seconds, so a warning
+is printed on stderr. The values `batch` and `group` of `commitlog_sync`, or several replicas, prevent the
+loss. `?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Items are not marked as
+deleted in Cassandra, because that needs a search by page, which would be slow.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ _FITS = FITS | {"decimal": number_within(10_000, 10_000), "time": time_in_millis
 Cassandra's own tools cannot show them."""
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 MAX_ROW_BYTES = 15 << 20
-"""The maximum size of a row in bytes. It is a little less than half of a commit log segment of the default
-size."""
+"""The maximum size of a row in bytes. This size is a little less than half of a commit log segment of the
+default size."""
 _MAX_CONCURRENT = 64
 
 
@@ -86,10 +86,10 @@ class Cassandra:
         self._cluster: Any = None
         self._session: Any = None
         self._tables: dict[str, tuple[TableColumns, Any, Any, int]] = {}
-        """For each kind: the columns, the prepared INSERT, the prepared SELECT, and the number of former
+        """Maps each kind to its columns, the prepared INSERT, the prepared SELECT, and the number of former
         columns. A former column is in the table, but no longer in the item class."""
         self._there: set[Name] = set()
-        """The items of the current batch that have a row."""
+        """The items of the current batch that already have a row in the store."""
         self._past: Any = None
         logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # this module reports the errors itself
 
@@ -321,8 +321,8 @@ class Cassandra:
             self._session.execute(f'DELETE FROM "{COLUMNS}" WHERE "_table" = %s', (called,))
 
     def _lost(self, called: str, names: Sequence[str], others: Sequence[str]) -> list[str]:
-        """Records in the table COLUMNS that gossamer created the columns `names` of a table. Returns those of
-        the columns `others` that gossamer created earlier, or [] if the user may not access COLUMNS."""
+        """Records in the table COLUMNS that gossamer created the columns `names` of a table. Returns the
+        columns in `others` that gossamer created earlier, or [] if the user may not access COLUMNS."""
         import cassandra as words
 
         try:

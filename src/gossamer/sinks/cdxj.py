@@ -2,9 +2,10 @@
 "offset": ...}`.
 
 While a part of the WARC file grows, its index lines are in the journal `.NAME.index`, in the order in which
-they were written. Two other kinds of lines are between them. `@N` means that the records of the following
-lines begin at byte N or later. A reader then drops all earlier lines for bytes from N on, because these bytes
-were cut. `=M C` means that the C lines before it describe all records up to byte M.
+they were written. The journal also contains two other kinds of lines. `@N` means that the records of the
+following lines begin at byte N or later. At such a line, a reader drops all earlier lines for bytes from N
+on, because these bytes were cut. `=M C` means that the C index lines before it describe all records up to
+byte M.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ def index_path(path: str) -> str:
 
 
 def note_lines(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> None:
-    """Adds index lines to the journal. They are for records that are about to be written to a part, from byte
-    `begin` to `end`.
+    """Adds index lines to the journal. The lines are for records that are about to be written to a part, from
+    byte `begin` to `end`.
 
     Only the creation of the journal and its first lines are synced. If a power failure loses other lines,
     `finish_index` restores them.

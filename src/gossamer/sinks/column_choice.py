@@ -1,7 +1,7 @@
 """The choice of columns of an output: `books.csv?columns=title,price`.
 
-`*` stands for the item's own fields. Therefore `columns=*` leaves out all columns that begin with `_`, and
-`columns=*,_url` leaves out all of these except `_url`.
+`*` stands for the item's own fields. Therefore, `columns=*` leaves out all columns that begin with `_`, and
+`columns=*,_url` leaves out all columns that begin with `_` except `_url`.
 """
 
 from __future__ import annotations

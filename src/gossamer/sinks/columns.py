@@ -1,5 +1,5 @@
-"""The names and types of the columns of each kind of row. They are known before the first row, so that a
-header never has to change."""
+"""The names and types of the columns of each kind of row. The columns are known before the first row, so that
+a header never has to change."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gossamer.sinks.field_types import FieldType, hints_of, shape_of
 from gossamer.sinks.jsonl import text
 
 EXTRA = "_extra"
-"""The name of the last column of tables. It contains one JSON object, with the fields that have no declared
-column and the values that do not fit their column."""
+"""The name of the last column of tables. The column contains one JSON object, with the fields that have no
+declared column and the values that do not fit their column."""
 
 
 MAX_COLUMNS = 100
@@ -46,8 +46,8 @@ class Column(NamedTuple):
 
 
 Columns = Mapping[str, Sequence[Column]]
-"""Columns by kind. A kind that is missing here contains untyped dicts, whose columns are determined from the
-rows (`loose_names`)."""
+"""Maps each kind to its columns. If a kind is missing, its items are untyped dicts, whose columns are
+determined from the rows (`loose_names`)."""
 
 OURS = (
     Column("_url"),
@@ -97,7 +97,8 @@ _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 LATER = ("region", "id", "added_at", "location")
-"""Columns of records that files of earlier versions lack. Their values are left out there."""
+"""Columns of records that files of earlier versions of gossamer lack. If such a file is continued, the values
+of these columns are left out."""
 _GIVEN = (Column("id"), Column("added_at", "time"))
 _GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))
 
@@ -106,8 +107,8 @@ def page_columns(
     text: bool = False, links: bool = False, duplicates: bool = False, ids: bool = False
 ) -> tuple[Column, ...]:
     """Returns the columns of the kind "page". `text` and `links` are the options `--text` and `--links`.
-    `duplicates`: pages are compared with each other, so each row names its group. `ids`: requests have ids,
-    or times at which they were added."""
+    `duplicates`: whether pages are compared with each other, so that each row names its group. `ids`: whether
+    requests have ids or the times at which they were added."""
     columns = _PAGE + (_GROUP if duplicates else ())
     if text:
         columns += (Column("text"),)
@@ -117,8 +118,9 @@ def page_columns(
 
 
 def with_ids(kinds: Columns) -> Columns:
-    """Returns the columns in which page records always have columns for the id of their request and the time
-    at which it was added. This is for formats without `_extra`, where a later id would otherwise be lost."""
+    """Returns the columns, with columns added to page records for the request's id and the time at which the
+    request was added. Formats without a column `_extra` need these columns. Otherwise, the id of a request
+    that is added later would be lost."""
     page = kinds.get("page", ())
     names = {column.name for column in page}
     missing = [column for column in _GIVEN if page and column.name not in names]
@@ -128,11 +130,11 @@ def with_ids(kinds: Columns) -> Columns:
 def item_columns(
     items: Iterable[type], compared: bool = False, ids: bool = False
 ) -> dict[str, tuple[Column, ...]]:
-    """Returns the columns by kind from the fields of item classes. Classes of one kind share the union of
-    their fields.
+    """Returns the columns by kind from the fields of item classes. If several classes have the same kind, the
+    kind has the fields of all of them.
 
-    `compared`: a step of the site marks equal and nearly equal items, so each row names its group. `ids`:
-    requests have ids, or times at which they were added.
+    `compared`: whether a step of the site marks equal and nearly equal items, so that each row names its
+    group. `ids`: whether requests have ids or the times at which they were added.
     """
     added = (_GROUP if compared else ()) + (_GIVEN if ids else ())
     more = tuple(Column(f"_{one.name}", one.type) for one in added)
@@ -232,8 +234,8 @@ def extra_fields(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
 
 
 def given_fields(record: PageRecord, names: Container[str]) -> dict[str, Any] | None:
-    """Returns the id of a page's request and the time at which it was added, if there are no columns for
-    them. Returns None if the request has neither."""
+    """Returns the id of a page's request and the time at which the request was added, if there are no columns
+    for these values. Returns None if the request has neither value."""
     if record.id is msgspec.UNSET and record.added_at is msgspec.UNSET:
         return None
     found = {"id": record.id, "added_at": record.added_at}

@@ -3,10 +3,10 @@ kill, because bytes beyond the committed length are cut.
 
 The store keeps the committed length, and the file is cut to this length before each append. Each append is
 first logged (`append_log`), so that no cut removes the data of other programs. Bytes that this crawl did not
-write, according to the log, are kept and cause a SinkError. The file also has a mark, an extended attribute,
-if the file system supports these. The mark contains the crawl that writes the file, the length before the
-crawl, and the length when the crawl ended. A SinkError is raised if another crawl has written to the file, if
-the file grew after the crawl ended, or if it shrank, vanished or was replaced.
+write, according to the log, are kept and cause a SinkError. If the file system supports extended attributes,
+the file also has a mark, which is such an attribute. The mark contains the crawl that writes the file, the
+length before the crawl, and the length when the crawl ended. A SinkError is raised if another crawl has
+written to the file, if the file grew after the crawl ended, or if it shrank, vanished or was replaced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MARK = "user.gossamer"
 _CUT = "user.gossamer.cut"
 _STORE = "user.gossamer.store"
 TAIL_BYTES = 64
-"""This many bytes at the end of the written data are compared to check that the data is unchanged.
+"""The number of bytes at the end of the written data that are compared to detect changes.
 """
 
 
@@ -66,11 +66,11 @@ def write_at(fd: int, offset: int, data: bytes) -> None:
 
 
 class Mark(NamedTuple):
-    """The mark of an output, which identifies the crawl that writes it.
+    """The mark of an output. It identifies the crawl that writes the output.
 
-    `owner` is the crawl. `base` is the length of the output before the crawl. `end` is its length when the
-    last run ended, or None while a run writes. `more` is set if that run was stopped before the crawl
-    finished. Lengths are in bytes.
+    `owner` is the crawl. `base` is the length of the output before the crawl. `end` is the length of the
+    output when the last run ended, or None while a run writes. `more` is set if that run was stopped before
+    the crawl finished. Lengths are in bytes.
     """
 
     owner: str
@@ -80,8 +80,8 @@ class Mark(NamedTuple):
 
 
 def read_mark(fd: int) -> Mark | None:
-    """Returns the mark of a file or folder. If it has no mark, the owner is "". Returns None if the file
-    system does not support marks."""
+    """Returns the mark of a file or folder. If the file or folder has no mark, the owner is "". Returns None
+    if the file system does not support marks."""
     try:
         words = os.getxattr(fd, _MARK).decode("utf-8", "replace").split(" ")
         return Mark(
@@ -140,11 +140,11 @@ def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> No
 
 
 def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
-    """Checks in the log that this crawl wrote the bytes beyond `committed`, so that they may be cut. If it
-    did not, raises SinkError and changes nothing.
+    """Checks in the log that this crawl wrote the bytes beyond `committed`, so that they may be cut. If
+    another program wrote these bytes, raises SinkError and changes nothing.
 
-    If the machine was rebooted, the log may be incomplete. In that case no error is raised, and the bytes are
-    copied to the crawl's folder.
+    If the machine was rebooted, the log may be incomplete. After a reboot, no error is raised, and the bytes
+    are copied to the crawl's folder.
     """
     seconds = log.proven_seconds(fd, path, committed, size)
     if seconds is None and log.has_rebooted(path):
@@ -197,7 +197,7 @@ def mark_store(fd: int, log: AppendLog | None) -> None:
 
 def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None:
     """Records in the file's mark the length at which the run ended, and whether the crawl finished. If the
-    file grows after that, another program wrote to it."""
+    file grows after the run has ended, another program wrote to it."""
     mark = read_mark(fd) if owner else None
     if mark is not None:
         write_mark(
@@ -240,9 +240,9 @@ class ExactFile:
         return self.path
 
     def prepare(self) -> int:
-        """Creates the file. If it exists, empties it (if `overwrite` is set) or ends its incomplete last
-        line. Returns its length in bytes, which is the first committed length. Raises UsageError, SinkError,
-        DiskFull."""
+        """Creates the file. If the file exists, empties it (if `overwrite` is set) or adds the missing line
+        end to its last line. Returns its length in bytes, which is the first committed length. Raises
+        UsageError, SinkError, DiskFull."""
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
             raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
@@ -274,9 +274,9 @@ class ExactFile:
                     self._known(fd, self._log)
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Returns the path that this file had before it was moved here. This is one of the paths in
-        `lengths`, which maps the outputs' paths to their committed lengths. Returns None if the file is none
-        of these outputs. Raises SinkError if the file is an older copy."""
+        """Returns the path that this file had before it was moved here. `lengths` maps the paths of the
+        crawl's outputs to their committed lengths. The result is one of these paths, or None if the file is
+        none of these outputs. Raises SinkError if the file is an older copy."""
         if self._log is None or self._overwrite or not os.path.isfile(self.path):
             return None
         with self._locked(create=False) as fd:
@@ -340,8 +340,8 @@ class ExactFile:
             raise sink_error(self.path, error) from error
 
     def _made_anew(self, create: bool) -> bool:
-        """Returns whether another process of the crawl removed the file, and perhaps created it again. This
-        happens if the store lost a commit of this process."""
+        """Returns whether another process of the crawl removed the file, and perhaps created it again.
+        Another process does so if the store lost a commit of this process."""
         try:
             there = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:

@@ -1,8 +1,8 @@
 """CSV files: one file per kind, UTF-8, RFC 4180, one header line.
 
-A `'` is put before text that a spreadsheet would run as a formula. Numbers and telephone numbers (`-5`, `+49
-30 123`, `+1 (555) 123`) stay unchanged, because they contain nothing that a formula could call.
-`FILE.csv?guard=no` writes all text unchanged.
+If a spreadsheet would run a text as a formula, the text is written with a `'` before it. Numbers and
+telephone numbers (`-5`, `+49 30 123`, `+1 (555) 123`) stay unchanged, because they contain nothing that a
+formula could call. `FILE.csv?guard=no` writes all text unchanged.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Csv:
 
     The first rows of the file determine the header. A later run writes the fields in the order of this
     header, and raises SinkError if the file lacks a column. `columns` is None for a kind of untyped dicts.
-    The first rows of such a kind determine the columns, and later fields go to `_extra`.
+    For untyped dicts, the first rows determine the columns, and later fields go to `_extra`.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Csv:
 
 class CsvStdout(Stdout):
     """Writes rows to the standard output as CSV, with one header. The columns are those of all declared
-    kinds. If no kind is declared, the first rows determine them."""
+    kinds. If no kind is declared, the first rows determine the columns."""
 
     def __init__(self, columns: Columns, choice: ColumnChoice | None = None, fd: int = 1) -> None:
         super().__init__(fd, choice=choice)

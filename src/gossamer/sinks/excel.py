@@ -135,8 +135,8 @@ def _new_sheet(book: Any, kind: str, part: int, names: Sequence[str], bold: Any)
 
 
 def _put(sheet: Any, row: int, column: int, value: Any) -> int:
-    """Writes one cell. Returns 1 if its text had to be cut, otherwise 0. A number that Excel cannot represent
-    is written as text."""
+    """Writes one cell. Returns 1 if the cell's text had to be cut, otherwise 0. A number that Excel cannot
+    represent is written as text."""
     if isinstance(value, bool):
         sheet.write_boolean(row, column, value)
         return 0

@@ -45,7 +45,7 @@ class FieldType(NamedTuple):
 
 
 JSON = FieldType("json")
-"""The shape of fields whose values have no single type. They are written as JSON text."""
+"""The shape of fields whose values have no single type. Values with this shape are written as JSON text."""
 _LEAVES: dict[Any, str] = {
     int: "int",
     float: "float",
@@ -137,8 +137,8 @@ def _of_class(cls: type, inside: tuple[Any, ...]) -> FieldType:
 
 
 def hints_of(cls: type) -> dict[str, Any]:
-    """Returns the annotations of an item class, including `Annotated` metadata. Returns {} if they cannot be
-    resolved."""
+    """Returns the annotations of an item class, including `Annotated` metadata. Returns {} if the annotations
+    cannot be resolved."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are a user's code: unreadable ones count as JSON

@@ -1,19 +1,19 @@
-"""The rules of upsert and history: they decide what a store writes when an item arrives that the store may
-already have. All stores of items use these functions, which have no side effects.
+"""The rules of upsert and history. They decide what a store writes when an item arrives that the store may
+already contain. All stores of items use these functions, which have no side effects.
 
 A store keeps one row for each (kind, key). The row contains the item's fields, the columns that every item
 row has (`columns.OURS`, including `_hash`), and the columns STORED. Earlier states of all rows go to one
 table, HISTORY.
 
-| event | what is written |
+| event | the store writes |
 | --- | --- |
-| an item with a new key arrives | its row |
-| an item arrives whose content (`_hash`) equals that of its row | nothing |
-| an item arrives whose content differs from its row | its row; the old row goes to the history |
-| an item arrives whose row is marked as deleted | its row, unmarked; the old row goes to the history |
-| an item arrives that was seen before the row's state (`_seen_at`) | nothing |
-| the item's page (`_url`) answers 404 or 410 | `_deleted_at` of the row |
-| a whole crawl of a site with `complete=True` did not see the item | `_deleted_at` of the row |
+| an item with a new key arrives | a new row for the item |
+| an item arrives with the same content (`_hash`) as its stored row | nothing |
+| an item arrives with other content than its stored row | the new row, and the old row to HISTORY |
+| an item arrives whose row is marked as deleted | the row without the mark, and the old row to HISTORY |
+| an item arrives that is older than its stored row (`_seen_at`) | nothing |
+| the item's page (`_url`) answers 404 or 410 | the time of deletion (`_deleted_at`) in the row |
+| a whole crawl of a site with `complete=True` did not see the item | the time of deletion in the row |
 
 Writing the same item twice changes nothing, so a store may receive items more than once. Page records have no
 history: a new record replaces the old one.
@@ -40,8 +40,9 @@ HISTORY_COLUMNS = (
     Column("_hash"),
     Column("_data", "json"),
 )
-"""The columns of HISTORY. Each row of HISTORY is a former state of an item. Its primary key is (`_kind`,
-`_key`, `_from`). Existing rows are never changed. `_data` is the former row as a JSON object."""
+"""The columns of HISTORY. Each row of HISTORY is a former state of an item. The primary key of HISTORY is
+(`_kind`, `_key`, `_from`). Existing rows are never changed. The column `_data` contains the former row as a
+JSON object."""
 
 SIGHTINGS = "_sightings"
 SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
@@ -50,10 +51,10 @@ whose row has a `run` are recorded. The primary key is (`_kind`, `_key`)."""
 
 COLUMNS = "_columns"
 COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
-"""The columns of COLUMNS, a table that records which columns gossamer created in each table. When a row is
-written again, columns that gossamer created for fields that the item class no longer has become null. Columns
-that other programs created stay unchanged. In MongoDB and in hashes, each entry is one string: the table, a
-space and the field."""
+"""The columns of COLUMNS, a table that records which columns gossamer created in each table. An item class
+may lose a field for which gossamer created a column. When a row is written again, such a column becomes null.
+Columns that other programs created stay unchanged. In MongoDB and in hashes, each entry is one string: the
+table, a space and the field."""
 
 TAKEN = (HISTORY, SIGHTINGS, COLUMNS)
 """Table names that the tables of kinds must not have."""
@@ -92,8 +93,8 @@ class PendingWrites(NamedTuple):
 
 
 def state_after_seen(was: ItemState | None, content: str, at: str) -> ItemState:
-    """Returns the state after an item was seen with this content hash. Returns `was` itself if nothing needs
-    to be written.
+    """Returns the state of an item after the item was seen with this content hash. Returns `was` itself if
+    nothing needs to be written.
 
     >>> first = state_after_seen(None, "a", "2026-01-01")
     >>> state_after_seen(first, "a", "2026-01-02") is first, state_after_seen(first, "b", "2026-01-02").changed_at

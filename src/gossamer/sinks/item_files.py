@@ -1,8 +1,8 @@
 """The store for the files that items refer to (`--files`), in a folder or an object store. Each file is named
 by the hash of its content, `ab/SHA256`, so equal files are stored once.
 
-A file is durable before the row that names it is written. If the process is killed in between, a file remains
-that no row names, which does no harm.
+A file is durable before the row that names it is written. If the process is killed between these two steps, a
+file remains that no row names, which does no harm.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class AssetFolder:
 
     def keep(self, file: BinaryIO, size: int, name: str) -> str:
         """Stores a file of `size` bytes unless it is already stored, and returns its path within the folder
-        or object store. `name` is the SHA-256 of the file's content. Raises SinkError or DiskFull. Raises
-        SinkAway if the call should be repeated later."""
+        or object store. `name` is the SHA-256 hash of the file's content. Raises SinkError or DiskFull.
+        Raises SinkAway if the call should be repeated later."""
         path = f"{name[:2]}/{name}"
         if name not in self._known:
             try:

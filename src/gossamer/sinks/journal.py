@@ -1,5 +1,5 @@
-"""A journal on disk that contains each row exactly once. Its committed rows are sent to an append-only store:
-Kafka, a webhook or a Valkey list.
+"""A journal on disk that contains each row exactly once. The committed rows of the journal are sent to an
+append-only store: Kafka, a webhook or a Valkey list.
 
 As with any exact file (`crash_safe_file`), rows are settled once they are synced to the journal. Committed
 rows are sent in order. Each batch is a range `start..end` of journal positions. A Shipper ensures that a
@@ -7,7 +7,7 @@ batch that is sent twice counts only once. Either the target itself stores the p
 transaction or in a list's script), or it receives the same bytes again under the same ID (a webhook). An
 outage of the store does not stop the crawl at once. Up to MAX_WAITING_BYTES bytes can wait on the disk. Above
 this limit, no more rows are accepted. Positions only ever grow, even if the frontier lost its last second of
-writes. In that case some rows may be sent twice, but none is lost.
+writes. After such a loss, some rows may be sent twice, but none is lost.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Journal:
         return committed - self._sent()[0] >= MAX_WAITING_BYTES
 
     def close(self, committed: int) -> None:
-        """Sends the remaining rows. Raises SinkAway if that is impossible now. A later run sends them."""
+        """Sends the remaining rows. Raises SinkAway if sending is impossible now. A later run sends them."""
         if not os.path.isdir(self._folder):
             return
         self.ship(committed)
@@ -136,7 +136,8 @@ class Journal:
             raise
 
     def _read(self, start: int, end: int, *, whole: bool) -> tuple[bytes, int]:
-        """Returns bytes of the journal from `start` on, and the position at which these bytes begin.
+        """Returns bytes of the journal, and the position at which these bytes begin. Reading begins at the
+        position `start`.
 
         The returned position is later than `start` if the file that contained `start` was removed. If `whole`
         is true, returns everything up to `end`. Otherwise returns complete lines of together at most
@@ -217,8 +218,8 @@ class _Mapped:
 
 
 def open_journal(place: SinkUrl, refuse: Refuse, *, owner: str, folder: str) -> Journal:
-    """Returns the journal of a store. It is in the folder that `?journal=` names, or else in the crawl's
-    folder. Raises ConfigError if a client library is not installed."""
+    """Returns the journal of a store. The journal is in the folder that `?journal=` names, or else in the
+    crawl's folder. Raises ConfigError if a client library is not installed."""
     at = place.given.get("journal") or f"{folder}/outbox/{_short(place.where)}"
     called = _short(f"{owner} {os.path.abspath(at)} {place.where}")
     return Journal(at, _shipper(place, called, refuse))

@@ -1,8 +1,8 @@
 """JSON arrays (`FILE.json`): one array that contains all rows, one per line.
 
 The committed part of the file is the array without its closing bracket. The bracket is written when a run
-ends, and removed before the next append. So the file is valid JSON whenever no run is writing it, and exact
-after any kill.
+ends, and removed before the next append. Therefore, the file is valid JSON whenever no run is writing it.
+After a kill, it still contains each row exactly once.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class JsonArray:
                 sync(file.fileno())
 
     def _reopen(self) -> bool:
-        """Removes the closing bracket of the array. Returns whether the file had one or does not exist."""
+        """Removes the closing bracket of the array. Returns True if the file had a closing bracket, or if the
+        file does not exist."""
         try:
             with open(self._file.path, "r+b") as file:
                 size = os.fstat(file.fileno()).st_size

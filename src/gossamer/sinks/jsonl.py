@@ -71,7 +71,8 @@ _decode = msgspec.json.Decoder(float_hook=exact_number).decode
 
 
 def _careful(value: Any) -> bytes:
-    """Encodes one value. If it cannot be encoded unchanged, each unencodable part is replaced."""
+    """Encodes one value. If the value cannot be encoded unchanged, each unencodable part of it is
+    replaced."""
     try:
         data = _encoder.encode(value)
         if not _BARE.search(data):

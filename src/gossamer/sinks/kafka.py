@@ -6,8 +6,9 @@ key, so a compacted topic keeps the newest row of each item. `?key=item` uses th
 with several kinds. `?key=FIELD` uses a field of the row, or `_key` if the row lacks that field.
 
 A batch is one transaction of an idempotent producer. The transaction also commits the journal's position, as
-the offset of a separate consumer group (`gossamer-...`). So either both the messages and the position are
-stored, or neither. Before a new process reads the position, it fences the producer of the old process.
+the offset of a separate consumer group (`gossamer-...`). Therefore, either both the messages and the position
+are stored, or neither is stored. Before a new process reads the position, it fences the producer of the old
+process.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """MongoDB and databases that speak its protocol: one collection per kind, in which `_id` is the item's key.
 Needs the extra `mongodb`.
 
-Rows become BSON documents. Fields that other programs added to a document stay. A write counts once a
-majority of the replicas has it in their journals. There are no transactions. Instead, the history is written
-before the row, and writing a batch twice changes nothing. `?collection=NAME` sets the name of the collection.
-`{kind}` in it stands for the kind.
+Rows become BSON documents. Fields that other programs added to a document stay. A write counts as done when a
+majority of the replicas has the write in its journal. There are no transactions. In place of a transaction,
+the history is written before the row, and writing a batch twice changes nothing. `?collection=NAME` sets the
+name of the collection. In the name of the collection, `{kind}` stands for the kind.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _WIDE = 2**63
 
 
 def extra_projection(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
-    """Returns the MongoDB projection with which the stored documents are read. It leaves out the fields that
-    every new document in `whole` overwrites."""
+    """Returns the MongoDB projection with which the stored documents are read. The projection leaves out the
+    fields that all new documents (`whole`) contain, because these fields are overwritten anyway."""
     common = set.intersection(*(set(one) for one in whole)) - {"_id"}
     return {field: 0 for field in common if not _odd(field)}
 
@@ -134,8 +134,8 @@ def shapes_of(columns: Iterable[Column]) -> dict[str, FieldType]:
 
 
 def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
-    """Converts a value to BSON according to its declared shape. A value that does not match the shape is
-    converted as if it had none. Raises UnrepresentableValue."""
+    """Converts a value to BSON according to its declared shape. A value that does not match its shape is
+    converted as if it had no shape. Raises UnrepresentableValue."""
     if value is None or value is msgspec.UNSET:
         return None
     part = shape.parts[0][1] if shape is not None and shape.parts else None
@@ -245,12 +245,12 @@ _HOPELESS = (13, 18, 8000)
 _NAMES = 73
 """MongoDB's error code for InvalidNamespace."""
 _INTERNAL = 1
-"""MongoDB's error code for InternalError. It means either that the server has a problem, or that it cannot
-store a row (FerretDB: a quote in a field name)."""
+"""MongoDB's error code for InternalError. The error means either that the server has a problem, or that the
+server cannot store a row. FerretDB, for example, cannot store a field whose name contains a quote."""
 _UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
-"""MongoDB's error codes for rows that it refuses: BadValue, FailedToParse, TypeMismatch, a field name that an
-update cannot use, a key that is too long, a document that is too large, a failed validator, a violation of
-another unique index."""
+"""MongoDB's error codes for rows that it refuses. They mean: BadValue, FailedToParse, TypeMismatch, a field
+name that an update cannot use, a key that is too long, a document that is too large, a failed validator, or a
+violation of another unique index."""
 _THERE = 11000
 """MongoDB's error code for DuplicateKey."""
 _MAX_NOTED_COLUMNS = 20_000
@@ -276,13 +276,13 @@ class Mongo:
         self._base: Any = None
         self._made: set[str] = set()
         self._noted: dict[str, set[str]] = {}
-        """The IDs of the entries in COLUMNS that this process knows, by collection."""
+        """Maps each collection to the IDs of its entries in COLUMNS that this process knows."""
         self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = to_number, to_decimal128
         """The two functions that convert decimals. The first is for collections that an earlier version of
         gossamer created, the second for all others."""
         self._shapes: dict[str, Mapping[str, FieldType] | None] = {}
         """The types of each kind's fields, or None if an earlier version of gossamer created the kind's
-        collection. In such a collection, dates are strings."""
+        collection. In a collection of an earlier version, dates are strings."""
         self.misfits: list[Misfit] = []
 
     def prepare(self, kinds: Sequence[str]) -> None:
@@ -473,7 +473,7 @@ class Mongo:
 
     def _typed(self, kind: str) -> Mapping[str, FieldType] | None:
         """Returns the types of a kind's fields. Returns None if an earlier version of gossamer created the
-        collection. Such a collection continues to store times as strings."""
+        collection. A collection of an earlier version continues to store times as strings."""
         if kind not in self._shapes:
             columns = (*self._columns.get(kind, OURS), *(STORED if kind not in RECORDS else ()))
             shapes = shapes_of(columns)
@@ -491,7 +491,8 @@ class Mongo:
         return at if self._typed(kind) is None else parse_time(at)
 
     def _note(self, kind: str, fields: set[str]) -> None:
-        """Records in COLUMNS that gossamer created these fields. Called before the fields are written."""
+        """Records in COLUMNS that gossamer created these fields. This method is called before the fields are
+        written."""
         from pymongo.errors import BulkWriteError
 
         called = self._name(kind)
@@ -512,7 +513,7 @@ class Mongo:
             self._noted[called] = noted | new if len(noted) < _MAX_NOTED_COLUMNS else new
 
     def _ours(self, kind: str, fields: set[str]) -> set[str]:
-        """Returns which of these fields gossamer created."""
+        """Returns the fields among these that gossamer created."""
         ids = {f"{self._name(kind)} {field}": field for field in sorted(fields)}
         return (
             {ids[one["_id"]] for one in self._base[COLUMNS].find({"_id": {"$in": [*ids]}})} if ids else set()

@@ -28,7 +28,7 @@ class PartFiles:
     """The parts of one output.
 
     `path`: the first part, or the folder of all parts if `folder` is set. `ending`: the file name extension
-    of the parts, for example `.warc.gz`. `ends`: as in ExactFile.
+    of the parts, for example `.warc.gz`. `ends`: the bytes with which each row ends, as in ExactFile.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class PartFiles:
                 self._log.moved(self.where(start), self._was(was, start))
 
     def _was(self, was: str, start: int) -> str:
-        """Returns the former path of a part, if the former path of the output was `was`."""
+        """Returns the former path of a part. `was`: the former path of the whole output."""
         if self._folder or not start:
             return f"{was}/{self.name(start)}" if self._folder else was
         return f"{was.removesuffix(self._ending)}-{start:0{DIGITS}d}{self._ending}"
@@ -141,8 +141,8 @@ class PartFiles:
             return not self.starts().get(start, True)
 
     def file(self, start: int) -> ExactFile:
-        """Returns the `ExactFile` of the part that begins at `start`. Its lengths are counted from the
-        beginning of the part."""
+        """Returns the `ExactFile` of the part that begins at `start`. The lengths of this `ExactFile` are
+        counted from the beginning of the part."""
         if start not in self._files:
             self._files[start] = ExactFile(
                 self.where(start), owner=self._owner, ends=self._ends, log=self._log

@@ -1,9 +1,9 @@
 """Writes whole responses as plain files. `objects/ab/SHA256` contains a response body as it was received.
 
 `part-N.jsonl` contains one line per response, which names its URL and its object. An object is durable before
-the line that refers to it is committed. If the process is killed in between, an object remains to which no
-line refers, which does no harm. A line has the fields `url`, `at` (seconds since the epoch), `status`, `head`
-(as received, latin-1), `object`, `size`, `cut`, `address`, `asked`.
+the line that refers to it is committed. If the process is killed between these two steps, an object remains
+to which no line refers, which does no harm. A line has the fields `url`, `at` (seconds since the epoch),
+`status`, `head` (as received, latin-1), `object`, `size`, `cut`, `address`, `asked`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from gossamer.sinks.multipart_file import PartFiles
 
 ENDING = ".jsonl"
 MAX_PART_BYTES = 64 << 20
-"""The maximum size of a part file in bytes. The objects to which its lines refer do not count."""
+"""The maximum size of a part file in bytes. The size of the objects to which the part file refers does not
+count."""
 _encode = msgspec.json.Encoder().encode_lines
 
 

@@ -1,9 +1,9 @@
 """Accesses object stores by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
 `hdfs://HOST:PORT/FOLDER` (WebHDFS).
 
-Credentials come from where each store's own tools look for them (`AWS_ACCESS_KEY_ID`, profiles, roles;
-`GOOGLE_APPLICATION_CREDENTIALS`). Other settings are parameters of the URL: `endpoint`, `region`, `user`,
-`anonymous=yes`.
+Credentials are read from the places in which each store's own tools look for them, such as
+`AWS_ACCESS_KEY_ID`, AWS profiles and roles, or `GOOGLE_APPLICATION_CREDENTIALS`. Other settings are
+parameters of the URL: `endpoint`, `region`, `user`, `anonymous=yes`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHUNK_BYTES = 8 << 20
 MAX_WHOLE_BYTES = 32 << 20
 """The maximum size in bytes of an object that is uploaded in one piece."""
 _FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationException")
-"""Names of the HDFS exceptions that mean that the user lacks a permission."""
+"""Names of HDFS exceptions. They mean that the user lacks a permission."""
 _STATUS = re.compile(r"response: Parts \{ status: (\d+)")
 _TLS = ("certificate", "InvalidContentType")
 """Substrings of error messages which show that the server does not speak TLS, or that its certificate is not
@@ -38,8 +38,8 @@ PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
 class ObjectFolder:
-    """A folder in an object store. The constructor sends no request. It raises UsageError or ConfigError for
-    an invalid URL."""
+    """A folder in an object store. The constructor sends no request. The constructor raises UsageError or
+    ConfigError for an invalid URL."""
 
     def __init__(self, url: str) -> None:
         self.url = mask(url.partition("?")[0])

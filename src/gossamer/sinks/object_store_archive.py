@@ -17,19 +17,19 @@ from gossamer.sinks.uploader import AWAY_AFTER_S, MAX_WAITING_BYTES, Uploader
 from gossamer.sinks.warc import Warc
 
 MAX_PART_BYTES = 32 << 20
-"""The maximum size of a WARC part in bytes. For plain objects, it is the approximate total size of the
-objects that are listed in one part."""
+"""The maximum size of a WARC part in bytes. For plain objects, this value limits the approximate total size
+of the objects that are listed in one part."""
 MAX_LINES_BYTES = 1 << 20
-"""For plain objects, the maximum size in bytes of a part file, which lists the objects, if `most` is
-MAX_PART_BYTES."""
+"""For plain objects: the maximum size in bytes of a part file. The part file lists the objects. This value
+applies if `most` is MAX_PART_BYTES."""
 
 
 class ObjectStoreArchive:
     """The FileSink for `s3://...` and other object stores.
 
-    `staging`: the local folder for files that are not uploaded yet. `plain`: whether to write plain objects
-    instead of WARC. `most`: the maximum size of a part in bytes. `waiting` and `patience`: the limits `most`
-    (bytes) and `patience` (seconds) of `uploader.Uploader`.
+    `staging`: the local folder for files that are not uploaded yet. `plain`: whether responses are written as
+    plain objects instead of as WARC. `most`: the maximum size of a part in bytes. `waiting` and `patience`:
+    the limits `most` (bytes) and `patience` (seconds) of `uploader.Uploader`.
     """
 
     def __init__(

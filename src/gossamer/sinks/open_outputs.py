@@ -49,14 +49,15 @@ def open_all(
     log: AppendLog | None = None,
     kept: FileSink | None = None,
 ) -> Outputs:
-    """Returns all outputs of a crawl. These are the outputs of `-o` and `-O` (`specs`, as (spec, overwrite)),
-    of `--pages`, `--attempts` and `--graph`, and of individual sites (`own`). Nothing is written yet.
+    """Returns all outputs of a crawl. The outputs of a crawl are those of `-o` and `-O` (`specs`, as (spec,
+    overwrite)), of `--pages`, `--attempts` and `--graph`, and of individual sites (`own`). Nothing is written
+    yet.
 
     If `pages_file` is set, the page records go to that file and not to the other outputs. `aside`: the file
-    for rejected items, which go to no other output. `keep`: whether the rows of an earlier run stay in that
-    file. `folder`: the crawl's own folder. `log`: the log of the crawl's appends to files. `kept`: the file
-    in which the crawl keeps all items and page records. Raises UsageError if two outputs name the same file,
-    and the errors of `open_output`.
+    for rejected items, which go to no other output. `keep`: whether the rows of an earlier run stay in the
+    file of rejected items. `folder`: the crawl's own folder. `log`: the log of the crawl's appends to files.
+    `kept`: the file in which the crawl keeps all items and page records. Raises UsageError if two outputs
+    name the same file, and the errors of `open_output`.
     """
     files: list[FileOutput] = []
     tables: list[TableSink] = []
@@ -111,7 +112,7 @@ def _file(path: str) -> object:
 
 def usual_rows(tables: Sequence[TableSink], *, pages: bool) -> list[TableSink]:
     """Wraps tables that are already open so that they receive only the rows that are meant for all outputs
-    (see `is_stored_row`). `pages`: whether they also receive page records."""
+    (see `is_stored_row`). `pages`: whether the tables also receive page records."""
     return [FilteredTable(table, is_stored_row if pages else _no_page) for table in tables]
 
 
@@ -160,7 +161,7 @@ def _raw(row: Row) -> bool:
 
 def is_stored_row(row: Row) -> bool:
     """Returns whether a row is meant for all outputs. Rejected items, whole responses, attempts and links are
-    not."""
+    not meant for all outputs."""
     return row.kind not in (ASIDE, RAW, "", TABLE, LINK, LINKS)
 
 
@@ -168,8 +169,8 @@ class FilteredFiles:
     """A file output that writes only the rows for which `wanted` returns true.
 
     `fills` determines what happens if a later run of a crawl adds this output. True: the output is first
-    filled with the rows that the crawl kept. False: the crawl keeps no rows that could fill it. None: the
-    user did not name this output.
+    filled with the rows that the crawl kept. False: the crawl keeps no rows that could fill this output.
+    None: the user did not name this output.
     """
 
     def __init__(self, output: Files, wanted: Wanted, fills: bool | None = None) -> None:
@@ -193,7 +194,7 @@ class FilteredTable:
         self.offered: Counter[str] = Counter()
         self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
         """Counters by kind. `offered` counts the rows that were passed to the table, `refused` the rows that
-        the table refused. Whoever reads the counters clears them."""
+        the table refused. The code that reads the counters also resets them."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """See `interfaces.TableSink`."""

@@ -1,5 +1,5 @@
 """Parses the value of `-o` and opens its sinks. The file name extension chooses the format, `FILE:FORMAT`
-forces it, and `-` is the standard output."""
+forces a format, and `-` is the standard output."""
 
 from __future__ import annotations
 
@@ -39,15 +39,18 @@ _MEANT = {
     "tsv": "csv",
     "xls": "xlsx",
 }
-"""Maps common file extensions and names of other formats to the format that is suggested instead."""
+"""Maps file extensions and format names that gossamer does not support to a format that the error message
+suggests."""
 
 
 class OutputSpec(NamedTuple):
     """The parsed value of `-o`.
 
-    For a file, `path` and `format` are its path and one of FORMATS. For the standard output, they are `-` and
-    `stdout`. For a store of rows, they are its URL and its kind (`sink_url.FORMS`). For an object store, they
-    are its URL and one of WHOLE. For a folder of objects, they are its path and `objects`.
+    The meaning of `path` and `format` depends on the output. For a file, `path` is the file's path, and
+    `format` is one of FORMATS. For the standard output, `path` is `-`, and `format` is `stdout`. For a store
+    of rows, `path` is its URL, and `format` is its kind (`sink_url.FORMS`). For an object store, `path` is
+    its URL, and `format` is one of WHOLE. For a folder of objects, `path` is the folder's path, and `format`
+    is `objects`.
     """
 
     path: str
@@ -166,9 +169,9 @@ def has_whole_responses(specs: Sequence[str]) -> bool:
 
 
 class OpenedOutput:
-    """A file output. It has one file for all kinds of rows, or one file per kind (CSV, Parquet). Each of them
-    contains each row exactly once (`crash_safe_file`). The file of a kind is opened when its first row
-    arrives."""
+    """A file output. The output has one file for all kinds of rows, or one file per kind (CSV, Parquet). Each
+    file contains each of its rows exactly once (`crash_safe_file`). The file of a kind is opened when its
+    first row arrives."""
 
     def __init__(
         self,
@@ -177,12 +180,13 @@ class OpenedOutput:
         kinds: Sequence[str] | None,
         choice: ColumnChoice | None = None,
     ) -> None:
-        """`make(path, kind)` opens a sink. `kinds` lists the kinds that are known in advance. It is None if
-        all kinds share one file. `choice`: the chosen columns, or None for all columns."""
+        """`make(path, kind)` opens a sink. `kinds` lists the kinds that are known in advance. `kinds` is None
+        if all kinds share one file. `choice`: the chosen columns, or None for all columns."""
         self.path = path
         self._make, self._choice = make, choice
         self._linked: str | None = None
-        """The kind to whose file `path` is a link. None before the first rows, '' if `path` is not a link."""
+        """The kind of the file that `path` links to. None before the first rows, '' if `path` is not a
+        link."""
         self._split = kinds is not None
         self._sinks: dict[str, FileSink] = {}
         for kind in ("",) if kinds is None else kinds:
@@ -196,7 +200,8 @@ class OpenedOutput:
         return self._sinks[name]
 
     def sinks(self) -> list[FileSink]:
-        """Returns all files that are open so far. They always include the files of the declared kinds."""
+        """Returns all files that are open so far. The result always includes the files of the declared
+        kinds."""
         return list(self._sinks.values())
 
     def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
@@ -216,7 +221,7 @@ class OpenedOutput:
         return found
 
     def _single_kind(self) -> str:
-        """Returns the kind of the items if all have the same kind, otherwise ''."""
+        """Returns the kind of the items if all items have the same kind, otherwise ''."""
         kinds = [kind for kind in self._sinks if kind not in (FILES, REFERENCES, "page", LINKS, "")]
         return kinds[0] if len(kinds) == 1 and len(self._sinks) < 4 else ""
 
@@ -241,7 +246,7 @@ def kind_path(path: str, kind: str) -> str:
 
 def link_only_kind(path: str, kind: str) -> None:
     """Makes `books.csv` a link to `books.book.csv`, the file of the only kind of items. Removes the link if
-    there are several kinds (`kind` is ''). If `path` is anything else than such a link, it stays
+    there are several kinds (`kind` is ''). If `path` exists and is not a link of this kind, it stays
     unchanged."""
     folder, name = os.path.split(os.path.abspath(path))
     stem, _, ending = name.rpartition(".")

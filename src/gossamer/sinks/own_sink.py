@@ -2,7 +2,8 @@
 
 `-o python://MODULE:CLASS` names the class. `-o NAME://...` names a class that an installed package provides
 (entry point group `gossamer.sinks`). A site file puts the class, or an object, into `Site(sinks=[...])`. The
-class is called with the URL of the output, but without arguments if a site file names the class.
+class is called with the URL of the output. If a site file names the class, the class is called without
+arguments.
 """
 
 from __future__ import annotations

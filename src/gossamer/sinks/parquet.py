@@ -1,19 +1,19 @@
-"""Parquet: a folder of complete part files. They are converted from a journal, which contains each row
-exactly once.
+"""Parquet: a folder of complete part files. The part files are converted from a journal, which contains each
+row exactly once.
 
 The committed length is the total number of journal bytes since the first row, including the bytes that are
 already converted to parts. `part-A-B.parquet` contains the rows of the bytes A to B, and `_journal-A.rows`
 the rows from byte A on. When a journal has grown to `part_bytes`, it is converted to a part, which is written
-under a temporary name, synced and renamed. Therefore the folder and the committed length describe the
-complete state. Everything beyond the committed length is cut, even if the store lost its last second of
-writes. For that case, the journal of a closed part is kept for a while. A journal contains JSON lines. Many
-records that arrive at once are written as one Arrow batch (`row_fitting.frame_batch`). Readers (DuckDB,
-Arrow, Spark) ignore files whose names begin with `_`, so every part that they find is complete. The columns
-have Arrow types that follow the annotations of the item class: lists, structs, maps, dates. A decimal is
-decimal128(38, 9) unless `Digits` specifies other digits. Times are in UTC with microseconds. Values of a
-field without a single type are stored as JSON text. If a folder already has parts, their column types are
-kept. If a value does not fit its column, the column becomes null, the value is stored in `_extra`, and the
-row is passed to `refuse`.
+under a temporary name, synced and renamed. Because of the rename, the folder and the committed length always
+describe the complete state. Everything beyond the committed length is cut, even if the store lost its last
+second of writes. Because the store may lose its last writes, the journal of a closed part is kept for a
+while. A journal contains JSON lines. Many records that arrive at once are written as one Arrow batch
+(`row_fitting.frame_batch`). Readers (DuckDB, Arrow, Spark) ignore files whose names begin with `_`, so every
+part that they find is complete. The columns have Arrow types that follow the annotations of the item class:
+lists, structs, maps, dates. A decimal is decimal128(38, 9) unless `Digits` specifies other digits. Times are
+in UTC with microseconds. Values of a field without a single type are stored as JSON text. If a folder already
+has parts, their column types are kept. If a value does not fit its column, the column becomes null, the value
+is stored in `_extra`, and the row is passed to `refuse`.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Parquet:
     """The FileSink for the `.parquet` folder of one kind. `columns` is None if the items are untyped dicts.
 
     `part_bytes`: the number of journal bytes per part. A row stays in the journal until its part is closed.
-    `keep`: how many seconds the journal of a closed part is kept. `at`: called with the name of each
-    completed step, so that tests can interrupt the sink there.
+    `keep`: the number of seconds for which the journal of a closed part is kept. `at`: called with the name
+    of each completed step, so that tests can interrupt the sink there.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class Parquet:
         """Journal bytes before this position may have been written with other columns, because an earlier run
         may have had other options or another site file."""
         self._left = (-1, 0, 0, 0.0)
-        """The state after the last append: the committed length in bytes, the position at which the current
-        journal starts, the modification time of the folder in nanoseconds, and the monotonic time in seconds
-        when the folder was last listed."""
+        """The state after the last append, as four values: the committed length in bytes, the position at
+        which the current journal starts, the modification time of the folder in nanoseconds, and the
+        monotonic time in seconds when the folder was last listed."""
 
     def target(self) -> str:
         """Returns the absolute path of the folder."""
@@ -104,8 +104,8 @@ class Parquet:
 
     def prepare(self) -> int:
         """Creates the folder, and returns its first committed length. With overwrite, removes all Parquet
-        files in it. Otherwise converts the journals that an earlier crawl left to parts. Raises UsageError,
-        SinkError, DiskFull."""
+        files in the folder. Otherwise, converts the journals that an earlier crawl left behind to parts.
+        Raises UsageError, SinkError, DiskFull."""
         parent = os.path.dirname(self.path)
         if not os.path.isdir(parent):
             raise UsageError(f"{self.path}: there is no folder {parent}; make it first")
@@ -172,7 +172,7 @@ class Parquet:
 
     def _was(self, folders: Iterable[str]) -> str | None:
         """Returns the path that this folder had before it was moved, which is one of the given paths, or
-        None. This is determined from the entries that the log has about the folder's files."""
+        None. The former path is determined from the log's entries about the folder's files."""
         names = self._names() if self._log is not None else ()
         for was in folders:
             for name in names:

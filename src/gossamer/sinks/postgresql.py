@@ -1,8 +1,8 @@
 """PostgreSQL: one table per kind, keyed by `_key`. Needs the extra `postgres`.
 
 Rows are copied into a temporary table with COPY, and then written with a single upsert. Missing tables and
-columns are created. `?table=NAME` sets the name of the table. In it, `{kind}` stands for the kind, and a dot
-separates the schema from the table. `?as=jsonb` stores an item's own fields in one JSON column.
+columns are created. `?table=NAME` sets the name of the table. In this name, `{kind}` stands for the kind, and
+a dot separates the schema from the table. `?as=jsonb` stores an item's own fields in one JSON column.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _EARLIER = {
     "uuid": ("jsonb", "text"),
 }
 """Types that an existing column may have because an earlier version of gossamer or another program created
-it. Such a column keeps its type and contains JSON or text."""
+it. A column with one of these types keeps its type, and contains JSON or text."""
 _WIDER = {
     "text": ("character varying", "character"),
     "bigint": ("integer", "smallint", "numeric", "text"),
@@ -76,8 +76,8 @@ _WIDER = {
     "text[]": (),
     "date": ("text",),
 }
-"""For each column type of gossamer, other types that another program may have given the column and that hold
-the values without silent loss."""
+"""Maps each column type of gossamer to other types that hold the same values without silent loss. Another
+program may have created the column with one of these types."""
 
 
 def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -138,8 +138,8 @@ def make_table(base: Any, where: str, called: str, columns: Sequence[Column], ke
 def record_created_columns(
     base: Any, beside: str, where: str, called: str, names: Sequence[str], others: Sequence[str]
 ) -> list[str]:
-    """Records in the table `beside` that gossamer created these columns of a table. Returns which columns in
-    `others` gossamer also created, or [] if the database user may not access `beside`."""
+    """Records in the table `beside` that gossamer created these columns of a table. Returns the columns in
+    `others` that gossamer also created, or [] if the database user may not access `beside`."""
     import psycopg
 
     try:
@@ -213,7 +213,7 @@ def postgresql(
 
 
 class Postgres:
-    """The Driver for PostgreSQL. It connects when it first needs a connection."""
+    """The Driver for PostgreSQL. The driver connects when it first needs a connection."""
 
     def __init__(self, place: SinkUrl, columns: Columns, *, overwrite: bool = False) -> None:
         self.where = place.where
@@ -222,7 +222,7 @@ class Postgres:
         self.misfits: list[Misfit] = []
         self._base: Any = None
         self._tables: dict[str, tuple[TableColumns, str, str, str]] = {}
-        """For each kind: the columns, the table's quoted name, the COPY statement and the upsert
+        """Maps each kind to its columns, the table's quoted name, the COPY statement and the upsert
         statement."""
 
     def prepare(self, kinds: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 Fit = Callable[[Any], Any]
 """A function that converts a value for a column, or returns None if the value does not fit."""
 Misfit = tuple[Row, str]
-"""A row, and a text that describes which of its values the store cannot hold and why."""
+"""A row with values that the store cannot hold, and a text that names these values and the reasons."""
 
 
 def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit] | None = None) -> bytes:
@@ -84,8 +84,8 @@ def read_frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, i
 
 
 def refit_line(columns: Sequence[Column], line: bytes) -> bytes:
-    """Encodes a journal line again, so that every value fits. A line that is not a JSON object is kept whole
-    in `_extra`."""
+    """Encodes a journal line again, so that every value fits its column. A line that is not a JSON object is
+    kept whole in `_extra`."""
     try:
         data = _decode(line)
     except (ValueError, RecursionError):
@@ -161,7 +161,7 @@ def _float(value: Any) -> float | None:
 
 
 def _no_number(value: Any) -> bool:
-    """Returns whether a value is NaN or infinity. Every store writes such a value as null, as in JSON."""
+    """Returns whether a value is NaN or infinity. Every store writes NaN and infinity as null, as in JSON."""
     return (
         not math.isfinite(value)
         if type(value) is float
@@ -228,8 +228,8 @@ def time_in_milliseconds(value: Any) -> str | None:
 
 
 def _shaped(shape: FieldType, value: Any) -> str | None:
-    """Converts a value of a column that has a shape to its form in the journal. A decimal becomes text, any
-    other value JSON text."""
+    """Converts a value of a column that has a shape to its form in the journal. A decimal becomes plain text.
+    Any other value becomes JSON text."""
     try:
         found = to_python(shape, value)
     except ValueError:

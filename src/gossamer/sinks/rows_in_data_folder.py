@@ -1,10 +1,10 @@
 """The file of rows that a crawl keeps in its data folder: all items and page records, whatever outputs the
 crawl has.
 
-Because of this file, `items` and `export` work for every crawl. It also fills an output that a later run
-adds, and shows a repair which pages are done. The file is a sequence of frames, one per commit. A frame
-consists of a version byte, the length of its body in bytes (4 bytes, big-endian), and its body. The body is a
-zlib-compressed MessagePack list of rows (`model.packed_row`).
+Because of this file, `items` and `export` work for every crawl. The file is also used to fill an output that
+a later run adds, and to find out in a repair which pages are done. The file is a sequence of frames, one per
+commit. A frame consists of a version byte, the length of its body in bytes (4 bytes, big-endian), and its
+body. The body is a zlib-compressed MessagePack list of rows (`model.packed_row`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NAME, INCOMPLETE = "rows.kept", "rows.incomplete"
 """The name of the file in a crawl's folder, and the name of the file that states why the first file lacks
 rows of the crawl."""
 TARGET = "@kept-rows"
-"""The target name under which the store records the committed length of the file. It stays the same if the
-folder moves."""
+"""The target name under which the store records the committed length of the file. The target name stays the
+same if the folder moves."""
 VERSION, LEVEL = 1, 1
 MIN_GROUP_ROWS = 5_000
 """The minimum number of rows in each group that `read` yields, except for the last group."""
@@ -122,8 +122,8 @@ def read_kept(
 ) -> Iterator[tuple[list[Row], int]]:
     """Yields groups of rows from the complete frames between two byte offsets.
 
-    Each group comes with the offset of the byte after it. Raises SinkError if a newer gossamer wrote the
-    file, or if a frame is damaged.
+    Each group is yielded together with the offset of the byte after the group. Raises SinkError if a newer
+    gossamer wrote the file, or if a frame is damaged.
     """
     rows: list[Row] = []
     at = start

@@ -18,13 +18,13 @@ class JournalRow(NamedTuple):
 
 
 class Shipper(Protocol):
-    """Sends batches to a store in such a way that each batch counts once. The methods raise SinkAway if the
-    failure is temporary, otherwise SinkError."""
+    """Sends batches to a store in such a way that a batch that is sent twice counts only once. The methods
+    raise SinkAway if the failure is temporary, otherwise SinkError."""
 
     where: str
     knows: bool
-    """Whether the store itself keeps the journal position. If not, a batch is repeated with the same end
-    position and lines until it succeeds."""
+    """Whether the store itself keeps the journal position. If the store does not keep the position, a batch
+    is repeated with the same end position and lines until it succeeds."""
 
     def open(self) -> int:
         """Connects. Returns the position up to which the store has all rows, or 0 if the store does not keep

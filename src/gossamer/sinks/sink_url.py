@@ -23,8 +23,8 @@ FORMS = {
     "cassandra": ("cassandra://USER@HOST:9042/KEYSPACE", ("table", "tls", "ca_file")),
     "own": ("python://MODULE:CLASS", ()),
 }
-"""For each kind of store: the form of its URL, and gossamer's own parameters. Other parameters are passed to
-the driver."""
+"""Maps each kind of store to the form of its URL and to gossamer's own parameters. Other parameters are
+passed to the driver."""
 SCHEMES = {
     "postgresql": "postgresql",
     "postgres": "postgresql",
@@ -142,8 +142,8 @@ def bare_secret(spec: str) -> bool:
 
 
 def needs_journal(spec: str) -> bool:
-    """Returns whether rows go through a journal before they are sent to a store. They do if the store only
-    supports appending."""
+    """Returns whether rows go through a journal before they are sent to a store. A journal is needed if the
+    store only supports appending."""
     kind = kind_of(spec)
     return kind in ("kafka", "webhook") or (
         kind == "valkey" and "hash" not in dict(parse_qsl(urlsplit(spec).query))
@@ -151,9 +151,10 @@ def needs_journal(spec: str) -> bool:
 
 
 def table_name(pattern: str | None, kind: str, first: str) -> str:
-    """Returns the table name of a kind. Without a pattern, it is the kind itself. `{kind}` in the pattern
-    stands for the kind. If the pattern lacks `{kind}`, it is the table name of the first kind. For another
-    kind, the name of the kind is appended to it. The result is never one of TAKEN.
+    """Returns the table name of a kind. Without a pattern, the table name is the kind itself. `{kind}` in the
+    pattern stands for the kind. If the pattern lacks `{kind}`, the pattern is the table name of the first
+    kind. For every other kind, the name of the kind is appended to the pattern. The table name is never one
+    of TAKEN.
 
     >>> table_name(None, "book", "book"), table_name("shop", "page", "book"), table_name("x_{kind}", "page", "book")
     ('book', 'shop_page', 'x_page')

@@ -2,9 +2,9 @@
 writing it once.
 
 Items that did not change are not written, and former states are kept (module `history`). The functions that
-maintain the history run inside the transaction of a batch. Their arguments are quoted table names. The
-database uses WAL with `synchronous=FULL`: a commit is on disk when it returns, readers never wait, and
-several processes may write.
+maintain the history run inside the transaction of a batch. The arguments of these functions are quoted table
+names. The database uses WAL with `synchronous=FULL`: a commit is on disk when it returns, readers never wait,
+and several processes may write.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
 _STATEMENT_ROWS = (64, 16, 4, 1)
-"""The numbers of rows that one statement may insert. There are only a few, so that compiled statements can be
-cached."""
+"""The numbers of rows that one statement may insert. Only a few numbers are used, so that compiled statements
+can be cached."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _EXACT_DIGITS = 15
@@ -91,8 +91,8 @@ def row_values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any]
 
 
 def untyped_cell(value: Any) -> Any:
-    """Converts a value to a cell of a column without a type. In such a column, SQLite does not convert text
-    to a number. So a Decimal is converted to a number here, if that is exact."""
+    """Converts a value to a cell of a column without a type. In a column without a type, SQLite does not
+    convert text to a number. Therefore, a Decimal is converted to a number here, if the number is exact."""
     if isinstance(value, Decimal) and isinstance(
         found := exact_number(value) if value.is_finite() else None, float | None
     ):
@@ -113,7 +113,7 @@ def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[
 
 
 def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]) -> list[str]:
-    """Moves decimals that their column cannot hold exactly from the row to `_extra`. Returns the names of
+    """Moves decimals from the row to `_extra` if their column cannot hold them exactly. Returns the names of
     these columns."""
     lost: dict[str, Any] = {}
     for n in decimals:
@@ -191,8 +191,8 @@ def note_columns(
 
 
 def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
-    """First writes the states that the rows of one kind replace to the history. Then returns the rows that
-    must be written, with the columns STORED."""
+    """Copies stored rows to the history before new rows of the same kind replace them. Returns the new rows
+    that must be written, with the columns STORED."""
     if runs := [(row.kind, encodable_text(row.key), row.run) for row in rows if row.run]:
         base.executemany(
             f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
@@ -272,7 +272,7 @@ def encodable_text(value: str) -> str:
 
 
 def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], ItemState]:
-    """Returns the states of those rows that the table already contains. A row that an older version of
+    """Returns the states of the given rows that the table already contains. A row that an older version of
     gossamer wrote has no hash, so any new content counts as a change."""
     kind, keys = rows[0].kind, list({encodable_text(row.key): row.key for row in rows}.items())
     known = {}
@@ -341,7 +341,7 @@ class Sqlite:
         self._columns = columns
         self._overwrite = overwrite
         self.refused: Counter[str] = Counter()
-        """The number of refused rows by kind. Whoever reads the counter clears it."""
+        """The number of refused rows by kind. The code that reads the counter also resets it."""
         self._refuse: Refuse = count_refused(
             refuse or RefusedRowsFile(os.path.dirname(self.path)).refuse, self.refused
         )
@@ -350,7 +350,8 @@ class Sqlite:
         self._base: sqlite3.Connection | None = None
         self._inserts: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {}
         self._types: dict[str, dict[str, str]] = {}
-        """For each kind: the columns whose values must be checked individually, with their declared types."""
+        """Maps each kind to the columns whose values must be checked individually, with the declared types of
+        these columns."""
         self._misfits: list[Misfit] = []
 
     def target(self) -> str:
@@ -423,9 +424,9 @@ class Sqlite:
         """Writes rows by kind. A row with values that do not fit is written without them, and is also
         recorded as refused (`rejects`).
 
-        `singly`: whether each row is written in its own savepoint. Then a row that violates a constraint that
-        a user added to the table is only recorded as refused. This is not the default, because a savepoint
-        costs 2 us per row.
+        `singly`: whether each row is written in its own savepoint. If so, a row that violates a constraint
+        that a user added to the table is only recorded as refused. Savepoints are not the default, because
+        they cost 2 us per row.
         """
         self._misfits.clear()
         with self._transaction() as base:
@@ -640,8 +641,8 @@ def _type(column: Column) -> str:
 
 
 def _holds_text(kept: str) -> bool:
-    """Returns whether a column of the given declared type stores text that looks like a number unchanged.
-    This follows SQLite's type affinity rules."""
+    """Returns whether a column of the given declared type keeps a text unchanged if the text looks like a
+    number. The result follows from SQLite's type affinity rules."""
     kept = kept.upper()
     return "INT" not in kept and any(word in kept for word in ("CHAR", "CLOB", "TEXT", "BLOB"))
 

@@ -1,8 +1,9 @@
 """Uploads closed parts to an object store in a background thread, and then removes the local files.
 
 A part that is ready for upload has a marker file `NAME.ready`. After the upload, a marker file `NAME.sent`
-replaces the files of the part. Therefore the state is clear even after a process is killed: the next process
-uploads every ready part and repeats an interrupted upload. Only one process of a crawl uploads at a time.
+replaces the files of the part. Because of the marker files, the state is clear even after a process is
+killed. The next process uploads every ready part and repeats an interrupted upload. Only one process of a
+crawl uploads at a time.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ class Uploader:
             self._until(lambda: self._weight() <= self._most)
 
     def finish(self) -> None:
-        """Blocks until everything is uploaded. Raises SinkAway if the store accepts nothing. A later call or
-        the next run then uploads the rest."""
+        """Blocks until everything is uploaded. Raises SinkAway if the store accepts nothing. After SinkAway,
+        a later call or the next run uploads the rest."""
         self._until(lambda: not self._waiting())
 
     def _until(self, done: Callable[[], bool]) -> None:

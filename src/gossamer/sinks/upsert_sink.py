@@ -1,9 +1,10 @@
 """The code that all stores with one row per key share: history, rows that do not fit, and reconnection.
 
 Each store implements a Driver, and `Upserts` turns a Driver into a TableSink. If a store refuses a batch, the
-batch is halved repeatedly until the row that the store cannot hold is found. That row is recorded as refused
+batch is halved repeatedly until the row that the store cannot hold is found. The refused row is recorded
 (`rejects`), and the other rows are written. If a value does not fit its column, the row is written without
-the value, which goes to `_extra`. Such a row is also recorded as refused, with the reason.
+the value, which goes to `_extra`. A row that is written without a value is also recorded as refused, with the
+reason.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ Written = tuple[Row, ItemState | None]
 
 
 class Driver(Protocol):
-    """The interface to one store. Its methods are called from one thread at a time. All may raise SinkAway
-    (after which `drop` is called), SinkError and UsageError."""
+    """The interface to one store. The methods are called from one thread at a time. Each method may raise
+    SinkAway (after which `drop` is called), SinkError or UsageError."""
 
     where: str
     misfits: list[Misfit]
@@ -94,7 +95,7 @@ class Upserts:
     def __init__(self, driver: Driver, kinds: Iterable[str], refuse: Refuse) -> None:
         self._driver, self._kinds = driver, tuple(kinds)
         self.refused: Counter[str] = Counter()
-        """The number of refused rows by kind. Whoever reads the counter clears it."""
+        """The number of refused rows by kind. The code that reads the counter also resets it."""
         self._refuse = count_refused(refuse, self.refused)
 
     def target(self) -> str:
@@ -202,9 +203,9 @@ class TableColumns:
     """The columns of a kind, and the conversion of rows to values for these columns.
 
     For untyped dicts, or if `whole` is true, the row's own fields become one JSON column `data`. `strict`:
-    whether the store parses its JSON columns, so that text in them must be encoded as JSON too. `fits`: the
-    converters by column type (see `row_fitting.fit_row`). Rows with values that do not fit are added to
-    `misfits`.
+    whether the store parses its JSON columns. If so, text in these columns must be encoded as JSON, too.
+    `fits`: the converters by column type (see `row_fitting.fit_row`). Rows with values that do not fit are
+    added to `misfits`.
     """
 
     def __init__(

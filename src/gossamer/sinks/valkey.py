@@ -1,5 +1,5 @@
-"""Valkey or Redis. Hashes are upserted by key. To lists, rows are appended through the journal. The client
-library is the same as the frontier's.
+"""Valkey or Redis. Hashes are upserted by key. Rows for lists are appended through the journal. The client
+library is the one that the frontier uses.
 
 `?hash=books` writes one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` writes
 one hash per item, with one hash field per item field. `?list=NAME` appends JSON to a list (RPUSH). `{kind}`
@@ -55,7 +55,7 @@ end position of the batch, the time to live of the position in seconds, then for
 list in KEYS and the row."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 POSITION_TTL_S = 90 * 86_400
-"""How many seconds the store keeps the journal position of a list after the last append."""
+"""The number of seconds for which the store keeps the journal position of a list after the last append."""
 
 
 class ValkeyConnection:
@@ -121,8 +121,8 @@ class Hashes:
     """The Driver for hashes. A batch is one MULTI transaction, which is applied completely or not at all. The
     history is the hash `_history`.
 
-    If each item has its own hash, the set `_columns` records the fields that gossamer created. Each entry is
-    the pattern of the hash names, a space, and the field. Fields of other programs stay.
+    If each item has its own hash, the set `_columns` records the fields that gossamer created. Each entry of
+    this set consists of the pattern of the hash names, a space, and the field. Fields of other programs stay.
     """
 
     def __init__(self, place: SinkUrl) -> None:
@@ -139,7 +139,7 @@ class Hashes:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
-        """Begins a batch. Its commands are sent at the end."""
+        """Begins a batch. The commands of a batch are sent at its end."""
         with self._client.use() as client:
             self._pipe = client.pipeline(transaction=True)
             yield

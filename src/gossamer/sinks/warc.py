@@ -2,10 +2,10 @@
 further parts, or a folder of parts.
 
 The CDXJ index of each part is beside it. Each record is a separate gzip member. A body that is already
-compressed is not compressed again in its member. This saves time, and decompressing the member still yields
-the compressed body. If the same body (same bytes, same Content-Encoding) was written before, it is not
-written again. Instead, a revisit record refers to the first record. A 304 response also becomes a revisit
-record.
+compressed is not compressed again in its member. This saves time. Decompressing the member yields the body as
+it was received, that is, still compressed. If the same body (same bytes, same Content-Encoding) was written
+before, it is not written again. Instead, a revisit record refers to the first record. A 304 response also
+becomes a revisit record.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PROFILE, UNCHANGED = (
     for what in ("identical-payload-digest", "server-not-modified")
 )
 MAX_REMEMBERED_BODIES = 50_000
-"""The maximum number of bodies that are remembered in order to recognize repeated bodies."""
+"""The maximum number of bodies that an output remembers in order to recognize repeated bodies."""
 _encode = msgspec.json.Encoder().encode
 _TRANSFER = re.compile(rb"\n(?i:transfer-encoding:)")
 _STORED = 65535
@@ -243,15 +243,15 @@ MAX_PART_BYTES = 1 << 30
 """When a part has reached this size in bytes, a new part begins."""
 MAX_INLINE_BYTES = 32 << 10
 """Responses with bodies of up to this many bytes are encoded in the event loop. Encoding there takes 30 us,
-half as long as in a thread. A body of this size takes a fifth of a millisecond."""
+half as long as in a thread. Encoding a body of this size takes a fifth of a millisecond."""
 MAX_REMEMBERED_APPENDS = 1000
-"""How many of its most recent appends a process remembers. This is more than the number of appends that a
-store forgets when it loses its last second of writes."""
+"""The number of its most recent appends that a process remembers. This number is higher than the number of
+appends that a store forgets when it loses its last second of writes."""
 
 
 class AppendedRange(NamedTuple):
     """An append of this process: the bytes `at` to `end` of the output, in the part that begins at `start`.
-    `tail` contains the last of these bytes."""
+    `tail` contains the last bytes of the append."""
 
     at: int
     end: int
@@ -329,8 +329,8 @@ class Warc:
             self._end(start, committed)
 
     def _recall(self, committed: int) -> None:
-        """Forgets the bodies of this process's appends that were cut off, even if other processes have
-        written since. Appends are cut off if a store has lost its last commits."""
+        """Forgets the bodies in appends of this process that were cut off, even if other processes have
+        written to the output since then. An append is cut off if the store has lost its commit."""
         known, cut = bool(self._wrote), committed
         while self._wrote and not self._stands(self._wrote[-1], committed):
             cut = min(cut, self._wrote.pop().at)

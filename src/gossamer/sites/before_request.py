@@ -67,7 +67,7 @@ def _prepare(sites: Sequence[LoadedSite], request: Request, headers: Mapping[str
 
 def _changed(request: Request, headers: Mapping[str, str], out: OutgoingRequest) -> Prepared:
     """Returns the request and headers with the changes that the function made. The names of unchanged headers
-    keep their spelling. Raises ValueError."""
+    keep their upper and lower case. Raises ValueError."""
     url = request.url
     if out.url != request.url:
         url = (urls.parse(out.url) or "").partition("#")[0]

@@ -1,5 +1,5 @@
 """Runs a site's `@site.captcha` hook for pages that only a person can solve. The hook runs in a separate
-thread, with a time limit. If it fails, the page is kept with the error."""
+thread, with a time limit. If the hook fails, the page is kept with the error."""
 
 from __future__ import annotations
 

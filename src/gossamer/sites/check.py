@@ -54,10 +54,10 @@ def check(path: Path | str, pages: Path | str | None = None, update: bool = Fals
     """Checks a site file, or a folder of site files, against the saved pages. Raises ConfigError if a site
     cannot be loaded or there are no saved pages.
 
-    `pages` names other pages to use instead: a folder, or one page. These may be pages that a crawl kept
-    because it could not read them. Such pages have no expected items, so their results contain the items
-    found. `update`: whether to save the found items as the new expected items, except for pages that cannot
-    be read.
+    `pages` names other pages to check in place of the saved ones: a folder, or one page. The other pages may
+    be pages that a crawl kept because it could not read them. These pages have no expected items, so their
+    results contain the items found. `update`: whether to save the found items as the new expected items,
+    except for pages that cannot be read.
     """
     loaded = load(path)
     if pages is not None:
@@ -139,7 +139,8 @@ def _file(path: Path, sites: list[LoadedSite], update: bool) -> list[CheckResult
 
 
 def _others(path: Path, sites: list[LoadedSite], where: Path) -> list[CheckResult]:
-    """Reads pages from another folder. The result of each page contains its items, or the error message."""
+    """Reads pages from a folder other than the site's saved pages. The result of each page contains its
+    items, or the error message."""
     files = [where] if where.is_file() else sorted(where.glob("*.html"))
     if not files:
         raise ConfigError(

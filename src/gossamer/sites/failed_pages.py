@@ -1,4 +1,4 @@
-"""Keeps pages that a site could not read, so that they can be replayed. They are stored in
+"""Keeps pages that a site could not read, so that they can be replayed. Failed pages are stored in
 `<data>/<crawl>/failed/` as `<hash>.html` and `<hash>.json`, the format that `check` reads."""
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ class FailedVisit:
     - `url`: the URL. `status`: the HTTP status, or None if there was no response.
     - `reason`: the error in one word, such as `dns`, `http-5xx` or `blocked`. `detail`: the error in full.
     - `page`: the page with selectors, or None if there was no response or the page is too costly to read.
-    - `options`: the request with `use`, `priority`, `id` and its other options. `carry`: its `carry`.
+    - `options`: the request that failed, with `use`, `priority`, `id` and its other options. `carry`: the
+      value that the request carried.
     """
 
     def __init__(
@@ -44,8 +45,8 @@ class FailedVisit:
 def call_failed(
     site: LoadedSite, request: Request, result: Page | Failure | None, reason: str, detail: str, *, read: bool
 ) -> tuple[PageView, PageResult]:
-    """Calls the site's function for a failed URL. Returns the page and what the function yielded. If there
-    was no response, the page is empty. `read`: whether the function may read the page."""
+    """Calls the site's function for a failed URL. Returns the page and the values that the function yielded.
+    If there was no response, the page is empty. `read`: whether the function may read the page."""
     page = result if isinstance(result, Page) else Page(request.url, 0, [], b"", time.time(), 0.0, 0)
     view = PageView(page if read else Page(page.url, page.status, [], b"", page.fetched_at, 0.0, 0))
     view.request_ = request

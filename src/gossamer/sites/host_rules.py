@@ -1,5 +1,5 @@
 """Collects the rules that sites set for a host: pace, headers, retries, robots.txt, block detection and
-others. These rules depend only on the host, so they can be looked up before any URL is known."""
+others. The rules depend only on the host, so they can be looked up before any URL is known."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class HostNeeds(NamedTuple):
     collector: Any = None
     """The site whose own collector fetches the host's pages, or None."""
     fragments: str = ""
-    """How routes in fragments are treated (`url.routes.MODES`), '' if no site sets it."""
+    """The treatment of routes in fragments (`url.routes.MODES`), '' if no site sets it."""
     types: tuple[str, ...] = ()
     """Prefixes of media types that are accepted in addition to text."""
 
@@ -43,9 +43,9 @@ def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
     """Returns the rules for a host, taken from its sites.
 
     If the host has no site, the rules come from the site `default`. The site with the most specific host
-    takes precedence. If several sites share the host by having different paths, each field has the value of
-    the first site that sets it. robots.txt is ignored only if all of these sites ignore it, because a site's
-    choice must not affect the pages of another site.
+    takes precedence. Several sites may share a host because they have different paths. In this case, each
+    field has the value of the first site that sets it. robots.txt is ignored only if all of these sites
+    ignore it, because a site's choice must not affect the pages of another site.
     """
     near = [one.site for one in sites if not one.default and one.site.claims(host)]
     own = sorted(near, key=lambda site: -site.claims(host)) or [one.site for one in sites if one.default]
@@ -79,7 +79,7 @@ def has_accounts(sites: Sequence[Any]) -> bool:
 
 
 def has_rules(sites: Sequence[LoadedSite]) -> bool:
-    """Returns whether any site sets a rule. If none does, hosts need not be looked up."""
+    """Returns whether any site sets a rule. If no site sets a rule, hosts need not be looked up."""
     own = [one.site for one in sites]
     return any(
         s.pace or s.headers or s.retries is not None or not s.robots or s.blocks is not True for s in own
@@ -88,7 +88,8 @@ def has_rules(sites: Sequence[LoadedSite]) -> bool:
 
 def heap_of(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:
     """Returns the name of the ready heap in which a host waits, `LANE` or `LANE@REGION`. The host's sites
-    determine the lane and region. `lane` and `region` apply if they do not."""
+    determine the lane and the region. If the sites set no lane or region, the arguments `lane` and `region`
+    apply."""
     said = host_needs(sites, host)
     where = said.region or region
     return f"{said.lane or lane}@{where}" if where else said.lane or lane

@@ -1,5 +1,6 @@
 """Builds the items that are stored from the values that a page function yields. Each value passes the schema
-of its item class and the site's steps. Then the key, the content hash and the referenced files are added."""
+of its item class and the site's steps. Finally, the key, the content hash and the referenced files are added
+to the item."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class BuiltItem(msgspec.Struct):
     names: Sequence[Named] = ()
     """The files and other items that this item refers to."""
     beyond: int = 0
-    """The number of references that were dropped because a field had more than its limit."""
+    """The number of references that were dropped because their field had too many of them."""
     sketch: Sketch | None = None
     """The digest of the item's content, if the item is compared with other items. If `once` is true, only the
     first of several items with the same content is stored."""
@@ -157,7 +158,8 @@ class ItemBuilder:
         )
 
     def _moments(self, cls: type) -> item_times.Places:
-        """Returns where items of a class contain datetimes (`item_times.time_fields`)."""
+        """Maps each field of an item class to the places of datetimes in the field
+        (`item_times.time_fields`)."""
         found = self._timed.get(cls)
         if found is None:
             found = self._timed[cls] = item_times.time_fields(cls)
@@ -178,8 +180,8 @@ def reject(made: BuiltItem, reason: str) -> None:
 
 
 def _unwritten(made: BuiltItem, item: Any, error: BaseException) -> BuiltItem:
-    """Returns a rejected item for an item that cannot be serialized. It contains only the fields that can be
-    serialized."""
+    """Returns a rejected item for an item that cannot be serialized. The rejected item contains only the
+    fields that can be serialized."""
     if items.is_ctrl_c(error):
         raise error
     try:
@@ -234,8 +236,8 @@ def has_comparing_step(sites: Sequence[LoadedSite]) -> bool:
 
 
 def rejected_record(made: BuiltItem) -> dict[str, Any]:
-    """Returns the record of a rejected item. It contains `field`, `value` and `reason` of the item's first
-    fault, the other faults in `also`, and the item's fields in `item`."""
+    """Returns the record of a rejected item. The record contains `field`, `value` and `reason` of the item's
+    first fault, the other faults in `also`, and the item's fields in `item`."""
     first, *others = made.faults
     found = {**_told(first), "item": made.fields}
     return {**found, "also": [_told(fault) for fault in others]} if others else found

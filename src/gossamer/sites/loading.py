@@ -36,9 +36,9 @@ def load_all(
     """Loads the sites of those targets that are site files or folders of site files. Other targets are
     ignored. Raises ConfigError and UsageError.
 
-    `without` contains the names of sites to leave out. It is given on a worker of a fleet that lacks some
-    site files. If it is given, files that cannot be loaded are skipped, their errors are appended to
-    `faults`, and arguments that none of the remaining sites takes are ignored.
+    `without` contains the names of sites to leave out. `without` is given on a worker of a fleet that lacks
+    some site files. If `without` is given, files that cannot be loaded are skipped, their errors are appended
+    to `faults`, and arguments that none of the remaining sites takes are ignored.
     """
     sites: list[LoadedSite] = []
     for target in targets:
@@ -73,7 +73,8 @@ def load_all(
 
 
 MODULE = "module:"
-"""A target `module:PACKAGE.MODULE` is the site file of an installed package. Each worker loads its own copy."""
+"""A target `module:PACKAGE.MODULE` is the site file of an installed package. Each worker loads the module
+that is installed on its own machine."""
 
 
 def module_path(target: str) -> Path:
@@ -89,11 +90,11 @@ def module_path(target: str) -> Path:
 
 
 _SOURCES: dict[Path, bytes] = {}
-"""The content that each file had when it was last loaded."""
+"""Maps the path of each file to the content that the file had when it was last loaded."""
 _LOADED: dict[tuple[Path, Path, str], list[LoadedSite]] = {}
-"""The sites of each file. The keys are the file's path as given, its real path and its version. All parts of
-a crawl share these sites: a file is loaded once per process. A later load reads the file only to notice a
-change."""
+"""The sites of each file. Each key consists of the file's path as given, its real path and its version. All
+parts of a crawl share these sites, so a file is loaded only once per process. A later load reads the file
+only to notice a change."""
 
 
 def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
@@ -108,8 +109,8 @@ def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
 def load_sources(
     sources: Mapping[str, bytes], names: Sequence[str], args: Mapping[str, str]
 ) -> list[LoadedSite]:
-    """Loads the named sites, in the order of `names`, from the contents of their files. This recreates sites
-    that another process loaded."""
+    """Loads the named sites, in the order of `names`, from the contents of their files. With this function, a
+    process recreates sites that another process loaded."""
     found = {one.name: one for path, source in sources.items() for one in _file(Path(path), source)}
     sites = [found[name] for name in names]
     _arguments(
@@ -196,8 +197,8 @@ def _digest(code: CodeType | None, into: Any) -> None:
 
 
 def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
-    """Returns the site of a URL. Of the sites that accept the URL's host and path, this is the one with the
-    most specific host. If there is none, returns the site called `default`, or None."""
+    """Returns the site of a URL. If several sites accept the URL's host and path, the result is the site with
+    the most specific host. If no site accepts the URL, returns the site called `default`, or None."""
     host = urls.host(url)
     best, closest = None, 0
     for site in sites:
@@ -256,8 +257,8 @@ def _loaded(path: Path, source: bytes, version: str) -> list[LoadedSite]:
 
 
 def _parts(cls: type) -> set[type]:
-    """Returns the item classes that occur in the fields of an item class. If such a class has no key of its
-    own, it is a part of the containing rows, not a separate kind of item."""
+    """Returns the item classes that occur in the fields of an item class. If an item class in a field has no
+    key of its own, it is a part of the containing rows, not a separate kind of item."""
     try:
         waiting = list(typing.get_type_hints(cls).values())
     except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read names nothing

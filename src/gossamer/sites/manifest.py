@@ -1,5 +1,6 @@
-"""Writes and reads `kept.json`, which lists the site files of a crawl, the outputs that store its pages, and
-the outputs that contain its rows. Later commands use it to find these pages and rows."""
+"""Writes and reads the file `kept.json`. This file lists the site files of a crawl, the outputs that store
+the crawl's pages, and the outputs that contain the crawl's rows. Later commands use `kept.json` to find the
+pages and rows of the crawl."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ NAME = "kept.json"
 
 
 class Manifest(msgspec.Struct):
-    """The site files and outputs of a crawl, as absolute paths and URLs. Each field has its value from the
-    last run that had one.
+    """The site files and outputs of a crawl, as absolute paths and URLs. Each field has the value from the
+    last run in which it was set.
 
     `pages` are the outputs that store whole pages, such as WARC files, in the syntax of the option -o.
     `items` is the JSON Lines file that contains the items, or None.
@@ -75,7 +76,7 @@ def write_manifest(
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Reads the manifest of a crawl. Raises ConfigError if there is none."""
+    """Reads the manifest of a crawl. Raises ConfigError if the crawl has no manifest."""
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Manifest)
     except FileNotFoundError:

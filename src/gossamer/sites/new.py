@@ -115,7 +115,7 @@ def skeleton(
 
 
 def item_survey(found: PageSurvey, detail: PageSurvey | None) -> PageSurvey:
-    """Returns the survey that describes the item. This is the survey of the page or, for a listing, the
+    """Returns the survey that describes the item. The result is the survey of the page or, for a listing, the
     survey of a detail page."""
     if found.details is None:
         return found
@@ -133,7 +133,7 @@ def function_of(found: PageSurvey | None) -> str:
 
 def _item_function(item: PageSurvey, pattern: str, rest: str = "") -> str:
     """Returns the source of a function that yields one item per page. If the function reads all pages, it
-    yields a product or an article only from pages that have one."""
+    yields an item only from pages that contain a product or an article."""
     names = {one.name for one in item.fields}
     guard = ""
     if not pattern and rest:

@@ -1,5 +1,5 @@
-"""Applies a site's page function to a page. It does no I/O, limits the number of results, and returns errors
-as values."""
+"""Applies a site's page function to a page. The module does no I/O, limits the number of results, and returns
+errors as values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class PageResult(msgspec.Struct):
 
 
 def run(loaded: LoadedSite, view: PageView) -> PageResult:
-    """Runs the page function for a page. If it raises an error, the result's `error` is set."""
+    """Runs the page function for a page. If the page function raises an error, the result's `error` is
+    set."""
     site = loaded.site
     use = view.request_.use
     try:
@@ -75,9 +76,9 @@ def call_function(
     view: PageView,
     function: Function | None = None,
 ) -> PageResult:
-    """Calls a function of a site, and sorts the values that it yields into items and requests. If it raises
-    an error, the result's `error` is set. `view`: the page against which relative URLs are resolved and from
-    which the requests come."""
+    """Calls a function of a site, and sorts the values that it yields into items and requests. If the
+    function raises an error, the result's `error` is set. `view`: the page against which relative URLs are
+    resolved and from which the requests come."""
     name = call.__name__ if function is None else function.name
     parsed, yielded = PageResult(function=name, item=None if function is None else function.item), None
     try:
@@ -155,7 +156,8 @@ def _own(request: Request, view: PageView) -> Request:
 
 def _detail(path: Path, error: BaseException, function: Callable[..., Any], yielded: Any) -> str:
     """Returns the error message with the file and line in the site's own code. If no frame of the traceback
-    is in that code, the line is the one where the generator stopped, or the first line of the function."""
+    is in the site's own code, the line is the one where the generator stopped, or the first line of the
+    function."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

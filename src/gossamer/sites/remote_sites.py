@@ -1,5 +1,5 @@
-"""Sites whose files a worker lacks. The worker knows only the sites' hosts, and leaves these hosts to workers
-that have the files."""
+"""Handles sites whose files a worker lacks. The worker knows only the hosts of these sites, and leaves the
+hosts to workers that have the files."""
 
 from __future__ import annotations
 
@@ -71,8 +71,9 @@ def owner_names(sites: Sequence[LoadedSite], host: str) -> set[str]:
 
 
 def site_group(names: Collection[str], lacks: Collection[str]) -> str:
-    """Returns the group of sites, `SITE+SITE`, for whose workers a host must be reserved, because this worker
-    lacks the file of a site in `names`. Returns '' if this worker lacks none of them.
+    """Returns the name of the group of workers for which a host must be reserved, because this worker lacks
+    the file of a site in `names`. The name, `SITE+SITE`, lists the sites whose files these workers must have.
+    Returns '' if this worker has all the files.
 
     >>> site_group({"shop", "news"}, {"shop"})
     'news+shop'

@@ -1,5 +1,6 @@
-"""Crawl targets that a Python program created: `Site` objects and lists of URLs. A job refers to them by
-strings (`site:NAME`, `list:HASH`). Only the thread or task that runs the job can look up the objects.
+"""Crawl targets that a Python program created: `Site` objects and lists of URLs. A job refers to these
+objects by strings (`site:NAME`, `list:HASH`). Only the thread or task that runs the job can look up the
+objects.
 
 A crawl of such targets runs in one process, because another process cannot load them.
 """
@@ -22,8 +23,8 @@ SITE, LIST = "site:", "list:"
 
 
 class ScriptTargets(NamedTuple):
-    """Maps the strings `site:NAME` and `list:HASH` to the objects. A list contains lines like a file of
-    URLs."""
+    """Maps the strings `site:NAME` and `list:HASH` to the objects. A list contains lines in the form of a
+    file of URLs."""
 
     sites: Mapping[str, LoadedSite] = MappingProxyType({})
     lists: Mapping[str, list[bytes]] = MappingProxyType({})
@@ -35,7 +36,7 @@ _current: ContextVar[ScriptTargets] = ContextVar("script_targets", default=NOTHI
 
 @contextmanager
 def script_targets(targets: ScriptTargets) -> Iterator[None]:
-    """Makes the targets available to this thread or task during the block."""
+    """Makes the targets available to this thread or task while the body of the `with` statement runs."""
     token = _current.set(targets)
     try:
         yield

@@ -23,8 +23,8 @@ from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
 
 FOLLOW, PAGES = "follow", "pages"
-"""The entries of a host that are not fields. The first is the selector for the links to follow, the second
-the pattern of the pages whose fields are read."""
+"""The entries of a host that are not fields. The entry `follow` is the selector for the links to follow. The
+entry `pages` is the pattern of the pages whose fields are read."""
 URL_ATTRIBUTES = ("::attr(href)", "::attr(src)")
 
 
@@ -105,8 +105,8 @@ def _check(where: str, name: Any, query: Any) -> None:
 
 
 def _reader(name: str, query: Any) -> Callable[[Any], Any]:
-    """Returns a function that reads a field from a page. It reads a price if the field is named like a price,
-    all texts if the selector is in a list, and otherwise the first text."""
+    """Returns a function that reads a field from a page. The returned function reads a price if the field is
+    named like a price, all texts if the selector is in a list, and otherwise the first text."""
     if isinstance(query, list | tuple):
         return lambda page: _texts(page, query[0])
     if _is_price(name, query):

@@ -12,7 +12,7 @@ SITE_MODULES: Final = "gossamer_site_"
 
 
 class LoggedPage:
-    """A context in which log records belong to a page."""
+    """A context manager in whose body log records belong to a page."""
 
     __slots__ = ("_before", "_page")
     current: tuple[str, str] | None = None
@@ -29,8 +29,9 @@ class LoggedPage:
 
 
 class SiteLogs(logging.Handler):
-    """Writes log records of site files to stderr if they have at least the given level. Of other log records,
-    writes only warnings and errors, as plain messages, as Python does if no handler is configured."""
+    """Writes log records of site files to stderr if they have at least the given level. Other log records are
+    written only if they are warnings or errors. Such warnings and errors are written as plain messages, as
+    Python does if no handler is configured."""
 
     def __init__(self, level: str) -> None:
         super().__init__()

@@ -40,7 +40,7 @@ _FIELDS = set(SeedLine.__struct_fields__)
 class ApiUrls:
     """The producer for the target `URL OPTION=VALUE ...`. The URL is the first page. The options say where a
     response contains its rows, a row's URL and the next page. `every`: seconds after which all pages are read
-    again. None: they are read once."""
+    again. None: the pages are read once."""
 
     beside = "*"
 

@@ -1,4 +1,5 @@
-"""Reads a Kafka topic: URLs or JSON lines as values, with any key. Needs the extra `kafka`.
+"""Reads a Kafka topic. The values of its messages are URLs or JSON lines, and the keys are ignored. Needs the
+extra `kafka`.
 
 Offsets are committed after the URLs were added. If a message arrives again after a kill or a rebalance, the
 seen set rejects its URL. Malformed messages are rejected with their offset. A topic has no end, so the crawl

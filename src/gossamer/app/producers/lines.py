@@ -25,9 +25,9 @@ STDIN_WAIT_S = 2.0
 
 
 class ListFile:
-    """A file of lines. Its position contains the numbers of bytes (decompressed) and lines read, and the size
-    of the file at that time. If the last line has no line end, it is read but not counted in the position,
-    because another program may still be writing it."""
+    """A file of lines. The position in the list contains the numbers of bytes (decompressed) and lines read,
+    and the size of the file at that time. If the last line has no line end, it is read but not counted in the
+    position, because another program may still be writing it."""
 
     beside = "*"
 
@@ -122,8 +122,8 @@ def _unreadable(path: Path, error: Exception) -> UsageError:
 
 
 class StdinUrls:
-    """Standard input. A thread reads it, and waits until the lines read so far are taken. It has no
-    position."""
+    """Reads URLs from standard input. A thread reads the input, and waits until the lines read so far are
+    taken. Standard input has no position, so an interrupted read cannot be resumed."""
 
     name, beside = "stdin", "*"
 
@@ -193,8 +193,8 @@ class StdinUrls:
 
 
 def _parts(file: Any) -> Iterator[bytes]:
-    """Yields input as it arrives, bypassing the file's buffer. Otherwise the thread would hold the buffer's
-    lock when the program ends while it waits for input."""
+    """Yields input as it arrives, bypassing the file's buffer. With the buffer, the thread would hold the
+    buffer's lock if the program ends while the thread waits for input."""
     read = getattr(file, "raw", file).read
     while part := read(CHUNK_BYTES):
         yield part

@@ -24,8 +24,8 @@ class UrlBatch(NamedTuple):
     position: Any
     share: float | None = None
     editions: tuple[str, ...] = ()
-    """For each request, a text that makes the seen set accept a URL again that was requested before. '' means
-    that a known URL is rejected."""
+    """The edition of each request, as a text. With a new edition, the seen set accepts a URL again that was
+    requested before. '' means that a known URL is rejected."""
     trouble: str = ""
     """A message about a source that could not be read just now, or ''."""
 
@@ -36,8 +36,8 @@ class UrlProducer(Protocol):
     name: str
     """The name under which the producer's position is stored."""
     beside: str
-    """`*`: all URLs of the producer are seeds. A host: a URL is a seed if a link to it on a page of that host
-    would be in scope."""
+    """Decides which URLs of the producer are seeds. `*`: all URLs. A host: the URLs that would be in scope as
+    links on a page of that host."""
 
     async def open(self, collector: Collector) -> None:
         """Checks that the producer can be read. Raises UsageError, ConfigError, StoreError."""

@@ -1,9 +1,9 @@
 """Reads the rows of a query from SQLite, or from PostgreSQL (with the extra `postgres`). Rows are streamed
 and never all held in memory.
 
-The query returns a column `url`. Its other columns may have the names of any fields that a seed in a JSON
-line may have (docs/records.md). If the query contains `:after` and returns a column `after`, an interrupted
-read continues after the last value that was added. At first `:after` is 0.
+The query returns a column `url`. The query's other columns may have the name of any field of a seed in a JSON
+line (docs/records.md). If the query contains `:after` and returns a column `after`, an interrupted read
+continues after the last value that was added. At first `:after` is 0.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ class SqlUrls:
             raise UsageError(f"{mask(self.url)}: the database must be sqlite:FILE or postgresql://...")
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields all rows, or the rows after the position. Rows with the same `after` value may be in two
-        batches, so only the last batch moves the position to the last value."""
+        """Yields all rows, or the rows after the position. Rows with the same `after` value may span two
+        batches. Therefore, the position moves to a value only when a row with a later value was read, or at
+        the end of the query."""
         done = last = _value(position["after"]) if position and self._after else 0
         is_checked = False
         async with contextlib.aclosing(self.rows(last)) as found:
@@ -81,8 +82,9 @@ class SqlUrls:
             yield UrlBatch([], [], {"after": _kept(last)})
 
     async def rows(self, after: Any = 0) -> AsyncGenerator[tuple[list[str], list[Any]], None]:
-        """Yields the names of the columns with the next rows, whatever the columns are. The names come at least
-        once. `after`: the value of `:after`."""
+        """Yields pairs of the column names and the next rows. The columns may have any names. If the query
+        has no rows, yields one pair with the column names. `after`: the value of the query's parameter
+        `:after`."""
         found = self._of_file(after) if self.url.startswith("sqlite:") else self._of_server(after)
         async with contextlib.aclosing(found):
             async for names, some in found:

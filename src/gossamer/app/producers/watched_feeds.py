@@ -1,8 +1,8 @@
 """Reads a sitemap or feed at intervals and adds only new entries and entries whose lastmod changed.
 
-Requests contain the validators of the last response (ETag, Last-Modified). They go through the crawl's own
-collector and egress guard. In a sitemap index, only the sitemaps whose lastmod changed or is missing are read
-again.
+Requests contain the validators of the last response (ETag, Last-Modified). The requests go through the
+crawl's own collector and egress guard. In a sitemap index, only the sitemaps whose lastmod changed or is
+missing are read again.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class WatchedSitemap(msgspec.Struct, omit_defaults=True):
     entries: str = ""
     """Maps fingerprints to lastmod (seconds, 0 if missing), as compressed msgpack."""
     inner: dict[str, float] = {}
-    """Maps the URLs of the sitemaps in an index to their lastmod. The lastmod is 0 if missing. It is negative
-    while the sitemap has not been read since that change."""
+    """Maps the URLs of the sitemaps in an index to their lastmod. The lastmod is 0 if missing. A negative
+    lastmod means that the sitemap has not been read since that change."""
 
 
 class WatchedFeed:

@@ -26,7 +26,7 @@ BY: dict[str, Callable[[Row], str]] = {
 }
 """The groupings of a report, each with the function that returns an attempt's group. Hours are in UTC."""
 MAX_KEPT_DURATIONS = 1000
-"""How many of a group's most recent durations are kept for the median and the 95th percentile."""
+"""The number of a group's most recent durations that are kept for the median and the 95th percentile."""
 
 
 class AttemptGroup(msgspec.Struct):

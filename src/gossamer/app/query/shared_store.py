@@ -1,5 +1,6 @@
-"""Reads the rows and attempts of a crawl in a shared store from any machine. They come from the outputs that
-its workers write and from the store's table of attempts."""
+"""Reads the rows and attempts of a crawl in a shared store from any machine. The rows come from the outputs
+that the crawl's workers write. The attempts come from such an output or from the store's table of
+attempts."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ Row = dict[str, Any]
 
 
 class SharedCrawl:
-    """One crawl of a shared store. Use it as a context manager. Its generators are synchronous."""
+    """One crawl of a shared store. Use it as a context manager. The generators of this class are
+    synchronous."""
 
     def __init__(self, settings: Settings, crawl: str | None) -> None:
         """`crawl` is None for the only crawl of the store."""
@@ -95,8 +97,8 @@ class SharedCrawl:
         return self._outputs
 
     def rows(self, sign: str, *, natural: bool = False) -> Iterator[Row]:
-        """Yields the rows that have the field `sign`. Raises UsageError if no output can be read on this
-        machine."""
+        """Yields the rows that have a field of the name `sign`. Raises UsageError if no output can be read on
+        this machine."""
         specs = [one for one in self._outputs if _is_here(one)]
         if not specs:
             told = ", ".join(self._outputs) or "it has no output that can be read"

@@ -30,7 +30,7 @@ def write(
 
     Returns the number of rows and the files written. CSV and Parquet have one file per kind. `taken`: outputs
     that must not be overwritten. `items`: the columns of items (`infer_columns`). `folder`: the folder for
-    rows with values that the output's columns cannot store. Raises UsageError, SinkError, DiskFull.
+    rows that contain values which the output's columns cannot store. Raises UsageError, SinkError, DiskFull.
     """
     import os
 

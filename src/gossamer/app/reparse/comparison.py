@@ -1,5 +1,5 @@
-"""Compares old and new items by site, kind and key: which were added, removed or changed, and in which
-fields."""
+"""Compares old and new items by site, kind and key. Reports which items were added, removed or changed, and
+in which fields."""
 
 from __future__ import annotations
 

@@ -50,7 +50,8 @@ class ParsedBatch(msgspec.Struct, array_like=True):
     """The number of stored responses that are not pages: redirects, errors, blocks, robots.txt, sitemaps, and
     pages that no site reads."""
     unread: int = 0
-    """The number of responses that are listed in an index or a line but no longer exist."""
+    """The number of stored responses that could not be loaded, for example because an index lists them but
+    the file no longer contains them."""
     items: int = 0
     rejected: int = 0
     lines: bytes = b""
@@ -142,7 +143,7 @@ def read(
 
 def _again(reader: Reader, request: Request, page: Page) -> ReadResult | None:
     """Returns the items of a page. Reading a costly page has limits. If the reading runs out of memory, the
-    page's error is `too-complex`. If it runs out of CPU time, this process is killed."""
+    page's error is `too-complex`. If the reading runs out of CPU time, this process is killed."""
     claim = Claim(0, 0, "", request)
     if not (is_html(page.content_type) and is_costly(page.body)):
         return reader.again(claim, page)
@@ -195,15 +196,16 @@ def _infrastructure(url: str, asked: RequestContext) -> bool:
 
 
 Make = Callable[[BatchPosition], AbstractContextManager[Callable[[Sequence[str]], ParsedBatch]]]
-"""A callable that is called in each process. It returns a context manager, which yields the function that
-reads a batch."""
+"""The type of a callable that is called in each process. The callable returns a context manager, which yields
+the function that reads a batch."""
 
 
 def read_in_processes(
     batches: Sequence[Sequence[str]], processes: int, make: Make
 ) -> Generator[ParsedBatch, None, None]:
-    """Yields the results of the batches in their order. `processes`: the number of processes that read them.
-    Kills the processes when the generator is closed. Raises GossamerError if the processes keep dying."""
+    """Yields the results of the batches in their order. `processes`: the number of processes that read the
+    batches. Kills the processes when the generator is closed. Raises GossamerError if the processes keep
+    dying."""
     count = min(processes, len(batches))
     workers = [ReparseProcess(batches[at::count], make) for at in range(count)]
     try:
@@ -215,7 +217,8 @@ def read_in_processes(
 
 
 class ReparseProcess:
-    """A process that reads batches one after another. If the process dies, another one takes its place."""
+    """A process that reads batches one after another. If the process dies, another process takes its
+    place."""
 
     def __init__(self, batches: Sequence[Sequence[str]], make: Make) -> None:
         self._batches, self._make, self._note = batches, make, BatchPosition()
@@ -235,7 +238,8 @@ class ReparseProcess:
 
     def _again(self) -> None:
         """Starts another process in place of a dead one. The dead process had delivered all batches taken so
-        far, so it was working on the next one. If it was reading a page, that page is blamed."""
+        far, so it was working on the next batch. If the dead process was reading a page, that page is
+        blamed."""
         code = self._ended()
         if self._note.at >= 0:
             key = self._batches[self._taken][self._note.at]
@@ -264,7 +268,7 @@ class ReparseProcess:
 
 
 def _begin(batches: Sequence[Sequence[str]], make: Make, note: BatchPosition) -> tuple[int, int]:
-    """Forks a process for these batches. Returns its id, and the pipe to which it writes."""
+    """Forks a process for these batches. Returns the process id, and the pipe to which the process writes."""
     sys.stdout.flush()
     sys.stderr.flush()
     out, into = os.pipe()

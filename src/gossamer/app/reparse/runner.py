@@ -2,8 +2,8 @@
 stopped.
 
 All items first go to `items.jsonl` in the run's folder. When all pages are read, the items are compared and
-written to the outputs. `state.json` holds the progress of the run. It is written after the lines that it
-covers. When the run resumes, lines that it does not cover are cut off.
+written to the outputs. `state.json` holds the progress of the run. The file is written after the lines whose
+progress it records. When the run resumes, lines that were written after the last `state.json` are cut off.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SAVE_INTERVAL_S = 1.0
 
 class ReparseState(msgspec.Struct):
     """The progress of a run. `given`: the inputs of the run as JSON, which must be unchanged for the run to
-    be resumed. `owner`: identifies the run to its outputs when it is resumed."""
+    be resumed. `owner`: the name by which the outputs recognize the run when it is resumed."""
 
     given: str
     owner: str = ""
@@ -66,15 +66,15 @@ class ReparseState(msgspec.Struct):
 
 
 class ProgressListener(Protocol):
-    """Shows the progress of a run. Receives its state and the total number of stored responses."""
+    """Shows the progress of a run. Receives the run's state and the total number of stored responses."""
 
     def show(self, state: ReparseState, total: int) -> None: ...
 
 
 class ReparseResult(msgspec.Struct):
-    """The result of a run. `read`: the number of stored responses that were read. `pages`: how many of them a
-    site function read. `unread`: the number of damaged places in the files and of responses that no longer
-    exist. `broken`: the first few damaged places, each with the reason."""
+    """The result of a run. `read`: the number of stored responses that were read. `pages`: the number of
+    responses that a site function read. `unread`: the number of damaged places in the files and of responses
+    that no longer exist. `broken`: the first few damaged places, each with the reason."""
 
     read: int
     pages: int
@@ -95,7 +95,8 @@ class ReparseResult(msgspec.Struct):
 
 class ReparseRun:
     """A run over stored pages. `folder`: the run's own folder. `stored`: the files and folders that contain
-    the pages. `outputs`: pairs of spec and whether to overwrite. `shown`: receives the progress."""
+    the pages. `outputs`: pairs of an output's spec and whether that output is overwritten. `shown`: receives
+    the progress."""
 
     def __init__(
         self,

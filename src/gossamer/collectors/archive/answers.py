@@ -14,7 +14,7 @@ At = TypeVar("At")
 
 
 class StoredAnswer(msgspec.Struct):
-    """A stored response. Its body still has its content coding. If `size` is larger than len(body), the body
+    """A stored response. The body still has its content coding. If `size` is larger than len(body), the body
     was too large to be read."""
 
     status: int = 200
@@ -25,16 +25,16 @@ class StoredAnswer(msgspec.Struct):
     size: int = 0
     version: str = "1.1"
     asked: RequestContext = RequestContext()
-    """How the response was requested, if that is known."""
+    """The circumstances of the request for this response, if they are known."""
 
 
 Source = Callable[[str, int], StoredAnswer | None]
-"""A function that takes a URL in fetch form (or the key of a response) and the maximum number of body bytes.
-It returns the response, or None if there is none."""
+"""The type of a function that finds a stored response, or returns None if there is none. Its arguments are a
+URL in fetch form (or the key of a response) and the maximum number of body bytes."""
 
 
 def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
-    """Returns the key of a response. It is the URL, followed by the request's method and body unless the
+    """Returns the key of a response. The key is the URL, followed by the request's method and body unless the
     request is a plain GET.
 
     >>> answer_key("http://e.com/"), answer_key("http://e.com/", "POST", "a=b")
@@ -44,8 +44,8 @@ def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
 
 
 def is_blocked(kept: StoredAnswer) -> bool:
-    """Returns whether a response was a block page. A page that was blocked as empty, or because it lacks
-    required content, does not count, because the crawl has read it as a page."""
+    """Returns whether a response was a block page. A response that counted as a block only because it is
+    empty or lacks required content is not a block page here, because the crawl has read it as a page."""
     line = kept.asked.block
     return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 

@@ -150,9 +150,9 @@ def archive_collector(
     """Returns a collector for a path: a WARC (`.warc`, `.warc.gz`, a file that begins like one, or a folder
     of them), an object archive, a folder of pages, or a single file.
 
-    A folder of pages is a mirror as `wget -r` writes it, `HOST[:PORT]/PATH`. If `base` is given, the folder
-    is a mirror of the site at that URL. A single file is the response for `base`, or for the first URL that
-    is requested. Sizes are in bytes. Raises ConfigError if the path cannot be read.
+    A folder of pages is a mirror with files named `HOST[:PORT]/PATH`, as `wget -r` writes it. If `base` is
+    given, the folder is a mirror of the site at that URL. A single file is the response for `base`, or for
+    the first URL that is requested. Sizes are in bytes. Raises ConfigError if the path cannot be read.
     """
     if "://" in path:
         raise ConfigError(

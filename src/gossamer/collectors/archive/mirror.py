@@ -166,8 +166,8 @@ def content_type_of(name: bytes, body: bytes) -> str:
 
 
 def single_file(path: Path, url: str | None = None) -> Callable[[str, int], StoredAnswer | None]:
-    """Returns a source that returns one file as the response for one URL: for `url`, or if it is None for the
-    first URL that is requested."""
+    """Returns a source that returns one file as the response for one URL: for `url` or, if `url` is None, for
+    the first URL that is requested."""
     meant = [url] if url is not None else []
 
     def find(asked: str, most: int) -> StoredAnswer | None:

@@ -1,5 +1,5 @@
-"""Reads page archives that `sinks.object_files` wrote. They consist of files of index lines and a folder of
-bodies."""
+"""Reads page archives that `sinks.object_files` wrote. An archive consists of files of index lines and a
+folder of bodies."""
 
 from __future__ import annotations
 

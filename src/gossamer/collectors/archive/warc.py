@@ -30,14 +30,14 @@ from gossamer.model.visit import RequestContext
 CHUNK_BYTES = 64 << 10
 MAX_HEAD_BYTES = 64 << 10
 _NEWYEAR = "00000101000000"
-"""Supplies the digits that a compact date may leave out."""
+"""The digits that replace the missing end of a compact date such as `2026`."""
 _ENDS = re.compile(rb"[\r\n]+")
 
 
 class RecordPosition(NamedTuple):
-    """The position of a record. `offset`: its offset in the file, or that of its gzip member. `within`: its
-    offset in the decompressed member. `file`: the number of the file. `size`: the compressed size of the
-    member if it contains only this record, 0 if unknown."""
+    """The position of a record. `offset`: the offset of the record or, in a compressed file, of its gzip
+    member. `within`: the record's offset in the decompressed member. `file`: the number of the file. `size`:
+    the compressed size of the member if it contains only this record, 0 if unknown."""
 
     offset: int
     within: int
@@ -198,7 +198,7 @@ ENDING = ".warc.gz"
 
 
 class WarcIndexLine(msgspec.Struct):
-    """The fields of an index line that are used."""
+    """The fields of an index line that gossamer uses."""
 
     url: str
     mime: str
@@ -236,7 +236,7 @@ class WarcArchive:
         self._places = AnswerPositions[RecordPosition]()
         self._digests: dict[str, RecordPosition] = {}
         self._bodies: dict[RecordPosition, RecordPosition] = {}
-        """Maps the position of a revisit record to that of the record with its body."""
+        """Maps the position of a revisit record to the position of the record that contains its body."""
         self.skipped: list[str] = []
         """One line per skipped record with file, offset and reason, at most 1,000 lines."""
         self.broken: list[str] = []
@@ -366,7 +366,7 @@ class WarcArchive:
 
     def _next(self, number: int, offset: int) -> int | None:
         """Returns the next offset at or after `offset` at which a record may begin: at a gzip member, or at
-        `WARC/` on a new line. Returns None if there is none."""
+        `WARC/` on a new line. Returns None if there is no such offset."""
         packed, file = self._packed[number], self._files[number]
         mark = _MAGIC if packed else b"\nWARC/"
         file.seek(offset)
@@ -428,7 +428,7 @@ def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHea
 
 
 def asked_of(found: RecordHeader) -> RequestContext:
-    """Returns the context of the page's request. Only records that gossamer wrote contain it."""
+    """Returns the context of the page's request. Only records that gossamer wrote contain this context."""
     text = found.fields.get("gossamer-request")
     try:
         return _asked(text) if text else RequestContext()

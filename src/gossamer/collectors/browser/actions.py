@@ -14,7 +14,8 @@ from playwright.async_api import Error
 from gossamer.model.rendering import Step
 
 KEY_PAUSE_S, CLICK_PAUSE_S = (0.04, 0.16), (0.08, 0.3)
-"""Minimum and maximum seconds between two keys, and before a click, for human timing."""
+"""Pauses for human timing, each as the minimum and maximum in seconds: the pause between two keys, and the
+pause before a click."""
 
 
 class StepRunner:
@@ -36,13 +37,12 @@ class StepRunner:
         self._at = (random.uniform(200, 800), random.uniform(100, 500))
 
     async def do(self, steps: tuple[Step, ...]) -> None:
-        """Performs all steps in order. Raises Playwright's Error, for example for a selector that never
-        matched."""
+        """Performs all steps in order. Raises Playwright's Error, for example if a selector never matched."""
         for step in steps:
             await getattr(self, "_wait" if step.act == "until" else f"_{step.act}")(step)
 
     def _left(self) -> float:
-        """Returns the remaining milliseconds."""
+        """Returns the milliseconds until `ends`."""
         return max(1.0, (self._ends - time.monotonic()) * 1000)
 
     async def _click(self, step: Step) -> None:

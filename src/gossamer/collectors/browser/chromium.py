@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BARE = ("chromium-headless-shell", "chrome-headless-shell")
-"""The names of the headless-only build of Chromium. It needs half the CPU time, but sites that check the
-browser can recognize it as unusual."""
+"""The names of the headless-only build of Chromium. This build needs half the CPU time, but sites that check
+the browser can recognize it as unusual."""
 MAX_IDLE_CONTEXTS, MAX_IDLE_TABS = 32, 8
-"""The maximum number of unused contexts that are kept, and how many of them keep an open tab."""
+"""The maximum number of unused contexts that are kept, and the maximum number of these contexts that keep an
+open tab."""
 START_TIMEOUT_S, CLOSE_TIMEOUT_S = 30.0, 5.0
 """Seconds within which a browser must start, and within which a context or the browser must close."""
 OFF = (
@@ -124,7 +125,7 @@ def unsupported_by_firefox(render: Render) -> str:
 def only_chromium(
     program: str | None, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
 ) -> None:
-    """If the browser is Firefox, raises ConfigError if the sites need something that Firefox does not
+    """Raises ConfigError if the browser is Firefox and the sites need something that Firefox does not
     support. `held`: for each site, the rungs on which its accounts are logged in."""
     if not is_firefox(program):
         return
@@ -150,8 +151,8 @@ class ContextKey(NamedTuple):
 
 
 class ContextInUse:
-    """A context with its cookies, cache and connections, its tab and its tunnel. It serves one page at a
-    time."""
+    """A browser context with its cookies, cache and connections, its tab and its tunnel. A context serves one
+    page at a time."""
 
     def __init__(self, place: ContextKey, tunnel: Tunnel, worn: BrowserFingerprint | None) -> None:
         self.place, self.tunnel, self.worn = place, tunnel, worn
@@ -181,8 +182,8 @@ class Chromium:
     """The parts with which a document is loaded (see `document.Parts`). None means Chromium's parts."""
 
     def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
-        """`agent`: the user agent. None: the browser's own user agent when it runs with a window. `ca_file`:
-        see `tunnel`."""
+        """`agent`: the user agent. None means the user agent that the browser sends when it runs with a
+        window. `ca_file`: see `tunnel`."""
         self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
         self._nowhere = Tunnel(resolver)
         self._driver: Any = None
@@ -258,8 +259,8 @@ class Chromium:
         return await Tab.open(kept.context, kept.worn)
 
     async def give(self, kept: ContextInUse | None, sound: bool) -> None:
-        """Takes back a context. It is kept if it is `sound`. Raises TimeoutError if the browser does not
-        close it."""
+        """Takes back a context. If `sound` is true, the context is kept, otherwise closed. Raises
+        TimeoutError if the browser does not close it."""
         self.busy -= 1
         if kept is None:
             return None

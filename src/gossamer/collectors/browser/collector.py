@@ -2,7 +2,8 @@
 through gossamer's tunnel (`tunnel`), which resolves, checks and pins names with the same egress guard as on
 the other rungs. Contexts are kept per registered domain, each with its own cookies, cache and connections. A
 browser that hangs or dies is replaced, and the pages that it was loading fail and are retried. Robots rules
-and delays apply to the page itself. The resources of the page are loaded without them, as for a visitor.
+and delays apply to the page itself. The resources of the page are loaded without robots rules and delays, as
+in a visitor's browser.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ MAX_LOADED_BODIES = 4
 
 class BrowserCollector:
     """Collects pages with a browser. `program`: its path; None searches PATH. `agent`: the user agent; None
-    uses that of the identity. `render`: a function that returns how a host's pages are rendered. `domain`: a
-    function that returns a host's registered domain. `pages`: the number of concurrent pages. `total`: the
-    maximum number of seconds per page. `wire`: the maximum number of body bytes. `recycle`: the number of
-    pages per browser process. `ca_file`: trusted certificates for proxies that use TLS. `folder`: where
-    screenshots are stored. `worn`: a function that returns the fingerprint of a browser, given the browser's
-    name. `country`: a function that returns the country of a proxy, given its URL. Raises ConfigError if the
-    browser or Playwright is missing."""
+    uses the user agent of the identity. `render`: a function that returns the settings for rendering a host's
+    pages. `domain`: a function that returns a host's registered domain. `pages`: the number of concurrent
+    pages. `total`: the maximum number of seconds per page. `wire`: the maximum number of body bytes.
+    `recycle`: the number of pages per browser process. `ca_file`: trusted certificates for proxies that use
+    TLS. `folder`: where screenshots are stored. `worn`: a function that returns the fingerprint of a browser,
+    given the browser's name. `country`: a function that returns the country of a proxy, given its URL. Raises
+    ConfigError if the browser or Playwright is missing."""
 
     name = "browser"
 
@@ -103,7 +104,7 @@ class BrowserCollector:
             result = await self._visit(browser, place, request, headers, guise)
             if guise.browser:
                 result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
-            # the wait for a free tab comes before the request and does not count as the host's time
+            # the host is not responsible for the wait for a free tab
             return msgspec.structs.replace(
                 result, lag=result.lag + time.perf_counter() - came - result.elapsed
             )
@@ -117,8 +118,8 @@ class BrowserCollector:
 
     @contextlib.asynccontextmanager
     async def _turn(self, place: ContextKey, guise: Guise) -> AsyncIterator[None]:
-        """A context in which pages of a logged-in account load one after another, because they share one
-        browser context."""
+        """A context manager that makes the pages of a logged-in account load one after another, because they
+        share one browser context."""
         if not guise.member:
             yield
             return
@@ -127,8 +128,8 @@ class BrowserCollector:
             yield
 
     async def _running(self) -> Chromium:
-        """Returns the running browser. Starts another one if the browser has died or has loaded its maximum
-        number of pages."""
+        """Returns the running browser. Starts another browser if the running one has died or has loaded its
+        maximum number of pages."""
         async with self._starting:
             now = self._now
             if now is not None and not now.dead and now.pages < self._recycle:
@@ -192,7 +193,7 @@ class BrowserCollector:
         return result
 
     def _wears(self, guise: Guise) -> BrowserFingerprint | None:
-        """Returns the fingerprint that the browser shows, or None for its own."""
+        """Returns the fingerprint that the browser shows, or None if the browser shows its own."""
         if self._worn is None or not guise.browser:
             return None
         worn = self._worn(guise.browser)

@@ -1,5 +1,5 @@
-"""Loads one page in a context: sets the request's cookies, returns the document as a Page or the reason why
-there is none, and reports new cookies."""
+"""Loads one page in a browser context: sets the request's cookies, loads the document, and reports new
+cookies. The result is a Page, or the reason why there is no page."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ CHROMIUM = Parts(Watch, Rendering, Capture)
 
 
 class BrowserDocument:
-    """The document at a request's URL. `at`, `began`: when the visit began, as wall-clock time and as time of
-    the monotonic performance counter. `wire`: the maximum number of body bytes. `folder`: where screenshots
-    are stored. `cookies`: all cookies that the context must have for the domain (`Guise.cookies`)."""
+    """Loads the document at a request's URL. `at`, `began`: the time when the visit began, by the wall clock
+    and by the performance counter. `wire`: the maximum number of body bytes. `folder`: where screenshots are
+    stored. `cookies`: all cookies that the context must have for the domain (`Guise.cookies`)."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class BrowserDocument:
 
     async def _lend(self, headers: Mapping[str, str]) -> None:
         """Adds the cookies of the request to the context. For a logged-in account, the domain's cookies are
-        first replaced with the account's."""
+        first replaced with the account's cookies."""
         if self._given is not None:
             await self._equal(self._given)
         sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")

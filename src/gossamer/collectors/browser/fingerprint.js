@@ -1,5 +1,5 @@
-// ([vendor, renderer]) -> nothing. What WebGL tells of the graphics card, and the outer size of a window that is too new to know it; the
-// functions still look like the browser's own.
+// Changes the graphics card that WebGL reports to `vendor` and `renderer`. Also corrects the outer size of a new
+// window. The changed functions still look like the browser's own. Returns nothing.
 ([vendor, renderer]) => {
   for (const kind of [globalThis.WebGLRenderingContext, globalThis.WebGL2RenderingContext]) {
     if (!kind) continue;
@@ -16,8 +16,8 @@
         let size = 0;
         try {
           size = globalThis.top[inner];
-        } catch {} // a frame of another origin
-        // a window that is new says 0, and then the size of its content, as if it had no bars
+        } catch {} // this is a frame of another origin than the page
+        // a new window first reports 0, and then the size of its content without its bars
         return Math.max(Reflect.apply(call, context, given), (size || globalThis[inner]) + bars);
       },
     });

@@ -55,7 +55,7 @@ _MOST_LIVE = {
     "mn": "Asia/Ulaanbaatar",
     "uz": "Asia/Tashkent",
 }
-"""For each country with several time zones, the zone in which most people live."""
+"""Maps each country with several time zones to the zone in which most people live."""
 
 
 class BrowserFingerprint(NamedTuple):

@@ -1,7 +1,7 @@
 """Controls Firefox by WebDriver BiDi. Starts one process with an empty profile, and exchanges commands and
-events with it over a WebSocket on loopback. The interface is that of Chromium: user contexts with their own
-cookies and gossamer's tunnel as their proxy, tabs, the watch over the main document, loading and reading.
-Steps, screenshots and captured responses are not supported.
+events with it over a WebSocket on loopback. The classes have the same interface as those for Chromium: user
+contexts with their own cookies and gossamer's tunnel as their proxy, tabs, the watch over the main document,
+loading and reading. Steps, screenshots and captured responses are not supported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from gossamer.model.rendering import Render
 
 GUARD = '"$@" & child=$!; read -r _; kill -9 $child; wait $child; rm -rf "$0" || { sleep 1; rm -rf "$0"; }'
 """A shell script that starts the browser and reads its input from this process. When this process ends for
-any reason, the input ends, and the script kills the browser and removes its profile."""
+any reason, the script's input ends. The script then kills the browser and removes its profile."""
 EVENTS = (
     "network.beforeRequestSent",
     "network.responseStarted",
@@ -162,8 +162,9 @@ WORLD = "gossamer"
 MAX_BODY_BYTES, MAX_BODIES_BYTES = 1 << 25, 1 << 26
 """The maximum number of bytes that Firefox keeps of one body, and of all bodies together."""
 MARK, SOON = "https://mark.invalid/", 1.0
-"""A URL that the page is made to request. When the event of this request arrives, all earlier events have
-arrived. If the page may not make requests, the wait ends after this number of seconds."""
+"""MARK: a URL that gossamer makes the page request. When the event of this request arrives, all earlier
+events have arrived. SOON: if the page may not make requests, the wait for this event ends after this number
+of seconds."""
 
 
 class GeckoTab:
@@ -211,7 +212,7 @@ class GeckoTab:
         return not self.wire.over
 
     async def rest(self) -> bool:
-        """Blanks the tab after a page. Returns whether it can be used again. Raises TimeoutError."""
+        """Blanks the tab after a page. Returns whether the tab can be used again. Raises TimeoutError."""
         self.watch, self.hears = None, {}
         with contextlib.suppress(BidiError):
             async with asyncio.timeout(STILL * 10):
@@ -419,7 +420,7 @@ class GeckoRendering(Rendering):
         raise BidiError(self.late)
 
     async def _hears(self) -> None:
-        """Waits until the events of the page's requests have arrived. They may arrive after the load
+        """Waits until the events of the page's requests have arrived. The events may arrive after the load
         event."""
         self._marked.clear()
         with contextlib.suppress(BidiError, TimeoutError):
@@ -540,7 +541,8 @@ class Firefox(Chromium):
         return tab
 
     def _heard(self, event: str, params: dict[str, Any]) -> None:
-        """Passes an event to its tab, or to the tab that contains its frame."""
+        """Passes an event to the tab that the event is about. The event of a frame is passed to the tab that
+        contains the frame."""
         tab = self._tabs.get(params.get("context") or "")
         if event == "browsingContext.contextCreated":
             if (parent := self._tabs.get(params.get("parent") or "")) is not None:
@@ -550,7 +552,8 @@ class Firefox(Chromium):
 
 
 class Context:
-    """The cookies of a user context. The methods have the names of those of Playwright's contexts."""
+    """The cookies of a user context. The methods have the same names as the methods of Playwright's
+    contexts."""
 
     def __init__(self, wire: BidiConnection, user: str) -> None:
         self._wire, self.user = wire, user

@@ -23,8 +23,8 @@ _PROFILE = re.compile(rb"\0--user-data-dir=([^\0]+)(?=\0)")
 
 
 class OrphanBrowser(NamedTuple):
-    """A browser process or one of its helper processes. `profile`: the folder of its profile, '' if its
-    command line names none."""
+    """A browser process or one of its helper processes. `profile`: the folder of the browser's profile, '' if
+    the command line names none."""
 
     pid: int
     profile: str

@@ -1,8 +1,14 @@
-// (most, mark, inner) -> [HTML of the document as it is now, or its length when that is over `most`; protocol; frames].
-// Open shadow roots stand in place of what they hide, slots filled, as a reader sees them; what a frame of the same origin holds stands
-// behind it, in a div with its address, without what speaks of a whole page. Behind each frame of another origin stands an empty div with `mark` and its number as address, when
-// there is a mark; `frames` is how many there are, globalThis[mark] are their elements. `inner`: the document is a frame's; its HTML is such
-// a div, '' where it is no page of a site, and its URL stands for the protocol. The live document is not touched.
+// Reads the current document. Called with (most, mark, inner). Returns [text, protocol, number of frames].
+// The live document is not changed.
+// - `text`: the document as HTML. If it has more than `most` characters, its length is returned instead.
+// - Elements with an open shadow root contain the shadow root's content instead of their own. Slots are filled,
+//   so the HTML contains what a reader sees.
+// - The content of a frame of the same origin is inserted after the frame, in a div with the frame's URL.
+//   Elements that concern the whole page, such as `base`, are left out of this div.
+// - If `mark` is given, an empty placeholder div is inserted after each frame of another origin. The div's
+//   attribute contains `mark` and the frame's number. `globalThis[mark]` is the list of these frames.
+// - `inner`: whether the document is the document of a frame. If so, `text` is a div as described above, or ''
+//   if the frame does not contain a page of a site. The second result is then the document's URL.
 (most, mark, inner) => {
   const inert = document.implementation.createHTMLDocument("");
   const held = (node) => {
@@ -16,10 +22,10 @@
     for (const child of body.childNodes) box.append(...copies(child));
     return box;
   };
-  const whole = (node) =>  // these speak of the whole page, or are not shown
+  const whole = (node) =>  // elements that concern the whole page, or are not shown
     node.nodeType === Node.COMMENT_NODE || /^(?:base|title|noscript|plaintext)$/.test(node.localName)
     || (node.localName === "meta" && !node.hasAttribute("itemprop"));
-  const absolute = (node, made) => {  // what a frame's document names is relative to its own address
+  const absolute = (node, made) => {  // URLs in a frame's document are relative to the frame's URL
     for (const name of ["href", "src", "action"])
       if (made.hasAttribute && made.hasAttribute(name) && typeof node[name] === "string") made.setAttribute(name, node[name]);
   };

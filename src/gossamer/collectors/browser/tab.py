@@ -1,11 +1,11 @@
 """Controls a tab of a Chromium context and the page in it: loading, waiting, scrolling and reading. The tab
-serves one page after another. Between pages it is idle, then blank, so that no scripts of a finished page
-run. While a page loads, its main document is watched. A redirect or a script's navigation to another page is
-returned, not followed. Content that is not HTML is read as received. Images, fonts and media are loaded only
-on request. The document is read with the contents of its frames, each inserted at its place. A frame of the
-same origin is read together with the page. A frame of another origin is read in its own process. Frames that
-hang, fail, are too large, are blocked or would break the document are left out. On request, responses to
-scripts, console lines and a screenshot are captured, all within limits.
+serves one page after another. Between two pages, the tab is first idle and then blank, so that no scripts of
+a finished page run. While a page loads, its main document is watched. A redirect or a script's navigation to
+another page is returned, not followed. Content that is not HTML is read as received. Images, fonts and media
+are loaded only on request. The document is read with the contents of its frames, each inserted at its place.
+A frame of the same origin is read together with the page. A frame of another origin is read in its own
+process. Frames that hang, fail, are too large, are blocked or would break the document are left out. On
+request, responses to scripts, console lines and a screenshot are captured, all within limits.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _CAPTCHAS = re.compile(
     r"https?://(?:(?:challenges\.cloudflare|(?:[\w-]+\.)*(?:hcaptcha|arkoselabs|captcha-delivery))\.com[:/]"
     r"|www\.(?:google\.com|recaptcha\.net)/recaptcha/)"
 )
-"""The URLs of captcha frames. Such frames are left out, because they contain no useful text, and block
+"""The URLs of captcha frames. Captcha frames are left out, because they contain no useful text, and block
 detection uses the text of the page itself."""
 
 _MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
-"""Start tags that the parser merges into the page's own tags, and the maximum number of such tags in a frame.
-The number is limited because merging takes time."""
+"""A pattern of start tags that the parser merges into the page's own tags, and the maximum number of these
+tags in a frame. The number is limited because merging takes time."""
 
 
 class FrameContent(NamedTuple):
@@ -272,10 +272,10 @@ MAX_NAVIGATIONS = 20
 
 
 class Watch:
-    """Watches the requests of one page. `fresh`: whether its context has no cache yet. `main`: the status and
-    headers of the main document. `raw`: the body if it is not HTML. `target`: the URL to which a script
-    redirects, or None. `away` is set as soon as `target` is known. `refused`: the content type, if it was not
-    accepted."""
+    """Watches the requests of one page. `fresh`: whether the page's browser context has no cache yet. `main`:
+    the status and headers of the main document. `raw`: the body if it is not HTML. `target`: the URL to which
+    a script redirects, or None. `away` is set as soon as `target` is known. `refused`: the content type, if
+    it was not accepted."""
 
     def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
         self._tab, self._cdp, self._request = tab, tab.cdp, request
@@ -376,7 +376,7 @@ class Watch:
     async def _response(self, event: dict[str, Any]) -> None:
         """Handles the main document's response. HTML is passed on to the page. Redirects are returned, other
         accepted content is read as received, and everything else is refused."""
-        # at the latest now the host has received the request, so the delay to the next request begins here
+        # the host has received the request by now, so the delay to the next request begins here
         self.asked_at = time.perf_counter()
         headers = [(one["name"].lower(), one["value"]) for one in event.get("responseHeaders", ())]
         status = int(event["responseStatusCode"])
@@ -436,7 +436,7 @@ class Rendering:
         Raises Playwright's Error if there is no document."""
         self._ends, self._spare = ends, (ends - time.monotonic()) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
-        with contextlib.suppress(TimeoutError):  # do not wait for a request that hangs for half of the time
+        with contextlib.suppress(TimeoutError):  # a request that hangs may use at most half of the time
             async with asyncio.timeout((ends - time.monotonic()) / 2):
                 await self._watch.away.wait()
         if render.wait == "idle":
@@ -473,8 +473,8 @@ class Rendering:
         return now if self._watch.follows and now.startswith(("http://", "https://")) else asked
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
-        """Returns the current document and the protocol, such as `h2`. The document is in UTF-8. If it has
-        more than `most` characters, its length is returned instead."""
+        """Returns the current document and the protocol, such as `h2`. The document is in UTF-8. If the
+        document has more than `most` characters, its length is returned instead."""
         frames = Frames(self._tab, self._watch.blocks)
         text, protocol = await frames.read(
             reading_script(), most, max(self._ends - time.monotonic(), self._spare)
@@ -495,7 +495,8 @@ class Rendering:
         return False
 
     def route(self, asked: str) -> str:
-        """Returns the URL of the route that the page shows, or the requested one if it is the same route."""
+        """Returns the URL of the route that the page shows, or the requested URL if both URLs have the same
+        route."""
         document = asked.partition("#")[0]
         now = str(self._page.url)
         if now.partition("#")[0] != document or not route_of(now) or same_route(now, asked):
@@ -564,8 +565,8 @@ KEPT_PAGE_S = 5.0
 """Seconds for which a finished page stays in the tab if no other page needs the tab. Blanking the tab at once
 would cost a third of the time of a page."""
 BLANK_TIMEOUT_S, CLOSE_TIMEOUT_S = 3.0, 5.0
-"""Seconds within which a tab must become idle or blank, and seconds within which a tab that does not must
-close."""
+"""Seconds within which a tab must become idle or blank. After this time, the tab must close within the second
+number of seconds."""
 
 
 class TabListener(Protocol):
@@ -576,8 +577,8 @@ class TabListener(Protocol):
 
 
 class Tab:
-    """A tab of the browser. It registers each event handler only once. `watch` and `hears` belong to the page
-    that currently uses the tab."""
+    """A tab of the browser. A tab registers each event handler only once. `watch` and `hears` belong to the
+    page that currently uses the tab."""
 
     def __init__(self, page: Any, cdp: Any) -> None:
         self.page, self.cdp = page, cdp
@@ -634,8 +635,8 @@ class Tab:
         return False
 
     async def leave(self, url: str) -> None:
-        """Blanks the tab if it shows another route of the document at `url`. Otherwise the browser would not
-        load the document again."""
+        """Blanks the tab if it shows another route of the document at `url`. Without this step, the browser
+        would not load the document again."""
         if "#" in url and str(self.page.url).partition("#")[0] == url.partition("#")[0]:
             await self.page.goto("about:blank", timeout=BLANK_TIMEOUT_S * 1000)
 

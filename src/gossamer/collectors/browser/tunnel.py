@@ -1,6 +1,7 @@
-"""The browser's only connection to the network: a SOCKS5 proxy (RFC 1928) that gossamer runs on loopback. It
-resolves each name with the egress guard, connects only to the checked address or to a proxy of the crawl, and
-counts the bytes. The browser can reach nothing that the guard refuses, and cannot bypass the proxy.
+"""The browser's only connection to the network: a SOCKS5 proxy (RFC 1928) that gossamer runs on loopback. The
+proxy resolves each name with the egress guard, connects only to the checked address or to a proxy of the
+crawl, and counts the bytes. The browser can reach nothing that the guard refuses, and cannot bypass the
+proxy.
 
 A proxy of the crawl (http, https, socks5(h) or socks4(a)) is contacted at its checked address. Plain HTTP is
 sent to an HTTP proxy with the full URL in each request line. Everything else goes through CONNECT or SOCKS.
@@ -195,7 +196,7 @@ MAX_CONNECTIONS = 256
 """The maximum number of concurrent connections through a tunnel."""
 OWN = ("connectivitycheck.gstatic.com",)
 """Hosts that Chromium itself contacts, to find out whether a captive portal is the cause of a bad
-certificate. These requests are refused."""
+certificate. Requests to these hosts are refused."""
 _USUAL = (80, 443)
 _TLS = b"\x16"
 _UNKNOWN = re.compile(rb"HTTP/1\.[01] 407")
@@ -203,8 +204,8 @@ _NO, _FAILED, _REFUSED, _COMMAND = 1, 4, 2, 7
 
 
 class Tunnel:
-    """The SOCKS proxy of one browser context. It serves one page at a time. Call `begin(room)` before the
-    page; afterwards `got` is the number of received bytes. If more than `room` bytes are received, all
+    """The SOCKS proxy of one browser context. A tunnel serves one page at a time. Call `begin(room)` before
+    the page; afterwards `got` is the number of received bytes. If more than `room` bytes are received, all
     connections are aborted and `over` is set. `proxy`: the proxy of the crawl through which all connections
     go. `ca_file`: the trusted certificates for a proxy that uses TLS."""
 
@@ -218,9 +219,10 @@ class Tunnel:
         self.got = self._room = 0
         self.over = False
         self.refused: dict[str, FailureCause] = {}
-        """For each authority that was not reached since `begin`, the reason."""
+        """Maps each authority that was not reached since `begin` to the reason."""
         self.blame: dict[str, str] = {}
-        """For each authority in `refused` that a proxy did not reach, what failed: the proxy or the path."""
+        """Maps each authority in `refused` that a proxy did not reach to the part that failed: `proxy` or
+        `path`."""
         self.addresses: dict[str, str] = {}
         """The address to which a connection was made, for each authority."""
 
@@ -287,7 +289,8 @@ class Tunnel:
             writer.close()
 
     async def _checked(self, authority: str, writer: asyncio.StreamWriter) -> tuple[str, ...]:
-        """Returns the permitted addresses of `host:port`. If there are none, sends the browser a refusal."""
+        """Returns the permitted addresses of `host:port`. If there are no permitted addresses, sends the
+        browser a refusal."""
         name = url_authority(authority)
         if not self._room or len(self._tasks) > MAX_CONNECTIONS or name in OWN:
             writer.write(_reply(_NO))
@@ -361,7 +364,7 @@ class Tunnel:
     async def _join(
         self, authority: str, out: AsyncIterator[bytes], here: asyncio.StreamWriter, there: Stream
     ) -> None:
-        """Copies data in both directions until one of them ends. If a proxy rejects the credentials, its
+        """Copies data in both directions until one direction ends. If a proxy rejects the credentials, its
         response is not passed on as the host's page."""
         new = self.proxy is not None and self.proxy.http
 

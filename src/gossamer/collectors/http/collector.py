@@ -1,9 +1,9 @@
 """The plain rung: HTTP/1.1 and HTTP/2 over libcurl, at addresses that the egress guard has checked. This
 module also explains curl's errors. curl does not resolve names: each transfer is pinned to a checked address,
-and a second check on the socket refuses any other address. The pinning uses CONNECT_TO, which keeps Host and
-SNI, and which makes the address part of a kept connection's identity. curl does not decode bodies either:
-they are counted as they arrive, and decoded here up to a limit. Redirects, cookies, proxies and credentials
-are handled outside curl.
+and a second check on the socket refuses any other address. The pinning uses curl's option CONNECT_TO. This
+option leaves Host and SNI unchanged, and curl reuses a connection only for the same address. curl does not
+decode bodies either. Bodies are counted as they arrive, and decoded here up to a limit. Redirects, cookies,
+proxies and credentials are handled outside curl.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ TOO_LARGE, WEIRD, STREAM, PROXY = (
 
 
 class FailureCause(NamedTuple):
-    """Why there is no page. `reason` is a word of docs/glossary.md, and `detail` is one line of text.
-    `final`: whether a retry cannot help."""
+    """The reason why there is no page. `reason` is a word of docs/glossary.md, and `detail` is one line of
+    text. `final`: whether a retry cannot help."""
 
     reason: str
     detail: str
@@ -90,8 +90,8 @@ _DETAILS = {
 
 
 _UNREACHED = re.compile(r"SOCKS.*\((?:3|4|5|6)\)")
-"""Replies of a SOCKS server that are about the target: network unreachable, host unreachable, refused, TTL
-expired (RFC 1928 section 6)."""
+"""Matches curl's messages for replies of a SOCKS server that report a problem with the target: network
+unreachable, host unreachable, refused, TTL expired (RFC 1928 section 6)."""
 _OF_PROXY = (pycurl.E_COULDNT_RESOLVE_PROXY, pycurl.E_COULDNT_CONNECT)
 _OF_PATH = (
     pycurl.E_GOT_NOTHING,
@@ -130,8 +130,8 @@ _UNCLEAR = (
     pycurl.E_FAILED_INIT,
     pycurl.E_OUT_OF_MEMORY,
 )
-"""curl errors that can be caused by a shortage of descriptors or memory. No distinct error number shows
-it."""
+"""curl errors that a shortage of descriptors or memory can cause. curl has no separate error number for such
+a shortage."""
 
 
 def local_shortage(code: int, number: int, address: str) -> str:
@@ -194,8 +194,8 @@ _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
 
 class CheckedAddresses(Protocol):
-    """Checked addresses in the order in which to try them. If there are none, the host was refused, and the
-    other properties contain the reason (`egress.resolver`)."""
+    """Checked addresses, in the order in which they are tried. If there are no addresses, the host was
+    refused, and the other properties contain the reason (`egress.resolver`)."""
 
     @property
     def addresses(self) -> tuple[str, ...]: ...
@@ -218,7 +218,7 @@ class AddressResolver(Protocol):
 
 class CurlLibrary(NamedTuple):
     """The libcurl to use: pycurl's, or one with the same interface. `honest`: if true, gossamer's own
-    headers, which identify it, are sent with every request. Otherwise only the headers of the request are
+    headers, which identify it, are sent with every request. If false, only the headers of the request are
     sent."""
 
     name: str = "http"
@@ -237,9 +237,10 @@ class HttpCollector:
     `connect` limits connecting, over all addresses of a host together. `first_byte` limits how long the
     transfer may stay below 1 KiB/s. `total` limits the whole request. `once`: each request gets a connection
     of its own, so that curl never sends it twice. `keep`: pages have their `exchange`. `folder`: where large
-    files are stored while they arrive; without it they stay in memory, limited like pages. `more`: content
-    types that are accepted from a host in addition to `accept`. `beside`: another collector whose connections
-    this one uses, too; its TLS options must be the same.
+    files are stored while they arrive. If it is None, files stay in memory, and their size is limited like
+    that of pages. `more`: content types that are accepted from a host in addition to `accept`. `beside`:
+    another collector whose connections this collector also uses. Both collectors must have the same TLS
+    options.
     """
 
     def __init__(
@@ -313,7 +314,7 @@ class HttpCollector:
         self._better: dict[str, str] = {}
         self._single: set[str] = set()
         self._sharing: dict[tuple[str, str], list[Transfer]] = {}
-        """By authority and proxy: the transfers that may share a connection."""
+        """Maps each pair of authority and proxy to the transfers that may share a connection."""
 
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
@@ -322,10 +323,11 @@ class HttpCollector:
         tried.
 
         While a connection to a host is being opened, further requests wait, because the connection may be
-        able to carry them all (HTTP/2). They do not wait if it is known that it cannot. A burst of 32
-        requests at 40 ms round trip then needs 1 connection instead of 32, a fifth of the CPU time and three
-        quarters of the elapsed time. The cost is one handshake's time, once for each host that speaks only
-        HTTP/1.1. A request that is alone never waits, because nothing would end its wait.
+        able to carry them all (HTTP/2). Requests do not wait if the host is known not to support HTTP/2.
+        Because of this wait, a burst of 32 requests with a round trip of 40 ms needs 1 connection instead of
+        32, a fifth of the CPU time, and three quarters of the elapsed time. The cost is one handshake's time,
+        once for each host that speaks only HTTP/1.1. A request that is alone never waits, because nothing
+        would end its wait.
 
         If a proxy is used, the names of both the proxy and the target are resolved and checked here. The
         transfer is pinned to the proxy's address, and the proxy resolves the target.
@@ -387,9 +389,10 @@ class HttpCollector:
         return len(together) > 1
 
     def _end_sharing(self, authority: str, proxy: str, transfer: Transfer) -> None:
-        """Ends a transfer that may have shared a connection. If all others wait, one stops waiting and opens a
-        connection. libcurl 8.23 otherwise lets them wait until they time out, if a connection that it kept
-        cannot be used. They do not stop if no connection to the host could be opened."""
+        """Ends a transfer that may have shared a connection. If all other transfers of the group are waiting,
+        one of them stops waiting and opens a connection. Otherwise, libcurl 8.23 would let these transfers
+        wait until they time out, if the connection that it kept cannot be used. If no connection to the host
+        could be opened, all the other transfers continue to wait."""
         others = self._sharing[authority, proxy]
         others.remove(transfer)
         if not others:
@@ -493,7 +496,8 @@ class HttpCollector:
 
     def _give_back(self, transfer: Transfer) -> None:
         """Keeps a handle for the next transfer. A handle that was used with a non-standard method is
-        discarded. Its connections stay open, because they belong to the multi handle."""
+        discarded. The connections of a discarded handle stay open, because they belong to the multi
+        handle."""
         if transfer.changed or self._multi.closed:
             transfer.close()
             return

@@ -1,7 +1,8 @@
 """Adapts curl_cffi's libcurl, which has a browser's TLS and HTTP/2 fingerprint, to the part of pycurl's
 interface that `Transfer` and `Multi` use. The C functions are called directly, for two reasons. curl_cffi's
 own classes have no hook for the socket or for the moment before a request, and the egress guard's second
-check needs both. They also wake the event loop ten times per second for each pool of connections.
+check needs both. In addition, curl_cffi's own classes wake the event loop ten times per second for each pool
+of connections.
 """
 
 from __future__ import annotations
@@ -161,7 +162,8 @@ class Curl:
         self.setopt(HTTPHEADER_ORDER, b",".join([b"Host", *names]))
 
     def _set_list(self, option: int, texts: Sequence[str | bytes]) -> None:
-        """Sets an option to a list. curl does not copy the list, so it is kept until it is replaced."""
+        """Sets an option to a list. curl does not copy the list, so this object keeps the list until it is
+        replaced."""
         new = ffi.NULL
         for text in texts:
             new = lib.curl_slist_append(new, text.encode() if isinstance(text, str) else text)

@@ -72,7 +72,8 @@ def _deflate(body: bytes, most: int) -> bytes:
             out: bytes = undo.decompress(body, most)
         except BROKEN:
             continue
-        # two plain bytes may look like raw deflate, so it must be complete or yield more bytes than it has
+        # two plain bytes may look like raw deflate, so the stream must be complete, or its output must be
+        # longer
         return out if undo.eof or len(out) >= (min(most, len(body)) if window == RAW else 1) else body
     return bytes(_pieces(body, ZLIB, most) or _pieces(body, RAW, most)) or body
 
@@ -96,8 +97,8 @@ def _pieces(body: bytes, window: int, most: int) -> bytearray:
 
 
 def _last(view: memoryview, sound: int, window: int, out: bytearray, most: int, fine: int = 64) -> bytearray:
-    """Decodes a damaged member again. Its first `sound` bytes are known to be intact. The bytes after them
-    are decoded in small steps, at the end byte by byte."""
+    """Decodes a damaged member again. The first `sound` bytes of the member are known to be intact. The bytes
+    after them are decoded in small steps, at the end byte by byte."""
     undo, at, before = isal_zlib.decompressobj(window), 0, len(out)
     try:
         while at < len(view) and len(out) < most and not undo.eof:

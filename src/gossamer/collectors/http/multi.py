@@ -60,14 +60,15 @@ class Multi:
             raise
 
     def restart(self, curl: Any, option: tuple[int, int]) -> None:
-        """Begins a transfer again that has not been sent, with a changed option."""
+        """Restarts a transfer that has not been sent yet, with one option changed."""
         if curl in self._waiting and not self.closed:
             self._multi.remove_handle(curl)
             curl.setopt(*option)
             self._multi.add_handle(curl)
 
     def keep_fewer(self) -> None:
-        """Halves the number of connections that are kept open, because the process is out of descriptors."""
+        """Halves the maximum number of connections that are kept open. Called if the process is out of
+        descriptors."""
         if not self.closed and self._connections > 1:
             self._connections //= 2
             self._multi.setopt(pycurl.M_MAXCONNECTS, self._connections)

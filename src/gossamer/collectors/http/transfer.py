@@ -1,8 +1,9 @@
 """One HTTP transfer: a reusable curl handle, whose callbacks collect the response within limits. This module
 also encodes the header lines that are sent, parses the header section that is received, checks proxy URLs,
 finds the trusted certificates, and contains the spool for a file's body. The body of a file is counted and
-hashed as it arrives. It is refused as soon as its first bytes show that its type is not wanted. A small body
-stays in memory. A larger one goes to an unnamed temporary file, which disappears with the process.
+hashed as it arrives. A file is refused as soon as its first bytes show that its type is not wanted. A small
+body stays in memory. A larger body is written to an unnamed temporary file, which disappears when the process
+ends.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def _read(line: bytes) -> tuple[str, str] | None:
 
 
 _field = lru_cache(2048)(_read)
-"""Cached, because most header lines of a server are the same in each of its responses."""
+"""A cached version of `_read`. The cache helps because most header lines of a server are the same in each of
+its responses."""
 
 
 def final_head(lines: list[bytes]) -> bytes:
@@ -110,8 +112,8 @@ PROXIES = "a proxy is SCHEME://HOST:PORT, SCHEME being http, https, socks5h, soc
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE = re.compile(r"[\r\n\0]")
 _FRAMING = ("content-length", "transfer-encoding")
-"""Headers that delimit a request. If one is wrong, the server takes the next request on the same connection
-as part of this one."""
+"""Headers that delimit a request. If one of these headers is wrong, the server takes the next request on the
+same connection as a part of this request."""
 
 
 def is_sendable(name: str, value: str) -> bool:
@@ -121,8 +123,8 @@ def is_sendable(name: str, value: str) -> bool:
 
 
 def ca_bundle() -> str | None:
-    """Returns the path of the system's trusted certificates, or else of certifi's. None means that curl's own
-    default is used."""
+    """Returns the path of the system's trusted certificates, or else the path of certifi's certificates. None
+    means that curl's own default is used."""
     import ssl
 
     paths = ssl.get_default_verify_paths()
@@ -142,8 +144,8 @@ def ca_bundle() -> str | None:
 
 
 def proxy_of(url: str) -> str | None:
-    """Returns `host:port` of a proxy's URL, or None if the URL cannot be used. Its scheme must be `http`,
-    `https` or a socks scheme, and it must contain a port.
+    """Returns `host:port` of a proxy's URL, or None if the URL cannot be used. The URL's scheme must be
+    `http`, `https` or a socks scheme, and the URL must contain a port.
 
     >>> proxy_of("http://user:secret@proxy.example:3128"), proxy_of("ftp://proxy.example:21"), proxy_of("http://proxy.example")
     ('proxy.example:3128', None, None)
@@ -197,8 +199,8 @@ def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: 
 
 @lru_cache(maxsize=256)
 def _told(lines: tuple[bytes, ...]) -> tuple[list[bytes], frozenset[bytes]]:
-    """Returns the lines as curl sends them, with secrets masked, and their names. Cached, because most
-    requests of a crawl have the same lines."""
+    """Returns the lines as curl sends them, with secrets masked, and their names. The result is cached,
+    because most requests of a crawl have the same lines."""
     said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
     names = frozenset(one.partition(b":")[0].lower() for one in said)
     return [mask_head(one) for one in said], names
@@ -215,9 +217,10 @@ def _said(one: bytes) -> bytes:
 MAX_MEMORY_BYTES = 256 << 10
 """The maximum number of bytes of a file that are kept in memory. A larger file is moved to disk."""
 MIN_FILE_RATE_BYTES = 256 << 10
-"""The transfer rate in bytes per second that determines the time limit of a large file."""
+"""The minimum transfer rate in bytes per second. This rate determines the time limit of a large file."""
 MAX_PIECES = 200_000
-"""The maximum number of pieces in which a body may arrive. Each KiB of the body allows one more."""
+"""The maximum number of pieces in which a body may arrive. One more piece is allowed for each KiB of the
+body."""
 
 
 class Spool:
@@ -295,8 +298,9 @@ def decoded_body(
 
 MAX_HEADER_LINES, MAX_HEADER_BYTES, MAX_CHUNKS = 100, 64 << 10, 200_000
 MAX_DRAINED_BYTES, MAX_ERROR_BODY_BYTES = 64 << 10, 1 << 20
-"""The maximum number of bytes that are read from a redirect's body, so that the connection can be reused, and
-from an error's body, for the block detectors."""
+"""MAX_DRAINED_BYTES: the maximum number of bytes that are read from a redirect's body, so that the connection
+can be reused. MAX_ERROR_BODY_BYTES: the maximum number of bytes that are read from an error's body, for the
+block detectors."""
 SUPPRESS_CONNECT_HEADERS = 265
 """The curl option that leaves out the proxy's own response to CONNECT. pycurl has no name for it."""
 _OK: int = pycurl.PREREQFUNC_OK
@@ -348,7 +352,7 @@ class PinnedSocket:
 
 class Transfer:
     """One reusable curl handle and the state of its transfer. `problem`: the reason why one of the callbacks
-    aborted the transfer. `short`: the resource of this process that was missing to open a socket."""
+    aborted the transfer. `short`: the resource that this process lacked to open a socket."""
 
     __slots__ = (
         "allowed",
@@ -416,8 +420,8 @@ class Transfer:
         proxy resolves the target's name. Only a `socks4` or `socks5` proxy needs an address, and gets a
         checked one.
 
-        The handle is not used for other transfers afterwards, because these options must not mix with those
-        of a direct transfer.
+        The handle is not used for other transfers afterwards, because a direct transfer must not have the
+        options of a transfer through a proxy.
         """
         self.proxy, self.allowed, self.changed = proxy, addresses, True
         name, _, port = authority.rpartition(":")
@@ -457,8 +461,9 @@ class Transfer:
             self.spool.drop()
 
     def meant_for(self, method: str, body: str | None) -> None:
-        """Sets a method or a body. If a kept connection turns out to be closed, only safe requests may be
-        sent again. Therefore other requests use a new connection."""
+        """Sets the request's method and body. If a reused connection turns out to be closed, curl sends the
+        request again, which is allowed only for safe methods. Therefore, other requests use a new
+        connection."""
         self.changed = True
         curl = self.curl
         if body is not None:
@@ -487,8 +492,8 @@ class Transfer:
             return lacked
 
     def before(self, there: str, _here: str, _port: int, _local: int) -> int:
-        """Called just before the request is sent, even on a kept connection, and each time that curl sends it
-        again."""
+        """curl calls this method just before it sends the request, even on a reused connection, and each time
+        that it sends the request again."""
         if there not in self.allowed:
             self.problem = "private"
         elif self.sent >= self.tries:

@@ -1,8 +1,8 @@
 """Bright Data Web Unlocker, direct API (docs.brightdata.com: proxy-rest-api, web-unlocker/error-codes).
 
-The outer status is 200 if the unlocker was reached. The target's status is in `x-brd-status-code`. Every
-fault of the unlocker has an `x-brd-error` header or its standard successor, `Proxy-Status` (RFC 9209). A
-response with neither header comes from the target.
+The status of the API's response is 200 if the unlocker was reached. The target's status is in
+`x-brd-status-code`. Every fault of the unlocker has an `x-brd-error` header or its standard successor,
+`Proxy-Status` (RFC 9209). A response with neither header comes from the target.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _ERROR = re.compile(r"""(?:^|;)\s*error\s*=\s*"?([\w-]+)""")
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns a call of `POST /request` with JSON. Bright Data itself decides whether to render the page. It
-    does not support headers, bodies, selectors or sessions."""
+    """Returns a call of `POST /request` with JSON. Bright Data itself decides whether to render the page.
+    Bright Data does not support headers, bodies, selectors or sessions."""
     if needs.headers:
         raise ValueError("brightdata forwards no headers")
     if needs.body is not None:

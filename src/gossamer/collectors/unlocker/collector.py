@@ -39,18 +39,19 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
 
 MAX_PROBES = 3
-"""How many times in a row the provider's circuit breaker may become half-open (30 s, 60 s and 120 s after it
-opened) before the crawl fails."""
+"""The number of times in a row that the provider's circuit breaker may become half-open before the crawl
+fails. The breaker becomes half-open 30 s, 60 s and 120 s after it opened."""
 BUSY_PAUSE_S = 5.0
 """Seconds that a host waits after the provider refused a call because of too many concurrent calls, if the
 provider does not say how long to wait."""
 CREDIT_CHECK_INTERVAL_S = 300.0
-"""The maximum number of seconds after which a postponed request checks the credits again, and the minimum
-between two messages about it."""
+"""The maximum number of seconds until a postponed request checks the credits again, and the minimum number of
+seconds between two messages about used-up credits."""
 FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
 """The effects that a call can have on the provider's circuit breaker, in the notation of `breaker.lua`.
-FAULT: the tenth in a row opens the breaker, for 30 s at first and at most 15 min. SHUT: a fault that does not
-depend on the page opens it at once. GOOD closes it, and NOTHING leaves it unchanged."""
+FAULT: the tenth such fault in a row opens the breaker, for 30 s at first and for at most 15 min. SHUT: a
+fault that does not depend on the page opens the breaker at once. GOOD: the breaker closes. NOTHING: the
+breaker stays as it is."""
 BREAKER_EFFECTS = {
     RETRY: FAULT,
     BUSY: FAULT,
@@ -93,7 +94,7 @@ class UnlockerCollector:
     """Collects pages through one provider. `http` calls the provider's API. `resolver` checks the targets.
     `most`: the maximum number of body bytes. `say`: called from time to time with the reason why no calls are
     made. `wanted`: returns the options of a host's site. `alone`: whether the crawl fetches all pages with
-    this collector. Such a crawl ends when the credits are used up."""
+    this collector. If so, the crawl ends when the credits are used up."""
 
     def __init__(
         self,

@@ -1,13 +1,13 @@
-"""An unlocker that the settings describe by a URL template and a shape. The shape says what is sent, and
-where the response contains the status and the body.
+"""An unlocker that the settings describe by a URL template and a shape. The shape defines the request, and
+the places in the response from which the status and the body are read.
 
 The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}` and `{session}`. The
-shape is a list of `NAME=VALUE`. `header=NAME: VALUE` (repeatable) and `post=BODY` are templates as well.
-`forward=true` passes on the request's method, headers and body. `status=`, `url=`, `credits=` and `headers=`
-say where the response contains these values: `header NAME` or `json a.b`. `body=` is `raw`, `json a.b` or
-`base64 a.b`. `errors=403:credit,422:retry` defines the meanings of the provider's own statuses. `cost=`,
-`at_once=`, `timeout=`, `country=`, `render=`, `wait_for=` and `session=` have the same meaning as for any
-unlocker.
+shape is a list of `NAME=VALUE`. The values of `header=NAME: VALUE` (repeatable) and `post=BODY` are
+templates, too. `forward=true` passes on the request's method, headers and body. `status=`, `url=`, `credits=`
+and `headers=` say where the response contains these values: `header NAME` or `json a.b`. `body=` is `raw`,
+`json a.b` or `base64 a.b`. `errors=403:credit,422:retry` defines the meanings of the provider's own statuses.
+`cost=`, `at_once=`, `timeout=`, `country=`, `render=`, `wait_for=` and `session=` have the same meaning as
+for any unlocker.
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> C
 
 
 def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the page, or a refusal. The page's status is read from the configured place. If none is
-    configured, it is the status of the provider's response, unless `errors` gives that status a meaning."""
+    """Returns the page, or a refusal. The page's status is read from the configured place. If no place is
+    configured, the page's status is the status of the provider's response, unless `errors` gives that status
+    a meaning."""
     reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}
 
     def at(name: str) -> Any:

@@ -29,8 +29,8 @@ request needs."""
 
 
 class ApiCall(NamedTuple):
-    """One page to fetch and the options for it. `cost`: the maximum number of credits that the call may cost.
-    `extra`: parameters that only this provider knows."""
+    """One page to fetch, and the options with which the page is fetched. `cost`: the maximum number of
+    credits that the call may cost. `extra`: parameters that only this provider knows."""
 
     url: str
     method: str = "GET"
@@ -47,7 +47,7 @@ class ApiCall(NamedTuple):
 
 
 class Call(NamedTuple):
-    """An HTTP request to a provider's API. Its URL and headers may contain the key."""
+    """An HTTP request to a provider's API. The URL and the headers of the call may contain the key."""
 
     url: str
     method: str = "GET"
@@ -92,16 +92,16 @@ class Refusal(NamedTuple):
 
 
 class Provider(NamedTuple):
-    """One provider. `request` returns the call for a page. It raises ValueError, with the reason, if the
-    provider does not support the call. `answer` interprets the response. `cost` returns the maximum cost of a
-    call, for users who set no cost. `timeout`: the seconds that a client should wait according to the
+    """One provider. `request` returns the call for a page. `request` raises ValueError, with the reason, if
+    the provider does not support the call. `answer` interprets the response. `cost` returns the maximum cost
+    of a call, for users who set no cost. `timeout`: the seconds that a client should wait according to the
     provider's documentation."""
 
     name: str
     endpoint: str
     timeout: float
     request: Callable[[ApiCall, str, str], Call]
-    """Called with the ApiCall, the endpoint and the key."""
+    """The function that makes the call. Its arguments are the ApiCall, the endpoint and the key."""
     answer: Callable[[ApiAnswer, ApiCall], FetchedPage | Refusal]
     cost: Callable[[ApiCall], int]
     extra: tuple[str, ...] = ()
@@ -115,8 +115,8 @@ class Provider(NamedTuple):
     sample: str = "http://example.com/"
     """A URL that the provider accepts, with which the options are checked."""
     searches: bool = False
-    """Whether it fetches result pages of search engines alone. The host of such a request is never contacted, so
-    its name is not resolved."""
+    """Whether the provider fetches only result pages of search engines. The host in the URL of such a request
+    is never contacted, so its name is not resolved."""
 
 
 def endpoint_url(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
@@ -148,7 +148,7 @@ def session_number(session: str | None) -> str:
 
 
 def json_of(body: bytes) -> dict[str, Any]:
-    """Parses a body as a JSON object. Returns {} if it is not one."""
+    """Parses a body as a JSON object. Returns {} if the body is not a JSON object."""
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
@@ -162,8 +162,8 @@ def to_json(value: Any) -> str:
 
 
 def provider_message(answer: ApiAnswer, *places: str) -> str:
-    """Returns the provider's message in one line. It consists of the fields `places` of a JSON response, or
-    else of the beginning of the response's text."""
+    """Returns the provider's message in one line. If the response is JSON, the message consists of its fields
+    `places`. If the response is plain text, the message is its beginning."""
     found = json_of(answer.body)
     words = [value for place in places if isinstance(value := found.get(place), str) and value]
     if not words and not found and (answer.header("content-type") or "text/plain").startswith("text/plain"):
@@ -191,7 +191,7 @@ def whole_credits(value: Any, otherwise: int) -> int:
 
 
 def bytes_of(text: Any) -> bytes | None:
-    """Decodes base64. Returns None if it is invalid."""
+    """Decodes base64. Returns None if the text is not valid base64."""
     try:
         return base64.b64decode(text, validate=True) if isinstance(text, str) else None
     except (binascii.Error, ValueError):

@@ -19,7 +19,8 @@ PROVIDERS = {
     for one in (scraperapi.PROVIDER, zenrows.PROVIDER, brightdata.PROVIDER, zyte.PROVIDER, scrapfly.PROVIDER)
 }
 SEARCH_PROVIDERS = ("serpapi", "serper", "searchapi", "dataforseo")
-"""Providers of search results. Each is a module of `search`, imported when it is chosen."""
+"""Providers of search results. Each provider is a module of `search`, which is imported when the provider is
+chosen."""
 OPTIONS = ("endpoint", "at_once", "timeout", "cost", "render", "country", "wait_for", "session")
 ACCOUNT = ("endpoint", "at_once", "timeout", "zone")
 """Options that belong to the account, not to a crawl or a site."""
@@ -41,7 +42,8 @@ class ChosenUnlocker(NamedTuple):
 
     @property
     def searches(self) -> bool:
-        """Whether it fetches the results of searches alone, so that the engine's own host is never contacted."""
+        """Whether the unlocker fetches only the results of searches. If so, the host of the search engine is
+        never contacted."""
         return self.provider.searches or self.options.get("serp") == "true"
 
     def also(self, text: str) -> ChosenUnlocker:

@@ -60,7 +60,7 @@ FAMILIES = (
     ("ERR::SESSION::CONCURRENT", BUSY),
     ("ERR::SCRAPE::DNS", TARGET),
 )
-"""Parts of error codes and their meanings. The response's status does not matter."""
+"""Maps parts of error codes to their meanings. The status of the response does not matter."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
@@ -103,8 +103,8 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the maximum credits of a call. A plain call costs 1, and one from a residential address 25.
-    Rendering costs 5 more. If protections are bypassed (`asp`), Scrapfly may use the most expensive
+    """Returns the maximum credits of a call. A plain call costs 1, and a call from a residential address
+    costs 25. Rendering costs 5 more. If protections are bypassed (`asp`), Scrapfly may use the most expensive
     option."""
     if needs.extra.get("asp") == "true":
         return 30

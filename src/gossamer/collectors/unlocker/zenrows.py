@@ -69,8 +69,8 @@ CODES = {
     "AUTH008": (BUSY, ""),
     "BLK0001": (BANNED, ""),
 }
-"""The meanings of ZenRows's error codes. Faults of the target also have a reason. RESP002 is a page, because
-it stands for the target's 404."""
+"""The meanings of ZenRows's error codes. For faults of the target, the table also contains the reason.
+RESP002 counts as a page, because it means that the target answered 404."""
 STATUSES = {
     401: KEY,
     402: CREDIT,
@@ -130,8 +130,9 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the maximum credits of a call. A plain call costs 1, a rendered one 5, one with a premium proxy
-    10, and both together 25. With `mode=auto` ZenRows chooses, so the maximum is 25."""
+    """Returns the maximum credits of a call. A plain call costs 1. A rendered call costs 5, and a call with a
+    premium proxy costs 10. A rendered call with a premium proxy costs 25. With `mode=auto` ZenRows chooses,
+    so the maximum is 25."""
     premium = needs.extra.get("premium_proxy") == "true" or needs.country is not None
     if needs.extra.get("mode") == "auto":
         return 25

@@ -1,8 +1,9 @@
 """Zyte API (docs.zyte.com: usage, reference, errors, and the retry policy of its official client).
 
-The body of the response contains the target's status. If that is 404, the API's own status is still 200. Zyte
-truncates bodies at 10 MB without reporting it. Only responses with status 200 are billed. A call counts as
-one credit unless `cost` says otherwise. With `serp=true`, the page is the JSON of a search's results.
+The body of the response contains the target's status. If the target's status is 404, the API's own status is
+still 200. Zyte truncates bodies at 10 MB without reporting it. Only responses with status 200 are billed. A
+call counts as one credit unless `cost` says otherwise. With `serp=true`, the page is the JSON of a search's
+results.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ STATUSES = {
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns a call of `POST /v1/extract` with JSON. It requests the unchanged body, or the browser's HTML
-    if the page is to be rendered."""
+    """Returns a call of `POST /v1/extract` with JSON. The call requests the unchanged body or, if the page is
+    to be rendered, the browser's HTML."""
     wanted: dict[str, Any] = {"url": needs.url} | dict(needs.extra)
     if wanted.pop("serp", "") == "true":
         if needs.headers or needs.render or needs.body is not None:

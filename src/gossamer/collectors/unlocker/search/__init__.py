@@ -1,6 +1,7 @@
-"""Providers that return the results of a search as JSON: SerpApi, Serper, SearchApi and DataForSEO. They are
-unlockers for result pages of Google and Bing: a request for `https://www.google.com/search?q=...` becomes a
-call of their API, and the page is the JSON of the answer. `search_query` reads such a URL, and `search_answers` reads
-what their answers have in common. Zyte's option
-`serp=true` does the same (`zyte`). `gossamer.uses.ranks` reads the JSON.
+"""Providers that return the results of a search as JSON: SerpApi, Serper, SearchApi and DataForSEO. These
+providers are unlockers for result pages of Google and Bing. A request for
+`https://www.google.com/search?q=...` becomes a call of the provider's API. The page is the JSON of the
+answer. `search_query` reads the URL of a result page, and `search_answers` reads the parts that the answers of
+all providers share. The provider Zyte can do the same with its option
+`serp=true` (`zyte`). `gossamer.uses.ranks` reads the JSON.
 """

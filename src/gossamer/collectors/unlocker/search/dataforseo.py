@@ -1,8 +1,10 @@
-"""DataForSEO (docs.dataforseo.com: serp/google/organic/live/advanced, appendix/errors): a live task with JSON.
+"""DataForSEO (docs.dataforseo.com: serp/google/organic/live/advanced, appendix/errors). A call runs a live
+task, which is described in JSON.
 
-The key is `LOGIN:PASSWORD`. A task cannot begin at a later page: it returns all results up to `depth`, and each
-page of 10 results is billed (the first one in full, each further one with 75 %). A page counts as one credit, so
-a request for page 3 costs 3. The outer status is 200; each task has a `status_code` of its own.
+The key is `LOGIN:PASSWORD`. A task cannot begin at a later page. A task returns all results up to `depth`.
+Each page of 10 results is billed: the first page in full, and each further page with 75 %. A page counts as
+one credit, so a request for page 3 costs 3. The status of the API's response is 200. Each task has a
+`status_code` of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from gossamer.collectors.unlocker.search.search_query import PAGE_RESULTS, SAMPL
 from gossamer.data import sections
 
 MAX_DEPTH = 200
-"""The most results of a live task (since September 2025)."""
+"""The maximum number of results of a live task (since September 2025)."""
 OK, NO_RESULTS = 20000, 40102
 CODES = {
     **dict.fromkeys((40100, 40104, 40201, 40204, 40207), KEY),
@@ -39,15 +41,21 @@ CODES = {
     **dict.fromkeys((40202, 40209), BUSY),
     **dict.fromkeys((40101, 40103, 40601, 40602), RETRY),
 }
-"""The meanings of its codes. KEY: the account is not verified, paused or without access, or the address is not on
-its list. CREDIT: no money is left, or the user's own limit of a day is reached. BUSY: too many requests per minute,
-or at once. RETRY: the search engine failed, or the task is not finished. Other 4xxxx are TARGET, 5xxxx are RETRY."""
+"""The meanings of DataForSEO's error codes.
+
+- KEY: the account is not verified, is paused or has no access, or the client's IP address is not allowed.
+- CREDIT: no money is left, or the user's own daily limit is reached.
+- BUSY: too many requests per minute, or at once.
+- RETRY: the search engine failed, or the task is not finished.
+
+All other codes 4xxxx mean TARGET, and codes 5xxxx mean RETRY."""
 COUNTRY_BASE = 2000
-"""Google's number of a country is larger than its number in ISO 3166-1 by this."""
+"""Google's number of a country is the country's ISO 3166-1 number plus this."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns the call of a live task. In `keyword`, it decodes `%` and `+`, so these are encoded."""
+    """Returns the call of a live task. DataForSEO decodes `%` and `+` in `keyword`, so these characters are
+    encoded here."""
     search = read_search(needs)
     if search.page * PAGE_RESULTS > MAX_DEPTH:
         raise ValueError(f"dataforseo returns at most {MAX_DEPTH} results")
@@ -87,7 +95,8 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns 1 credit for each page of 10 results up to the wanted one."""
+    """Returns the cost of a call: 1 credit for each page of 10 results, up to and including the wanted
+    page."""
     return read_search(needs).page
 
 
@@ -100,7 +109,7 @@ def _values(extra: Mapping[str, str]) -> dict[str, str | int | bool]:
 
 
 def location_code(country: str) -> int:
-    """Returns Google's number of a country. Raises ValueError for a country that ISO 3166-1 does not have.
+    """Returns Google's number of a country. Raises ValueError for a country that is not in ISO 3166-1.
 
     >>> location_code("us"), location_code("uk")
     (2840, 2826)

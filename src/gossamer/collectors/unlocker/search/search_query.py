@@ -1,4 +1,5 @@
-"""Reads the URL of a result page: what is searched, where, and which page of the results is meant."""
+"""Reads the URL of a result page: the search words, the country and place of the search, and the number of
+the result page."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from gossamer.collectors.unlocker.interface import ApiCall
 SAMPLE = "https://www.google.com/search?q=x"
 """A URL that every provider of this package accepts."""
 PAGE_RESULTS = 10
-"""Organic results on a page. Google has ignored other sizes since September 2025."""
+"""The number of organic results on a page. Google has ignored requests for other numbers since September
+2025."""
 MAX_PAGE = 100
 _HOST = re.compile(r"(?:www\.|cn\.)?(google|bing)((?:\.[a-z]{2,3}){1,2})")
 
@@ -21,8 +23,9 @@ _HOST = re.compile(r"(?:www\.|cn\.)?(google|bing)((?:\.[a-z]{2,3}){1,2})")
 class SearchQuery(NamedTuple):
     """A search. `country`, `language`, `location` and `uule` are '' if the URL does not contain them.
 
-    `domain`: the engine's domain, such as `google.co.uk`. `uule`: Google's encoded location. `location`: its
-    canonical name, as in `Austin,Texas,United States`. `page`: from 1.
+    `domain`: the engine's domain, such as `google.co.uk`. `uule`: Google's encoded location. `location`: the
+    canonical name of the location, as in `Austin,Texas,United States`. `page`: the number of the result page,
+    starting at 1.
     """
 
     engine: str
@@ -37,8 +40,8 @@ class SearchQuery(NamedTuple):
 
 
 def read_search(needs: ApiCall) -> SearchQuery:
-    """Returns the search of a request for a result page. The header `Sec-CH-UA-Mobile: ?1` asks for the results
-    of a phone. Raises ValueError for another URL.
+    """Returns the search that a request for a result page describes. The header `Sec-CH-UA-Mobile: ?1`
+    requests the results for phones. Raises ValueError if the URL is not that of a result page.
 
     >>> read_search(ApiCall("https://www.bing.com/search?q=a+b&cc=de&first=11"))[:4]
     ('bing', 'bing.com', 'a b', 'de')
@@ -65,7 +68,8 @@ def read_search(needs: ApiCall) -> SearchQuery:
 
 
 def location_of(uule: str) -> str:
-    """Returns the canonical name in a `uule` of version 1 (`w+CAIQICI`, a length, the name in base64), or ''.
+    """Returns the canonical name that a `uule` of version 1 contains, or ''. Such a `uule` consists of
+    `w+CAIQICI`, a length, and the name in base64.
 
     >>> location_of("w+CAIQICIGQmVybGlu")
     'Berlin'

@@ -1,6 +1,6 @@
 """SerpApi (serpapi.com: search-api, bing-search-api, api-status-and-error-codes). Searches with the status
-`Success` are billed, also those without results. A search that was made within the last hour is repeated from
-its cache, which is free."""
+`Success` are billed, even if they have no results. If the same search was made within the last hour, SerpApi
+answers from its cache, which is free."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gossamer.collectors.unlocker.search.search_query import PAGE_RESULTS, SAMPL
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns `GET /search.json?engine=google&q=...`. `location` and `uule` exclude each other."""
+    """Returns `GET /search.json?engine=google&q=...`. A call must not contain both `location` and `uule`."""
     search = read_search(needs)
     at = (search.page - 1) * PAGE_RESULTS
     parameters = [("engine", search.engine), ("q", search.words)]

@@ -1,5 +1,5 @@
-"""Serper (serper.dev): `POST /search` with JSON, Google alone. The answer contains the `credits` that the search
-cost."""
+"""Serper (serper.dev): `POST /search` with JSON. Serper searches only Google. The answer contains the
+`credits` that the search cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gossamer.collectors.unlocker.search.search_query import SAMPLE, read_search
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns the call of a search. Serper knows neither Bing nor the results of a phone."""
+    """Returns the call of a search. Serper supports neither Bing nor the results for phones."""
     search = read_search(needs)
     if search.engine != "google":
         raise ValueError("serper searches Google alone")
