@@ -50,7 +50,7 @@ def connect(folder: Path) -> Any:
     check_libraries()
     import duckdb
 
-    return duckdb.connect(
+    base = duckdb.connect(
         ":memory:",
         config={
             "memory_limit": MEMORY,
@@ -59,6 +59,9 @@ def connect(folder: Path) -> Any:
             "preserve_insertion_order": False,
         },
     )
+    # in a spawned process, DuckDB takes the interpreter for an interactive one, and prints progress on stdout
+    base.execute("SET enable_progress_bar_print = false")
+    return base
 
 
 def find_copies(base: Any, folder: Path) -> None:
