@@ -1,11 +1,11 @@
 """Debian's documentation packages, served on loopback, crawled and counted by one command.
 
     apt-get download PACKAGES...; for file in *.deb; do dpkg-deb -x $file DIR; done
-    python benchmarks/keywords_debian.py DIR [--limit N] [--processes 2] [--folder DIR]
+    python benchmarks/keywords_debian.py DIR [--limit N] [--processes 2] [--keep DIR]
 
 Serves all HTML files below DIR, and lists of links to them, and runs `gossamer keywords URL --list words.txt
 --delay 0 -s per_host=16`. Printed: pages served and counted, CPU and wall seconds of the command, the peaks of its
-resident memory, and what it prints itself. `--folder` keeps that (`out.json`), the texts and the tables.
+resident memory, and what it prints itself. `--keep` keeps that (`out.json`), the texts and the tables.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="keeps the run there")
+    parser.add_argument("--keep", type=Path, help="keeps the run there")
     options = parser.parse_args()
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.Process(target=begin_server, args=(options.folder, theirs), daemon=True)
@@ -134,7 +134,7 @@ def main() -> None:
         flush=True,
     )
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
-        folder = options.folder or Path(name)
+        folder = options.keep or Path(name)
         folder.mkdir(exist_ok=True)
         (folder / "words.txt").write_text("\n".join(WORDS))
         words = [
