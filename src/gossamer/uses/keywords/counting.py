@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -230,12 +231,14 @@ class _Worker:
         self._plan, self._step = plan, step
         self._matcher = KeywordMatcher(plan.keywords, plan.stem)
         self._skipped: Any = None
+        self._shown: Counter[int] = Counter()
 
     def handle(self, chunk: Chunk) -> ChunkCounts:
-        """Handles one chunk and returns its totals."""
+        """Handles one chunk and returns its totals. Later calls have later chunks."""
         if self._step == "index":
             return index_chunk(self._plan, chunk)
-        return count_chunk(self._plan, self._step, self._matcher, self._skips(chunk), chunk)
+        skipped = self._skips(chunk)
+        return count_chunk(self._plan, self._step, self._matcher, skipped, chunk, self._shown)
 
     def _skips(self, chunk: Chunk) -> frozenset[int]:
         import numpy as np

@@ -45,13 +45,13 @@ class TokenMatcher:
         """Returns each occurrence as (place of its first token, number of the keyword), in order."""
         found: list[tuple[int, int]] = []
         entries = self._entries
-        for place, word in enumerate(words):
-            if word in entries:
-                alone, longer = entries[word]
-                found += [(place, number) for number in alone]
-                for length, tails in longer.items():
-                    if numbers := tails.get(tuple(words[place + 1 : place + length])):
-                        found += [(place, number) for number in numbers]
+        for place in [place for place, word in enumerate(words) if word in entries]:
+            alone, longer = entries[words[place]]
+            for number in alone:
+                found.append((place, number))
+            for length, tails in longer.items():
+                if numbers := tails.get(tuple(words[place + 1 : place + length])):
+                    found += [(place, number) for number in numbers]
         return found
 
 
