@@ -47,8 +47,8 @@ class TokenMatcher:
         entries = self._entries
         for place in [place for place, word in enumerate(words) if word in entries]:
             alone, longer = entries[words[place]]
-            for number in alone:
-                found.append((place, number))
+            if alone:
+                found += [(place, number) for number in alone]
             for length, tails in longer.items():
                 if numbers := tails.get(tuple(words[place + 1 : place + length])):
                     found += [(place, number) for number in numbers]
