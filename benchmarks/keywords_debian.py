@@ -1,11 +1,11 @@
 """Debian's documentation packages, served on loopback, crawled and counted by one command.
 
     apt-get download PACKAGES...; for file in *.deb; do dpkg-deb -x $file DIR; done
-    python benchmarks/keywords_debian.py DIR [--limit N] [--processes 2]
+    python benchmarks/keywords_debian.py DIR [--limit N] [--processes 2] [--keep DIR]
 
 Serves all HTML files below DIR, and lists of links to them, and runs `gossamer keywords URL --list words.txt
---delay 0 -s per_host=16`. Printed: pages served and counted, CPU and wall seconds of the command, the peak of its
-resident memory (the sum over its processes), and what it prints itself.
+--delay 0 -s per_host=16`. Printed: pages served and counted, CPU and wall seconds of the command, the peaks of its
+resident memory, and what it prints itself. `--keep` keeps that (`out.json`), the texts and the tables.
 """
 
 from __future__ import annotations
@@ -122,6 +122,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="keeps the run there")
     options = parser.parse_args()
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.Process(target=begin_server, args=(options.folder, theirs), daemon=True)
@@ -133,7 +134,8 @@ def main() -> None:
         flush=True,
     )
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
-        folder = Path(name)
+        folder = options.keep or Path(name)
+        folder.mkdir(exist_ok=True)
         (folder / "words.txt").write_text("\n".join(WORDS))
         words = [
             "keywords",
@@ -163,7 +165,7 @@ def main() -> None:
             f"exit code {code}: {found['pages']:,} pages with a text in {wall:,.0f} s, {found['pages'] / wall:,.0f} a second"
         )
         print(f"{1000 * cpu / found['pages']:.2f} ms CPU a page, without the store, which detaches itself")
-        print(f"peak of resident memory, all processes together: {memory.stop():,.0f} MiB")
+        print(memory.stop())
         print(
             {name: found[name] for name in ("counted", "copies", "empty", "unread", "words")}, told["crawled"]
         )

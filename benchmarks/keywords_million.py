@@ -6,8 +6,8 @@ Pages of about 590 words (4.4 KB) are written as a crawl stores them. Their word
 texts (../shared/data/articles-zyte, else the pages of docs/), with a tail of rare words by Zipf's law. One page in
 twenty is a copy of an earlier one with another date. While they are written, numpy counts the keywords of the
 list in the numbers of the words (the brute count, which shares no code with gossamer). Then one process tree
-counts the list and discovers terms. Printed: CPU of that tree a page, the peak of its resident memory (the sum
-over its processes, sampled five times a second), and how many counts differ from the brute count. A crawl stores
+counts the list and discovers terms. Printed: CPU of that tree a page, the peaks of its resident memory, and how
+many counts differ from the brute count. A crawl stores
 the sketch by which copies are found; here it is made with the pages, and its CPU is printed on its own.
 """
 
@@ -25,6 +25,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -140,31 +141,48 @@ def write_pages(path: Path, pages: int, keywords: int) -> dict[str, tuple[int, i
 
 
 class Memory:
-    """The peak of the resident memory of a process and its descendants, in MiB."""
+    """The peaks of the memory of a process and its descendants, in MiB, sampled five times a second. `shared_once`:
+    the sum of what they hold (PSS: a page of a library that n processes share counts 1/n in each). `summed`: the sum
+    of their resident memory, where such a page counts n times. `largest`: the resident memory of the largest
+    process."""
 
     def __init__(self, pid: int) -> None:
-        self.peak = 0.0
+        self.shared_once = self.summed = self.largest = 0.0
         self._pid, self._stop = pid, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
         while not self._stop.wait(0.2):
-            self.peak = max(self.peak, self._now(self._pid))
+            found = list(self._now(self._pid))
+            if found:
+                self.shared_once = max(self.shared_once, sum(pss for pss, _ in found))
+                self.summed = max(self.summed, sum(rss for _, rss in found))
+                self.largest = max(self.largest, max(rss for _, rss in found))
 
-    def _now(self, pid: int) -> float:
+    def _now(self, pid: int) -> Iterator[tuple[float, float]]:
+        """Yields PSS and resident memory of each process."""
         try:
-            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        except (OSError, IndexError):
-            return 0.0
-        return pages * resource.getpagesize() / (1 << 20) + sum(self._now(int(child)) for child in children)
+        except OSError:  # it has ended
+            return
+        sizes = {
+            name: int(size.split()[0]) / 1024 for name, _, size in (one.partition(":") for one in lines[1:])
+        }
+        yield sizes.get("Pss", 0.0), sizes.get("Rss", 0.0)
+        for child in children:
+            yield from self._now(int(child))
 
-    def stop(self) -> float:
-        """Ends the watch and returns the peak."""
+    def stop(self) -> str:
+        """Ends the watch and returns the peaks in words."""
         self._stop.set()
         self._thread.join()
-        return self.peak
+        return (
+            f"peak of resident memory: {self.shared_once:,.0f} MiB over all processes, each page once (PSS); "
+            f"{self.largest:,.0f} MiB in the largest process; {self.summed:,.0f} MiB if the libraries that processes "
+            "share count in each of them"
+        )
 
 
 COUNT = """
@@ -206,7 +224,7 @@ def main() -> None:
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         print(f"exit code {code}, {time.monotonic() - began:,.0f} s")
         print(f"CPU a page: {1000 * cpu / options.pages:.3f} ms (with merging and finding copies)")
-        print(f"peak of resident memory, all processes together: {memory.stop():,.0f} MiB")
+        print(memory.stop())
         report(folder / "counts", due)
     finally:
         if options.folder is None:

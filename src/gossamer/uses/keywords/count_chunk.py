@@ -91,10 +91,17 @@ def index_chunk(plan: CountPlan, chunk: Chunk) -> ChunkCounts:
 
 
 def count_chunk(
-    plan: CountPlan, step: str, matcher: KeywordMatcher, skipped: frozenset[int], chunk: Chunk
+    plan: CountPlan,
+    step: str,
+    matcher: KeywordMatcher,
+    skipped: frozenset[int],
+    chunk: Chunk,
+    shown: Counter[int],
 ) -> ChunkCounts:
-    """Writes the counts of a chunk's pages, except for the pages in `skipped`."""
-    work = _ChunkWork(plan, matcher)
+    """Writes the counts of a chunk's pages, except for the pages in `skipped`. `shown`: how many contexts of each
+    keyword this process wrote for earlier chunks. Only the first contexts of all pages are kept in the end, so a
+    keyword that has enough of them gets no more."""
+    work = _ChunkWork(plan, matcher, shown)
     sites = {site: number for number, site in enumerate(plan.sites)}
     for line in read_chunk(chunk):
         if line is not None and line.number not in skipped:
@@ -106,12 +113,12 @@ def count_chunk(
 class _ChunkWork:
     """Collects the counts of the pages of one chunk."""
 
-    def __init__(self, plan: CountPlan, matcher: KeywordMatcher) -> None:
+    def __init__(self, plan: CountPlan, matcher: KeywordMatcher, shown: Counter[int]) -> None:
         self.totals = ChunkCounts()
         self._plan, self._matcher = plan, matcher
         self._counts, self._words = array("q"), array("q")
         self._anchors: Counter[tuple[str, int]] = Counter()
-        self._shown: Counter[int] = Counter()
+        self._shown = shown
         self._contexts: list[tuple[int, int, int, str]] = []
         self._batch = TermBatch()
         self._terms: list[Any] = []
@@ -121,16 +128,19 @@ class _ChunkWork:
         text = page.body
         pieces = [tokens(piece) for piece in pieces_of(text)]
         body = pieces[0] if len(pieces) == 1 else [word for piece in pieces for word in piece]
-        words = count_words(body)
+        if not self._plan.discover:
+            words = count_words(body)
+        elif body or page.title:
+            words = self._batch.add((site, page.code), tokens(page.title or ""), body)
+            if self._batch.is_full:
+                self._hand_over()
+        else:
+            words = 0
         self.totals.pages += 1
         self.totals.words += words
         self._words.extend((number, site, words, len(body)))
         if self._matcher.keywords:
             self._count(number, page, text, body)
-        if self._plan.discover and (body or page.title):
-            self._batch.add((site, page.code), (tokens(page.title or ""), body))
-            if self._batch.is_full:
-                self._hand_over()
 
     def _count(self, number: int, page: StoredText, text: str, body: Sequence[str]) -> None:
         found = self._matcher.count(page, body)

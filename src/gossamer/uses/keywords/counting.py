@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -25,6 +26,7 @@ from gossamer.uses.keywords.count_chunk import (
 )
 from gossamer.uses.keywords.matching import KeywordMatcher
 from gossamer.uses.keywords.merging import (
+    SITES,
     SKIPPED,
     connect,
     find_copies,
@@ -34,9 +36,8 @@ from gossamer.uses.keywords.merging import (
 )
 from gossamer.uses.keywords.texts import PAGES_PER_CHUNK, Chunk, chunks_of
 
-VERSION: Final = 1
+VERSION: Final = 2
 PARTS: Final = "parts"
-SITES: Final = "sites.parquet"
 AUTO_KEYWORDS: Final = 200
 """If there is no list, this many of the discovered terms are counted as keywords."""
 PROGRESS_S: Final = 5.0
@@ -86,7 +87,7 @@ def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell:
     indexed = work.run("index", "pages read")
     if not (folder / SITES).is_file():
         work.merge("copies", target)
-    sites = _read_sites(folder)
+    sites = msgspec.json.decode((folder / SITES).read_bytes(), type=list[str])
     plan = msgspec.structs.replace(plan, sites=sites, keywords=options.keywords)
     work.plan = plan
     counted = work.run("terms", "pages counted")
@@ -95,9 +96,7 @@ def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell:
     step = "terms"
     if not options.keywords:
         step = "list"
-        work.plan = plan = msgspec.structs.replace(
-            plan, keywords=top_terms(target, AUTO_KEYWORDS), discover=False
-        )
+        work.plan = plan = msgspec.structs.replace(plan, keywords=work.merge("top", target), discover=False)
         work.run("list", "pages counted again for the terms that matter most")
     work.merge("keywords", target, step)
     shutil.rmtree(folder)
@@ -135,15 +134,10 @@ def _begin(folder: Path, files: Sequence[str], options: CountOptions, chunks: Se
         plan.write_bytes(given)
 
 
-def _read_sites(folder: Path) -> list[str]:
-    import pyarrow.parquet as pq
-
-    found: list[str] = pq.read_table(folder / SITES).column("site").to_pylist()
-    return found
-
-
-def _merge(kind: str, plan: CountPlan, target: Path, step: str) -> None:
-    """Runs one kind of merge."""
+def _merge(kind: str, plan: CountPlan, target: Path, step: str) -> list[str]:
+    """Runs one kind of merge. Returns the terms that matter most for the kind `top`, and nothing for others."""
+    if kind == "top":
+        return top_terms(target, AUTO_KEYWORDS)
     folder = target / PARTS
     with connect(folder) as base:
         if kind == "copies":
@@ -155,6 +149,7 @@ def _merge(kind: str, plan: CountPlan, target: Path, step: str) -> None:
     if kind == "keywords":
         with connect(folder) as base:
             merge_keywords(base, folder, step, plan.keywords)
+    return []
 
 
 class _Work:
@@ -185,16 +180,15 @@ class _Work:
                 self._tell(f"{total.pages:,} {what}, part {done:,} of {len(self._chunks):,}")
         return total
 
-    def merge(self, kind: str, target: Path, step: str = "") -> None:
-        """Runs one kind of merge. If there are several chunks, a separate process merges them, so that its
-        memory is freed afterwards."""
+    def merge(self, kind: str, target: Path, step: str = "") -> list[str]:
+        """Runs one kind of merge (`_merge`). If there are several chunks, a separate process merges them, so
+        that its memory is freed afterwards."""
         given = (kind, self.plan, target, step)
         if len(self._chunks) == 1:
-            _merge(*given)
-            return
+            return _merge(*given)
         with ProcessPoolExecutor(1, get_context("spawn"), _ignore_interrupts) as pool:
             try:
-                pool.submit(_merge, *given).result()
+                return pool.submit(_merge, *given).result()
             except BrokenProcessPool:
                 raise ResourceError(
                     "the merging process died, perhaps for lack of memory: run the same command again"
@@ -233,12 +227,14 @@ class _Worker:
         self._plan, self._step = plan, step
         self._matcher = KeywordMatcher(plan.keywords, plan.stem)
         self._skipped: Any = None
+        self._shown: Counter[int] = Counter()
 
     def handle(self, chunk: Chunk) -> ChunkCounts:
-        """Handles one chunk and returns its totals."""
+        """Handles one chunk and returns its totals. Later calls have later chunks."""
         if self._step == "index":
             return index_chunk(self._plan, chunk)
-        return count_chunk(self._plan, self._step, self._matcher, self._skips(chunk), chunk)
+        skipped = self._skips(chunk)
+        return count_chunk(self._plan, self._step, self._matcher, skipped, chunk, self._shown)
 
     def _skips(self, chunk: Chunk) -> frozenset[int]:
         import numpy as np

@@ -47,13 +47,13 @@ class TokenMatcher:
         keyword)."""
         found: list[tuple[int, int]] = []
         entries = self._entries
-        for place, word in enumerate(words):
-            if word in entries:
-                alone, longer = entries[word]
+        for place in [place for place, word in enumerate(words) if word in entries]:
+            alone, longer = entries[words[place]]
+            if alone:
                 found += [(place, number) for number in alone]
-                for length, tails in longer.items():
-                    if numbers := tails.get(tuple(words[place + 1 : place + length])):
-                        found += [(place, number) for number in numbers]
+            for length, tails in longer.items():
+                if numbers := tails.get(tuple(words[place + 1 : place + length])):
+                    found += [(place, number) for number in numbers]
         return found
 
 

@@ -4,14 +4,16 @@ memory are sorted on disk, so a million pages take as much memory as a thousand.
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from gossamer.client.extras import install_command
 from gossamer.client.near_duplicates import likeness
 from gossamer.errors import ConfigError, UsageError
-from gossamer.uses.keywords.arrow_columns import integers, table, texts
 from gossamer.uses.keywords.count_chunk import OTHERS
 from gossamer.uses.keywords.term_counts import BETWEEN
 
@@ -35,8 +37,9 @@ SHARE_BYTES: Final = 64 << 20
 """Approximate number of compressed bytes of partial term counts that are summed in one query."""
 _ROWS: Final = 10_000
 MAX_ROUNDS: Final = 3
-SKIPPED: Final = "skipped.npy"
-"""Name of the file with the sorted numbers of the pages that are not counted."""
+SKIPPED, SITES = "skipped.npy", "sites.json"
+"""Names of two files: the sorted numbers of the pages that are not counted, and the sites that are counted
+separately."""
 
 
 def check_libraries() -> None:
@@ -52,7 +55,7 @@ def connect(folder: Path) -> Any:
     check_libraries()
     import duckdb
 
-    return duckdb.connect(
+    base = duckdb.connect(
         ":memory:",
         config={
             "memory_limit": MEMORY,
@@ -61,12 +64,15 @@ def connect(folder: Path) -> Any:
             "preserve_insertion_order": False,
         },
     )
+    # in a spawned process, DuckDB takes the interpreter for an interactive one, and prints progress on stdout
+    base.execute("SET enable_progress_bar_print = false")
+    return base
 
 
 def find_copies(base: Any, folder: Path) -> None:
-    """Writes `copies.parquet` and `sites.parquet`. The first lists the pages that are not counted, because a
-    later line has the same URL or an earlier page has nearly the same text. The second contains the number of
-    counted pages of the largest sites."""
+    """Writes `copies.parquet` and `sites.json`. The first lists the pages that are not counted, because a
+    later line has the same URL or an earlier page has nearly the same text. The second lists the sites with
+    the most pages."""
     base.execute(f"CREATE VIEW found AS SELECT * FROM {_parts(folder, 'index.index')}")
     base.execute(
         "CREATE TABLE copies AS SELECT found.page, last AS first, 'url' AS kind FROM found JOIN "
@@ -86,10 +92,13 @@ def find_copies(base: Any, folder: Path) -> None:
 
     skipped = base.execute("SELECT page FROM copies ORDER BY page").fetchnumpy()["page"]
     np.save(folder / SKIPPED, np.asarray(skipped, dtype=np.int64))
-    base.execute(
-        "COPY (SELECT site, count(*) AS pages FROM found WHERE page NOT IN (SELECT page FROM copies) GROUP BY site "
-        f"ORDER BY pages DESC, site LIMIT {MAX_SITES}) TO '{_sql(folder / 'sites.parquet')}' (COMPRESSION zstd)"
-    )
+    sites = base.execute(
+        "SELECT site FROM found WHERE page NOT IN (SELECT page FROM copies) GROUP BY site "
+        f"ORDER BY count(*) DESC, site LIMIT {MAX_SITES}"
+    ).fetchall()
+    new = folder / f"{SITES}.new"
+    new.write_bytes(msgspec.json.encode([site for (site,) in sites]))
+    os.replace(new, folder / SITES)
 
 
 def _find_near(base: Any) -> None:
@@ -149,10 +158,7 @@ def _verify(base: Any) -> int:
 
 def _insert(base: Any, rows: Sequence[tuple[int, int]]) -> int:
     if rows:
-        pages, firsts = zip(*rows, strict=True)
-        base.register("found_near", table({"page": integers(pages), "first": integers(firsts)}))
-        base.execute("INSERT INTO near SELECT * FROM found_near")
-        base.unregister("found_near")
+        base.execute("INSERT INTO near SELECT unnest(?), unnest(?)", list(map(list, zip(*rows, strict=True))))
     return len(rows)
 
 
@@ -243,7 +249,11 @@ def merge_keywords(base: Any, folder: Path, step: str, keywords: Sequence[str]) 
     """Writes `counts.parquet`, which contains the counts by page and keyword, and `keywords.parquet`, which
     contains the counts by keyword and site. In the latter, the site '' means all sites."""
     target = folder.parent
-    base.register("given", table({"keyword": integers(range(len(keywords))), "text": texts(keywords)}))
+    given = [keyword.encode("utf-8", "replace").decode() for keyword in keywords]  # no lone surrogates
+    base.execute(
+        "CREATE TABLE given AS SELECT unnest(?) AS keyword, unnest(?) AS text",
+        [list(range(len(given))), given],
+    )
     base.execute(f"CREATE VIEW pages AS SELECT * FROM read_parquet('{_sql(target / 'pages.parquet')}')")
     base.execute(
         f"CREATE TABLE pointing AS SELECT coalesce(p.copy_of, p.page) AS page, a.keyword, sum(a.anchors)::BIGINT AS anchors "
@@ -288,7 +298,9 @@ def merge_keywords(base: Any, folder: Path, step: str, keywords: Sequence[str]) 
 
 def _sites(base: Any, sites: Sequence[str]) -> None:
     names = [*sites, OTHERS]
-    base.register("names", table({"site": integers(range(len(names))), "name": texts(names)}))
+    base.execute(
+        "CREATE TABLE names AS SELECT unnest(?) AS site, unnest(?) AS name", [list(range(len(names))), names]
+    )
 
 
 def _parts(folder: Path, name: str) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gossamer.uses.keywords.arrow_columns import numbers, table, texts
-from gossamer.uses.keywords.tokens import is_word
+from gossamer.uses.keywords.tokens import count_words, is_word
 
 MAX_BATCH_WORDS: Final = 800_000
 """A batch ends with the page that reaches this number of words."""
@@ -22,23 +22,27 @@ MAX_WORDS: Final = 3
 MAX_TERM_CHARS: Final = 60
 BETWEEN: Final = "\x1f"
 """Separates the words of a phrase in the counts."""
-_END_OF_PAGE: Final = -1
-_ID_BITS, _PAGE_BITS = 21, 21
-_ID_MASK = (1 << _ID_BITS) - 1
+_END_OF_PAGE, _SYMBOL, _LONG_WORD = -1, 0, 1
+_BITS: Final = 21
+"""The bits of a word's number and of a place in a batch. A batch has fewer words than 2 ** 21."""
+_MASK: Final = (1 << _BITS) - 1
 
 
 class _Numbers(dict[str, int]):
-    """Maps words to numbers, which it assigns. Symbols and paragraph breaks have the number 0."""
+    """Maps words to numbers, which it assigns. Symbols and paragraph breaks have the number 0. Words that are
+    too long for a term have the number 1."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.words = [""]
+        self.words = ["", ""]
 
     def __missing__(self, word: str) -> int:
-        number = 0
-        if is_word(word) and len(word) <= MAX_TERM_CHARS:
-            number = len(self.words)
-            self.words.append(word)
+        number = _SYMBOL
+        if is_word(word):
+            number = _LONG_WORD
+            if len(word) <= MAX_TERM_CHARS:
+                number = len(self.words)
+                self.words.append(word)
         self[word] = number
         return number
 
@@ -56,15 +60,21 @@ class TermBatch:
         """Whether the batch must be counted before the next page is added."""
         return self.words >= MAX_BATCH_WORDS or len(self._numbers.words) > MAX_BATCH_WORDS
 
-    def add(self, group: tuple[int, str], texts: Sequence[Sequence[str]]) -> None:
-        """Adds the texts of a page, each as a list of tokens. No phrase extends over two texts."""
+    def add(self, group: tuple[int, str], title: Sequence[str], body: Sequence[str]) -> int:
+        """Adds the title and the main text of a page as tokens. No phrase extends over both. Returns the number
+        of words of the main text."""
+        import numpy as np
+
         found = self._tokens.setdefault(group, array("i"))
-        for words in texts:
-            part = words[:MAX_PAGE_WORDS]
-            found.extend(map(self._numbers.__getitem__, part))
-            found.append(0)
-            self.words += len(part)
+        number_of = self._numbers.__getitem__
+        found.extend(map(number_of, title[:MAX_PAGE_WORDS]))
+        found.append(_SYMBOL)
+        part = array("i", map(number_of, body[:MAX_PAGE_WORDS]))
+        found.extend(part)
         found.append(_END_OF_PAGE)
+        self.words += len(title[:MAX_PAGE_WORDS]) + len(part)
+        words = int(np.count_nonzero(np.frombuffer(part, dtype=np.int32)))
+        return words + count_words(body[MAX_PAGE_WORDS:])
 
     def tables(self, minimum: int) -> Iterator[Any]:
         """Yields the counts by group as Arrow tables. Phrases that occur less often than `minimum` are left
@@ -78,25 +88,27 @@ def _tables(group: tuple[int, str], words: Any, found: array[int], minimum: int)
     import numpy as np
 
     ids = np.frombuffer(found, dtype=np.int32)
-    pages = np.cumsum(ids == _END_OF_PAGE, dtype=np.int64)
-    ids = np.maximum(ids, 0).astype(np.int64)
-    yield _table(group, words, *_counted(ids, pages, ids > 0))
-    codes = (ids[:-1] << _ID_BITS) | ids[1:]
-    mask = (ids[:-1] > 0) & (ids[1:] > 0)
-    pairs, count, on = _counted(codes, pages[:-1], mask)
-    kept = count >= minimum
-    pairs = pairs[kept]
-    yield _table(group, words, pairs, count[kept], on[kept], 2)
+    pages = np.cumsum(ids == _END_OF_PAGE, dtype=np.int32)
+    ids = np.where(ids > _LONG_WORD, ids, 0).astype(np.int64)
+    is_term = ids > 0
+    one = _counted(ids, pages, is_term)
+    yield _table(group, words, one.codes, one.count, one.pages)
+    codes = (ids[:-1] << _BITS) | ids[1:]
+    two = _counted(codes, pages, is_term[:-1] & is_term[1:])
+    kept = two.count >= minimum
+    pairs = two.codes[kept]
+    yield _table(group, words, pairs, two.count[kept], two.pages[kept], 2)
     if not len(pairs) or len(ids) < 3:
         return
-    # A phrase of three words can occur often enough only if its first two words do.
-    place = np.minimum(np.searchsorted(pairs, codes[:-1]), len(pairs) - 1)
-    mask = mask[:-1] & (ids[2:] > 0) & (pairs[place] == codes[:-1])
-    triples, count, on = _counted((place << _ID_BITS) | ids[2:], pages[:-2], mask)
-    kept = count >= minimum
-    triples = triples[kept]
-    whole = (pairs[triples >> _ID_BITS], triples & _ID_MASK)
-    yield _table(group, words, whole, count[kept], on[kept], 3)
+    # a phrase of three words can occur often enough only if its first two words do
+    frequent = np.full(len(codes), -1, dtype=np.int64)
+    frequent[two.places] = np.repeat(np.where(kept, np.cumsum(kept) - 1, -1), two.count)
+    frequent = frequent[:-1]
+    three = _counted((frequent << _BITS) | ids[2:], pages, (frequent >= 0) & is_term[2:])
+    kept = three.count >= minimum
+    triples = three.codes[kept]
+    whole = (pairs[triples >> _BITS], triples & _MASK)
+    yield _table(group, words, whole, three.count[kept], three.pages[kept], 3)
 
 
 def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, length: int = 1) -> Any:
@@ -106,7 +118,7 @@ def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, 
     import pyarrow.compute as pc
 
     pairs, last = codes if length == 3 else (codes, None)
-    parts = [pairs] if length == 1 else [pairs >> _ID_BITS, pairs & _ID_MASK]
+    parts = [pairs] if length == 1 else [pairs >> _BITS, pairs & _MASK]
     parts += [] if last is None else [last]
     size = len(count)
     found = [words.take(numbers(part)) for part in parts]
@@ -126,23 +138,32 @@ def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, 
     return table(columns)
 
 
-def _counted(codes: Any, pages: Any, mask: Any) -> tuple[Any, Any, Any]:
-    """Returns three arrays: the different codes in order, the number of occurrences of each, and the number
-    of pages with each. Only positions in `mask` are counted."""
+class _Counted(NamedTuple):
+    """Four arrays: the different codes in order, the number of occurrences of each, the number of pages with
+    each, and the positions of all occurrences, sorted by code."""
+
+    codes: Any
+    count: Any
+    pages: Any
+    places: Any
+
+
+def _counted(codes: Any, pages: Any, mask: Any) -> _Counted:
+    """Counts the codes at the positions in `mask`. `pages`: the number of the page at each position, in
+    ascending order."""
     import numpy as np
 
-    keys = (codes[mask] << _PAGE_BITS) | pages[mask]
-    keys.sort()
+    where = np.flatnonzero(mask)
+    keys = (codes[where] << _BITS) | where
     if not len(keys):
-        empty = np.zeros(0, dtype=np.int64)
-        return empty, empty, empty
-    found = keys >> _PAGE_BITS
-    new_code = np.empty(len(keys), dtype=bool)
-    new_code[0] = True
-    np.not_equal(found[1:], found[:-1], out=new_code[1:])
-    new_page = np.empty(len(keys), dtype=bool)
-    new_page[0] = True
-    np.not_equal(keys[1:], keys[:-1], out=new_page[1:])
-    starts = np.flatnonzero(new_code)
+        return _Counted(where, where, where, where)
+    keys.sort()
+    found, places = keys >> _BITS, keys & _MASK
+    is_new = np.empty(len(keys), dtype=bool)
+    is_new[0] = True
+    np.not_equal(found[1:], found[:-1], out=is_new[1:])
+    starts = np.flatnonzero(is_new)
+    on = pages[places]
+    is_new[1:] |= on[1:] != on[:-1]
     count = np.diff(np.append(starts, len(keys)))
-    return found[starts], count, np.add.reduceat(new_page.astype(np.int64), starts)
+    return _Counted(found[starts], count, np.add.reduceat(is_new, starts, dtype=np.int64), places)
