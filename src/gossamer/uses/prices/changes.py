@@ -328,6 +328,7 @@ def first_sight(offer: Offer, seen: Observation, expected: str = "") -> Event | 
         offer.held["price"] = _hold(
             offer, "price", f"{seen.currency or ''} {amount_text(seen.price)}", seen, expected
         )
+        take_details(offer, seen)
         return None
     offer.price, offer.regular_price = rounded(seen.price), rounded(seen.regular_price)
     offer.median, offer.since = offer.price, seen.time

@@ -207,7 +207,7 @@ class Batch:
             shop_health.count_second_visit(health, result.agreed, result.contradicted)
             if result.new_amount:
                 shop_health.count_amount(health, result.new_amount)
-        changes.take_details(offer, seen)
+            changes.take_details(offer, seen)
         offer.last_seen, offer.missed, offer.candidates = seen.time, 0, None
 
     def _release(self) -> None:
