@@ -1,6 +1,6 @@
 """Measures whether changes of prices are found: each once, on its day, and nothing else.
 
-    python benchmarks/price_changes.py [--seeds 20]
+    python benchmarks/price_changes.py [--seeds 20] [--first 1]
 
 Each seed is a simulation of 10,000 products in 40 shops over 10 days with 500 scripted changes (the shops of
 `tests/uses/prices/simulated_shops.py`): price, availability, regular price, seller, currency, gone, moved. The
@@ -77,16 +77,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=1, help="the first seed; the others follow it")
     given = parser.parse_args()
     sums = [0, 0, 0, 0, 0]
-    print(f"{'seed':>5} {'scripted':>9} {'lost':>5} {'false':>6} {'floor reports':>14} {'second visits':>14}")
-    for seed in range(1, given.seeds + 1):
+    print(f"{'seed':>6} {'scripted':>9} {'lost':>5} {'false':>6} {'floor reports':>14} {'second visits':>14}")
+    for seed in range(given.first, given.first + given.seeds):
         counts = simulate(seed)
         sums = [one + other for one, other in zip(sums, counts, strict=True)]
-        print(f"{seed:5} {counts[0]:9} {counts[1]:5} {counts[2]:6} {counts[3]:14} {counts[4]:14}", flush=True)
+        print(f"{seed:6} {counts[0]:9} {counts[1]:5} {counts[2]:6} {counts[3]:14} {counts[4]:14}", flush=True)
     visits = given.seeds * DAYS * 10_000
     print(
-        f"{'all':>5} {sums[0]:9} {sums[1]:5} {sums[2]:6} {sums[3]:14} {sums[4]:14} ({sums[4] / visits:.1%} of the visits)"
+        f"{'all':>6} {sums[0]:9} {sums[1]:5} {sums[2]:6} {sums[3]:14} {sums[4]:14} ({sums[4] / visits:.1%} of the visits)"
     )
     sys.exit(1 if sums[1] + sums[2] > sums[0] / 1000 else 0)
 

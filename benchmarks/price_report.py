@@ -1,8 +1,9 @@
 """Measures the report on prices (`gossamer prices report`) over a history with a million changes.
 
-    python benchmarks/price_report.py [--changes 1000000] [--offers 50000]
+    python benchmarks/price_report.py [--changes 1000000] [--offers 50000] [--history FILE]
 
-The history is that of `price_history.py`. Reading and rendering run 10 times; the table has the median and the
+The history is that of `price_history.py`, written into FILE if it does not exist, so that a second call only
+measures. Reading and rendering run 10 times; the table has the median and the
 worst wall time, and the median CPU time, in ms, for all shops and for one. The floor is one `SELECT count(*)`
 over the targets.
 """
@@ -41,10 +42,20 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--changes", type=int, default=1_000_000)
     options.add_argument("--offers", type=int, default=50_000)
+    options.add_argument("--history", type=Path, help="the file of the history")
     given = options.parse_args()
     now = float(DAYS * DAY_S)
-    with tempfile.TemporaryDirectory() as folder, History(str(Path(folder) / "prices.db")) as history:
-        fill(history, given.offers, given.changes)
+    with tempfile.TemporaryDirectory() as folder:
+        path = given.history or Path(folder) / "prices.db"
+        if not path.exists():
+            with History(str(path)) as history:
+                fill(history, given.offers, given.changes)
+        measure_report(path, given, now)
+
+
+def measure_report(path: Path, given: argparse.Namespace, now: float) -> None:
+    """Prints the table for a history."""
+    with History(str(path)) as history:
         print(
             f"{given.changes:,} changes of {given.offers:,} offers{'median ms':>14}{'worst ms':>10}{'CPU ms':>10}"
         )

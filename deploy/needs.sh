@@ -1,7 +1,8 @@
 # Sourced by ./test, which set `root`: what the tests need besides Python packages. (Valkey comes from a wheel.)
 
 # Each line: what kind of need, package, a file that shows it is there, the tests that need it.
-# A program is installed (needs root); a site is only unpacked into .sites/, so that nothing of the machine is changed; so is a script of npm's.
+# A program is installed (needs root); a site is only unpacked into .sites/, so that nothing of the machine is changed; so is a script of npm's,
+# and a package of PyPI's with what it needs.
 # A server is a program of no Debian package, got by Maven or built by Go into the user's cache (`bring`), with its version in its name.
 servers=${XDG_CACHE_HOME:-$HOME/.cache}/gossamer-servers
 needs() {
@@ -32,6 +33,7 @@ site    python3-doc    .sites/python3-doc/html     exactness on Python's documen
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
 script  docsify        .sites/docsify/package/dist/docsify.min.js  routes in fragments of a real docsify site
 script  @fingerprintjs/botd .sites/botd/package/dist/botd.esm.js  the browser beside a detector of bots
+pypi    django-oscar   .sites/django-oscar         prices of a real django-oscar shop
 LIST
 }
 
@@ -59,6 +61,19 @@ fetch() {
     rm -rf "$folder"
     mkdir -p "$folder"
     (cd "$folder" && npm pack --silent "$1" && tar xzf ./*.tgz && rm ./*.tgz)
+}
+
+# collect PACKAGE: a package of PyPI's and what it needs, into .sites/PACKAGE. Never a half one. Whoosh is the search of its catalogue.
+collect() {
+    folder=$root/.sites/$1
+    rm -rf "$folder.new"
+    PYTHONPATH=$root/deploy "$root/.venv/bin/python" - "$folder.new" "$1==4.2.1" Whoosh==2.7.4 <<'PIP' && mv "$folder.new" "$folder"
+import pathlib, subprocess, sys, tempfile
+import environment
+with tempfile.TemporaryDirectory() as scratch:
+    words = ["install", "--quiet", "--disable-pip-version-check", "--no-compile", "--target", *sys.argv[1:]]
+    sys.exit(subprocess.call([*environment.pip(pathlib.Path(scratch)), *words]))
+PIP
 }
 
 # bring NAME-VERSION: that server, into the user's cache. Never a half one: the folder gets its name at the end.
@@ -142,10 +157,14 @@ get() {
     if command -v npm >/dev/null; then
         for package in $(needed script); do fetch "$package" || :; done
     fi </dev/null >&2
+    for package in $(needed pypi); do
+        echo "test: getting $package from PyPI" >&2
+        collect "$package" || :
+    done >&2
     missing=$(needed)
     [ -n "$missing" ] || return 0
     needs | while read -r _ package file tests; do
-        [ -e "$file" ] || echo "test: skipped, for want of $package (where it can, ./test gets it: as root on Debian, with npm, Maven, Go): $tests" >&2
+        [ -e "$file" ] || echo "test: skipped, for want of $package (where it can, ./test gets it: as root on Debian, with npm, Maven, Go, from PyPI): $tests" >&2
     done
     if [ "${CI:-}" = true ]; then
         echo "test: in CI nothing may be missing:$missing" >&2

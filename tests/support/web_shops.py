@@ -65,6 +65,8 @@ class Shop:
     url: str = ""
     menu: int = 0
     """Links in the menu of each page: a hundred are about 10 KB."""
+    surroundings: tuple[str, str, str] = ("", "", "")
+    """Further markup of each page: in its head, before the product, and after the product."""
     last: float = -1e9
     paths: list[str] = field(default_factory=list)
     extra: dict[str, str] = field(default_factory=dict)
@@ -243,14 +245,15 @@ def page_of(shop: Shop, one: Product) -> str:
         for n in random.sample(range(900, 1000), 4)
     ]
     body = SYSTEMS[shop.system](shop, one)
+    head, before, after = shop.surroundings
     links = "".join(
         f'<li class="menu-item level-{n % 3}"><a href="/category/{n}/">{WORDS[n % len(WORDS)]} {n}</a></li>'
         for n in range(shop.menu)
     )
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(one.name)} | Shop</title></head>'
-        f'<body><nav><a href="/">Home</a><a href="/cart">Cart (0)</a><ul>{links}</ul></nav><main>{body}</main>'
-        f'<aside class="related"><h2>You may also like</h2><ul>{"".join(ads)}</ul></aside>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(one.name)} | Shop</title>'
+        f'{head}</head><body><nav><a href="/">Home</a><a href="/cart">Cart (0)</a><ul>{links}</ul></nav>{before}'
+        f'<main>{body}</main><aside class="related"><h2>You may also like</h2><ul>{"".join(ads)}</ul></aside>{after}'
         "<footer>Free delivery from 50</footer></body></html>"
     )
 

@@ -286,6 +286,9 @@ NEAR_ANCESTORS: Final = 5
 MAX_LABEL_CHARS: Final = 200
 """Maximum length of a text that is compared with labels."""
 _ELSEWHERE: Final = frozenset(("footer", "nav", "header", "del", "s", "strike"))
+_CARD_HEADINGS: Final = frozenset(("h2", "h3", "h4"))
+MAX_CARD_LINKS: Final = 10
+"""The first links of an element that may present another product."""
 _UNSAID: Final = frozenset(("script", "style", "template"))
 _WORDS: Final = re.compile(r"\w+")
 
@@ -303,6 +306,8 @@ class Shop:
         self._beside = above[0] if above else None
         self._others: dict[str, bool] = {}
         """Element names (classes, ids) -> whether they mark sections about other products."""
+        self._cards: dict[Element, bool] = {}
+        """Element -> whether it presents another product."""
         self._near = frozenset(
             one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
         )
@@ -362,7 +367,7 @@ class Shop:
         for node in (element, *_ancestors(element, MAX_ANCESTORS)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
-            if node.tag in _ELSEWHERE:
+            if node.tag in _ELSEWHERE or (node.tag in ("article", "li") and self._is_card(node)):
                 return True
             names = author_names(node)
             if (is_other := self._others.get(names)) is None:
@@ -370,6 +375,24 @@ class Shop:
             if is_other:
                 return True
         return False
+
+    def _is_card(self, element: Element) -> bool:
+        """Whether an element presents another product of the shop: it contains a heading that links to another
+        page."""
+        if (found := self._cards.get(element)) is None:
+            found = self.heading is not None and any(
+                self._leads_away(attribute_of(link, "href"))
+                for link in element.select("a[href]")[:MAX_CARD_LINKS]
+                if (link.parent and link.parent.tag in _CARD_HEADINGS) or link.select("h2, h3, h4")
+            )
+            self._cards[element] = found
+        return found
+
+    def _leads_away(self, href: str) -> bool:
+        """Whether a link leads to another page."""
+        path = re.split(r"[?#]", href.strip(), maxsplit=1)[0]
+        own = re.split(r"[?#]", self.page.url, maxsplit=1)[0]
+        return bool(path) and not path.startswith("javascript:") and not own.endswith(path)
 
     def labelled_values(self, kind: str, own: bool = False) -> Iterator[str]:
         """Yields the values next to a label, in tables, in lists or after a colon. `kind`: the kind of label,

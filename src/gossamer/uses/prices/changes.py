@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any, NamedTuple
 
 import msgspec
@@ -37,6 +37,7 @@ MAX_REMEMBERED = 20
 SUSPECT_RATIO = 10
 MAX_DIGITS = 15
 """Amounts are rounded to this many significant digits, which SQLite stores exactly."""
+_STORED_DIGITS = Context(prec=MAX_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)
 PLACEHOLDERS = frozenset(
     Decimal(text) for text in ("9999", "99999", "999999", "9999999", "9999.99", "99999.99", "999999.99")
 )
@@ -136,9 +137,7 @@ def rounded(amount: Decimal | None) -> Decimal | None:
     """Returns an amount with at most MAX_DIGITS significant digits. Returns None for NaN and infinity."""
     if amount is None or not amount.is_finite():
         return None
-    if len(amount.as_tuple().digits) <= MAX_DIGITS:
-        return amount
-    return Decimal(f"{amount:.{MAX_DIGITS - 1}e}")
+    return _STORED_DIGITS.plus(amount)
 
 
 def seen_fields(offer: Offer, seen: Observation) -> dict[str, str]:
@@ -334,6 +333,7 @@ def first_sight(offer: Offer, seen: Observation, expected: str = "") -> Event | 
         offer.held["price"] = _hold(
             offer, "price", f"{seen.currency or ''} {amount_text(seen.price)}", seen, expected
         )
+        take_details(offer, seen)
         return None
     offer.price, offer.regular_price = rounded(seen.price), rounded(seen.regular_price)
     offer.median, offer.since = offer.price, seen.time

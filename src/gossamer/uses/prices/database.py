@@ -16,6 +16,8 @@ from gossamer.client.extras import install_command
 from gossamer.errors import ConfigError, DiskFull, GossamerError
 from gossamer.uses.prices.schema import INDEXES, TABLES, VERSION
 
+sqlite3.register_adapter(Decimal, str)  # amounts become exact text, which NUMERIC columns turn into numbers
+
 WAIT_S = 60.0
 """Seconds to wait for the transactions of other processes."""
 _LOCK = 0x676F7373_70726963
@@ -40,6 +42,7 @@ class Database:
         self.is_sqlite = not url.startswith(("postgresql://", "postgres://"))
         self.name = url if self.is_sqlite else "the PostgreSQL database"
         self._base: Any = None
+        self._is_writing = False
         self._errors: type[Exception] = sqlite3.Error
         with self._reported(ConfigError):
             self._base = self._sqlite(url) if self.is_sqlite else self._postgresql(url)
@@ -99,18 +102,25 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """A context manager for a transaction that writes. Other writers wait until it ends."""
+        """A context manager for a transaction that writes. Other writers wait until it ends. A transaction
+        inside another one is part of it."""
+        if self._is_writing:
+            yield
+            return
         with self._reported():
             self._base.execute("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
+            self._is_writing = True
             try:
                 if not self.is_sqlite:
                     self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
                 yield
+                self._base.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(self._errors):
                     self._base.execute("ROLLBACK")
                 raise
-            self._base.execute("COMMIT")
+            finally:
+                self._is_writing = False
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
         """Runs one statement. Returns the number of rows that it changed."""
@@ -141,8 +151,9 @@ class Database:
         wanted: list[str | int] = list(dict.fromkeys(names))
         for start in range(0, len(wanted), size):
             part = wanted[start : start + size]
-            part += part[-1:] * (size - len(part))  # always the same statement, so that it is compiled once
-            found += self.rows(sql.replace("IN (?)", f"IN ({', '.join('?' * size)})"), part)
+            places = min(size, 1 << (len(part) - 1).bit_length())  # few statements, each compiled once
+            part += part[-1:] * (places - len(part))
+            found += self.rows(sql.replace("IN (?)", f"IN ({', '.join('?' * places)})"), part)
         return found
 
     def close(self) -> None:
@@ -154,10 +165,10 @@ class Database:
     def _written(self, sql: str) -> str:
         return sql if self.is_sqlite else sql.replace("?", "%s")
 
-    def _bound(self, values: Sequence[Any]) -> list[Any]:
-        if not self.is_sqlite:
-            return [int(value) if isinstance(value, bool) else value for value in values]
-        return [str(value) if isinstance(value, Decimal) else value for value in values]
+    def _bound(self, values: Sequence[Any]) -> Sequence[Any]:
+        if self.is_sqlite:
+            return values
+        return [int(value) if isinstance(value, bool) else value for value in values]
 
     @contextlib.contextmanager
     def _reported(self, kind: type[GossamerError] = GossamerError) -> Iterator[None]:

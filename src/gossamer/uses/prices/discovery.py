@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import gossamer
 from gossamer.errors import UsageError
@@ -13,11 +14,12 @@ from gossamer.uses.prices.targets import currencies, shop_of
 
 def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) -> Iterator[PriceTarget]:
     """Crawls a shop and yields a target for each product page. A page counts as a product page if it has a
-    price and also an offer in structured data, an SKU or an availability. Raises GossamerError."""
+    price and also an offer in structured data, an SKU or an availability. A page whose path continues that of a
+    product page, and that shows the same product (`/p/7/reviews`), is left out. Raises GossamerError."""
     start = gossamer.url.parse(url)
     if start is None or not start.startswith(("http://", "https://")):
         raise UsageError(f"shop:{url}: write the address of the shop, such as shop:https://shop.example/")
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
     for page in gossamer.crawl(start, limit=limit, sitemaps=True, progress=True, **(options or {})):
         if page.status != 200 or page.error:
             continue
@@ -30,11 +32,28 @@ def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) 
         address = page["canonical"] or page.url
         if address in seen or gossamer.url.host(address) != gossamer.url.host(page.url):
             continue
-        seen.add(address)
+        name = main["name"] or ""
+        if name and name in (seen.get(parent) for parent in _parents(address)):
+            continue
+        seen[address] = name
         yield PriceTarget(
             key=address,
             url=address,
             shop=shop_of(address),
-            name=main["name"] or "",
+            name=name,
             currency=main["currency"] if main["currency"] in currencies() else "",
         )
+
+
+def _parents(address: str) -> Iterator[str]:
+    """Yields the addresses above an address, each with and without a slash at its end.
+
+    >>> list(_parents("https://shop.example/p/7"))
+    ['https://shop.example/p/', 'https://shop.example/p', 'https://shop.example/', 'https://shop.example']
+    """
+    parts = urlsplit(address)
+    path = parts.path.rstrip("/")
+    while path:
+        path = path.rpartition("/")[0]
+        yield f"{parts.scheme}://{parts.netloc}{path}/"
+        yield f"{parts.scheme}://{parts.netloc}{path}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ DAY_S = 86_400
 _AMOUNTS = frozenset(("price", "regular_price", "unit_price", "shipping", "median"))
 _COLUMNS = Offer.__struct_fields__
 _LISTED = ", ".join(_COLUMNS)
+_VALUES_OF = attrgetter(*VALUES)
 _HELD = msgspec.json.Decoder(dict[str, HeldChange])
 _MEMORY = msgspec.json.Decoder(dict[str, dict[str, float]])
 _CHANGED = ", ".join(
@@ -77,7 +79,7 @@ def offer_of(row: Sequence[Any]) -> Offer:
 
 def row_of(offer: Offer) -> list[Any]:
     """Returns an offer as a row of `price_offers`."""
-    row = [getattr(offer, name) for name in _COLUMNS]
+    row = list(msgspec.structs.astuple(offer))
     row[-2] = msgspec.json.encode(offer.held).decode() if offer.held else None
     row[-1] = msgspec.json.encode(offer.memory).decode() if offer.memory else None
     return row
@@ -96,7 +98,12 @@ def read_offers_of(database: Database, targets: Sequence[str], size: int = 500) 
 
 def write_offers(database: Database, offers: Sequence[Offer]) -> None:
     """Writes offers."""
-    database.many(_UPSERT, [row_of(offer) for offer in offers])
+    write_rows(database, [row_of(offer) for offer in offers])
+
+
+def write_rows(database: Database, rows: Sequence[Sequence[Any]]) -> None:
+    """Writes offers that are already rows (`row_of`)."""
+    database.many(_UPSERT, rows)
 
 
 def write_points(database: Database, points: Sequence[Sequence[Any]]) -> None:
@@ -107,7 +114,7 @@ def write_points(database: Database, points: Sequence[Sequence[Any]]) -> None:
 def point_of(offer: Offer, before: Offer) -> list[Any]:
     """Returns the point to append for an offer whose known values have just changed. `before`: the offer
     before the change."""
-    values = [getattr(offer, name) for name in VALUES]
+    values = _VALUES_OF(offer)
     was = before.price if before.currency == offer.currency else None
     size = move(was, offer.price)
     return [offer.id, offer.since, int(offer.since // DAY_S), *values, was if size else None, size]

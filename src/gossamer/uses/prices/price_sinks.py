@@ -120,14 +120,16 @@ class SeenPages(_Sink):
             seen = _decode(row["seen"])
             own = observations_of(seen, listed.targets[url])
             found += own
-            etag, modified, kept = row["etag"], row["modified"], ""
-            if etag or modified:
+            page = KnownProductPage(url, seen.time, seen.time)
+            if row["etag"] or row["modified"]:
                 kept = _encode(own).decode()
-            pages.append(
-                KnownProductPage(url, seen.time, seen.time, etag, modified, listed.version(url), kept)
-            )
-        history.record(found)
-        memory.write(pages)
+                page = KnownProductPage(
+                    url, seen.time, seen.time, row["etag"], row["modified"], listed.version(url), kept
+                )
+            pages.append(page)
+        with history.database.transaction():
+            history.record(found)
+            memory.write(pages)
 
 
 class UnchangedPages(_Sink):
@@ -145,5 +147,6 @@ class UnchangedPages(_Sink):
         history, memory, listed = self._opened()
         visits = {url: at for url, at in visits.items() if url in listed.targets}
         known = memory.read(visits)
-        history.record([one for url, page in known.items() for one in page.observations(visits[url])])
-        memory.mark_checked(visits.items())
+        with history.database.transaction():
+            history.record([one for url, page in known.items() for one in page.observations(visits[url])])
+            memory.mark_checked(visits.items())

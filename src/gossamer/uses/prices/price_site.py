@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from gossamer import PageView
 
 TARGET = f"module:{__name__}"
+PRIORITIES = 8
+"""The priority levels of a run. Each level of a host is a queue of its own, so few are cheaper. Within a level,
+pages of a host are visited in their order."""
 MAX_KEY_CHARS = 500
 """Maximum number of characters of a request's key."""
 MAX_CARRY_BYTES = 4096
@@ -90,7 +93,7 @@ def seeds(
                 )
         one = {
             "url": url,
-            "priority": 255 - 255 * place // len(ordered),
+            "priority": PRIORITIES - PRIORITIES * place // len(ordered),
             "carry": carried,
             "key": url if len(url) <= MAX_KEY_CHARS else hashlib.blake2b(url.encode()).hexdigest(),
         }

@@ -208,21 +208,14 @@ class Batch:
             shop_health.count_second_visit(health, result.agreed, result.contradicted)
             if result.new_amount:
                 shop_health.count_amount(health, result.new_amount)
-        changes.take_details(offer, seen)
+            changes.take_details(offer, seen)
         offer.last_seen, offer.missed, offer.candidates = seen.time, 0, None
 
     def _release(self) -> None:
         """Releases the confirmed values in shops that are certainly healthy."""
-        pages = {
-            shop: int(self._database.rows("SELECT count(*) FROM price_targets WHERE shop = ?", [shop])[0][0])
-            for shop in self._shops
-        }
-        well = {
-            shop
-            for shop, state in self._shops.items()
-            if state.state == "ok" and shop_health.may_release(state.health, pages[shop])
-        }
-        held = [offer for offer in self._touched.values() if offer.held and offer.shop in well]
+        held = [offer for offer in self._touched.values() if offer.held]
+        well = {shop for shop in {offer.shop for offer in held} if self._is_well(shop)}
+        held = [offer for offer in held if offer.shop in well]
         if not held:
             return
         states = read_shops(self._database) | self._shops
@@ -234,6 +227,14 @@ class Batch:
                 self._events += events
                 self._points.append(point)
 
+    def _is_well(self, shop: str) -> bool:
+        """Whether a shop is certainly well."""
+        state = self._shops[shop]
+        if state.state != "ok":
+            return False
+        pages = self._database.rows("SELECT count(*) FROM price_targets WHERE shop = ?", [shop])
+        return shop_health.may_release(state.health, int(pages[0][0]))
+
     def _write(self) -> None:
         whole, light = [], []
         stable = [n for n, name in enumerate(Offer.__struct_fields__) if name not in _UNSTABLE]
@@ -242,9 +243,9 @@ class Batch:
             if stored and all(stored[n] == row[n] for n in stable):
                 light.append((offer.last_seen, offer.last_checked, offer.missed, offer.body_hash, offer.id))
             else:
-                whole.append(offer)
+                whole.append(row)
         database = self._database
-        offer_rows.write_offers(database, whole)
+        offer_rows.write_rows(database, whole)
         database.many(_LIGHT, light)
         offer_rows.write_points(database, self._points)
         offer_rows.write_events(database, self._events, self._run)

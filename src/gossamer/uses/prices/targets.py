@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,6 +121,7 @@ def _has_url(source: str, names: Sequence[str]) -> None:
         raise UsageError(f"{source[:200]} has no column url; its columns are {shown}")
 
 
+@lru_cache(maxsize=1000)
 def _column(name: str) -> str:
     plain = re.sub(r"\W+", "_", name.strip().lower()).strip("_")
     return OTHER_NAMES.get(plain, plain)
