@@ -245,7 +245,6 @@ def test_every_foreign_package_that_is_imported_is_declared() -> None:
     foreign = used - set(sys.stdlib_module_names) - {"gossamer", "__future__"}
     assert foreign <= modules | {
         "hiredis",
-        "icu",
         "cassandra",
         "bson",
         "re2",

@@ -326,10 +326,17 @@ def print_changes(events: Sequence[Event]) -> None:
 
 def print_summary(done: PriceRunSummary) -> None:
     """Prints the summary of a run on stdout."""
-    from gossamer.cli.printing import format_duration
+    from gossamer.cli.printing import format_duration, format_number
 
-    print(
-        f"run {done.run} {done.state} in {format_duration(done.seconds)}: {done.checked:,} of {done.pages:,} pages "
-        f"checked ({done.unchanged:,} unchanged on the server), {done.changes:,} changes, {done.held:,} values held, "
-        f"{done.failing:,} targets fail, {done.fresh_share:.1%} of the pages checked within 24 hours"
-    )
+    parts = [f"{done.checked:,} of {format_number(done.pages, 'page')} checked"]
+    if done.unchanged:
+        parts[0] += f" ({done.unchanged:,} unchanged on the server)"
+    if done.first_prices:
+        parts.append(f"{format_number(done.first_prices, 'price')} recorded for the first time")
+    parts.append(format_number(done.changes, "change"))
+    if done.held:
+        parts.append(f"{format_number(done.held, 'value')} held until the next run")
+    if done.failing:
+        parts.append(f"{format_number(done.failing, 'target')} failing (gossamer prices failing)")
+    parts.append(f"{done.fresh_share:.1%} of the pages checked within 24 hours")
+    print(f"run {done.run} {done.state} in {format_duration(done.seconds)}: {', '.join(parts)}")

@@ -44,6 +44,7 @@ def moves(
     as_json: Json = False,
 ) -> int:
     """List the biggest changes of price, biggest first. A rise by half is as big as the fall that undoes it."""
+    from gossamer.cli.printing import format_number, remark
     from gossamer.uses.prices.report_tables import moves_table
     from gossamer.uses.prices.series import biggest_moves
 
@@ -57,6 +58,8 @@ def moves(
         right=("before", "after", "percent"),
         least=("variant", "target"),
     )
+    if not found:
+        remark(f"no price changed within {format_number(days, 'day')}")
     return 0
 
 
@@ -74,6 +77,7 @@ def market(
 
     Index: the price in percent of the median of the offers that can be bought.
     """
+    from gossamer.cli.printing import remark
     from gossamer.uses.prices.report import list_products
     from gossamer.uses.prices.report_tables import market_table
     from gossamer.uses.prices.series import read_market
@@ -91,6 +95,11 @@ def market(
         right=("rank", "price", "index"),
         least=("target",),
     )
+    if not markets:
+        remark(
+            "no product has several targets: give them the same value in the column product of the list, or run "
+            "gossamer prices match"
+        )
     return 0
 
 
@@ -105,6 +114,7 @@ def stale(
     as_json: Json = False,
 ) -> int:
     """List the targets that no visit has found for days, oldest first."""
+    from gossamer.cli.printing import format_number, remark
     from gossamer.uses.prices.report_tables import stale_table
     from gossamer.uses.prices.series import stale_offers
 
@@ -117,6 +127,8 @@ def stale(
             chosen=_chosen(base, shop, tag, product),
         )
     put_table_rows("stale", stale_table(found), output, as_csv, as_json, least=("variant",))
+    if not found:
+        remark(f"every target was found within {format_number(days, 'day')}")
     return 0
 
 

@@ -230,7 +230,7 @@ def format_number(n: int, what: str) -> str:
     >>> format_number(1, "host"), format_number(2, "host")
     ('1 host', '2 hosts')
     """
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def format_counts(counts: dict[str, int]) -> str:

@@ -36,7 +36,7 @@ def test_characters_of_unspaced_scripts_without_icu(monkeypatch: pytest.MonkeyPa
 
 
 def test_words_of_unspaced_scripts_with_icu() -> None:
-    pytest.importorskip("icu")
+    pytest.importorskip("icu4py")
     assert tokens("東京は日本の首都です") == ["東京", "は", "日本", "の", "首都", "です"]
     assert tokens("ภาษาไทย") == ["ภาษา", "ไทย"]
 

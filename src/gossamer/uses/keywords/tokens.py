@@ -4,8 +4,8 @@ Words are runs of letters, digits and marks. A symbol is a token of its own, and
 that no phrase spans a comma or two paragraphs. Hyphens, slashes, quotation marks and spaces only separate
 words. An apostrophe between letters is a symbol.
 
-Scripts without spaces between words (Han, Hiragana, Thai, Lao, Khmer, Burmese) are split into words by PyICU,
-if it is installed. Otherwise each character with its marks is a token. A run of Katakana is one word.
+Scripts without spaces between words (Han, Hiragana, Thai, Lao, Khmer, Burmese) are split into words by ICU (the
+library icu4py), if it is installed. Otherwise each character with its marks is a token. A run of Katakana is one word.
 
 Folding is NFKC and case folding. Soft hyphens and zero-width joiners are removed.
 """
@@ -16,7 +16,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import regex
 
@@ -153,19 +153,9 @@ def _split(text: str) -> list[str]:
 
 @functools.cache
 def _segmenter() -> Callable[[str], list[str]] | None:
-    """Returns the function that splits a run of letters into words, or None if PyICU is not installed."""
+    """Returns the function that splits a run of letters into words, or None if icu4py is not installed."""
     try:
-        import icu
+        from icu4py.breakers import WordBreaker
     except ImportError:
         return None
-    breaks: Any = icu.BreakIterator.createWordInstance(icu.Locale.getRoot())
-
-    def words(run: str) -> list[str]:
-        breaks.setText(icu.UnicodeString(run))
-        units, parts, start = run.encode("utf-16-le"), [], 0
-        for end in breaks:
-            parts.append(units[2 * start : 2 * end].decode("utf-16-le"))
-            start = end
-        return parts
-
-    return words
+    return lambda run: list(WordBreaker(run, "root"))

@@ -63,6 +63,8 @@ class PriceRunSummary(msgspec.Struct, kw_only=True):
     interruption."""
     unchanged: int
     """Number of visited pages that the server reported as unchanged."""
+    first_prices: int
+    """Number of offers whose price was recorded for the first time."""
     changes: int
     held: int
     """Number of values that need another visit in the next run."""
@@ -171,6 +173,8 @@ class PriceRun:
                 self._tell(
                     f"{len(urls):,} pages show something new: they are visited again until it is certain"
                 )
+            else:
+                self._tell(f"{len(urls):,} of them are not certain yet: visit {number + 2}")
             began = time.time()
             state = self._visit(urls, {}, confirming=True)
             if state == "finished":
@@ -255,6 +259,7 @@ def _summary(
         pages=len(pages),
         checked=len(checked),
         unchanged=sum(visits[url].full_read < started for url in checked),
+        first_prices=sum(one.kind == "first" for one in events),
         changes=sum(one.kind != "first" for one in events),
         held=len(history.held()),
         failing=sum(target.key in failing for found in pages.values() for target in found),
