@@ -1,4 +1,4 @@
-"""What `gossamer prices alert` and `gossamer ranks alert` have in common: the option `-o`, and what they print."""
+"""The option `-o` and the output of `gossamer prices alert` and `gossamer ranks alert`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def put_reported(told: ReportedChanges, as_json: bool) -> int:
     """Prints what was reported, and returns the exit code."""
     import msgspec
 
-    from gossamer.cli.printing import put_json, put_table
+    from gossamer.cli.printing import format_number, put_json, put_table
 
     if as_json:
         put_json(
@@ -45,8 +45,10 @@ def put_reported(told: ReportedChanges, as_json: bool) -> int:
         ]
         if rows:
             put_table(("rule", "severity", "alert"), rows, long=("alert",))
-        print(
-            f"{len(told.alerts):,} new alerts, {told.sent:,} sent, {told.suppressed:,} left out (max_per_day), "
-            f"{told.events_sent:,} events sent to outputs"
-        )
+        parts = [format_number(len(told.alerts), "new alert"), f"{told.sent:,} sent"]
+        if told.suppressed:
+            parts.append(f"{told.suppressed:,} left out (max_per_day)")
+        if told.events_sent:
+            parts.append(f"{format_number(told.events_sent, 'event')} sent to outputs")
+        print(", ".join(parts))
     return NOT_SENT if told.failures else 0

@@ -383,7 +383,8 @@ class Shop:
             found = self.heading is not None and any(
                 self._leads_away(attribute_of(link, "href"))
                 for link in element.select("a[href]")[:MAX_CARD_LINKS]
-                if (isinstance(link.parent, Element) and link.parent.tag in _CARD_HEADINGS) or link.select("h2, h3, h4")
+                if (isinstance(link.parent, Element) and link.parent.tag in _CARD_HEADINGS)
+                or link.select("h2, h3, h4")
             )
             self._cards[element] = found
         return found
