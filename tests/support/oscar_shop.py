@@ -60,6 +60,32 @@ PRODUCTS = (
 SIZES = (("Small", "15.00", 4), ("Medium", "16.25", 0), ("Large", "17.50", 9))
 """The variants of one product: name, price without tax, and stock."""
 
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "oscar.apps.basket.middleware.BasketMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "oscar.apps.search.context_processors.search_form",
+                "oscar.apps.checkout.context_processors.checkout",
+                "oscar.apps.communication.notifications.context_processors.notifications",
+                "oscar.core.context_processors.metadata",
+            ]
+        },
+    }
+]
+
 
 def configure(folder: Path) -> None:
     """Sets up Django with oscar, as a shop on SQLite without an own look."""
@@ -97,31 +123,8 @@ def configure(folder: Path) -> None:
             *(f"oscar.apps.dashboard.{name}.apps.{name.title()}DashboardConfig" for name in DASHBOARDS),
             *("widget_tweaks", "haystack", "treebeard", "django_tables2"),
         ],
-        MIDDLEWARE=[
-            "django.contrib.sessions.middleware.SessionMiddleware",
-            "django.middleware.csrf.CsrfViewMiddleware",
-            "django.contrib.auth.middleware.AuthenticationMiddleware",
-            "django.contrib.messages.middleware.MessageMiddleware",
-            "oscar.apps.basket.middleware.BasketMiddleware",
-        ],
-        TEMPLATES=[
-            {
-                "BACKEND": "django.template.backends.django.DjangoTemplates",
-                "APP_DIRS": True,
-                "OPTIONS": {
-                    "context_processors": [
-                        "django.template.context_processors.request",
-                        "django.template.context_processors.i18n",
-                        "django.contrib.auth.context_processors.auth",
-                        "django.contrib.messages.context_processors.messages",
-                        "oscar.apps.search.context_processors.search_form",
-                        "oscar.apps.checkout.context_processors.checkout",
-                        "oscar.apps.communication.notifications.context_processors.notifications",
-                        "oscar.core.context_processors.metadata",
-                    ]
-                },
-            }
-        ],
+        MIDDLEWARE=MIDDLEWARE,
+        TEMPLATES=TEMPLATES,
     )
     django.setup()
 

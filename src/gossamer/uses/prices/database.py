@@ -16,8 +16,6 @@ from gossamer.client.extras import install_command
 from gossamer.errors import ConfigError, DiskFull, GossamerError
 from gossamer.uses.prices.schema import INDEXES, TABLES, VERSION
 
-sqlite3.register_adapter(Decimal, str)  # amounts become exact text, which NUMERIC columns turn into numbers
-
 WAIT_S = 60.0
 """Seconds to wait for the transactions of other processes."""
 _LOCK = 0x676F7373_70726963
@@ -53,6 +51,9 @@ class Database:
             raise
 
     def _sqlite(self, path: str) -> sqlite3.Connection:
+        sqlite3.register_adapter(
+            Decimal, str
+        )  # amounts become exact text, which NUMERIC columns turn into numbers
         base = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
         until = time.monotonic() + WAIT_S
         while True:  # the timeout does not apply to this statement
