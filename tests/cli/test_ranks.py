@@ -106,3 +106,23 @@ def test_wrong_words_say_what_to_do(folder: Path, words: str, code: int, says: s
     found, out, err = gossamer(folder, "ranks", *words.split())
     assert says in out + err
     assert found == code
+
+
+def test_a_plan_of_own_searches_counts_the_exits(tmp_path: Path) -> None:
+    (tmp_path / "k.csv").write_text("keyword,domain\n" + "".join(f"word {n},a.example\n" for n in range(60)))
+    (tmp_path / "p.txt").write_text("\n".join(f"http://10.0.0.{n}:80" for n in range(1, 5)))
+
+    def hours(*words: str) -> float:
+        code, out, err = gossamer(tmp_path, "ranks", "plan", "k.csv", "--own", "--json", *words)
+        assert code == 0, err
+        found: float = json.loads(out)["hours"]
+        return found
+
+    alone = hours()
+    assert hours("--proxies", "p.txt") == pytest.approx(alone / 4)
+    assert (
+        hours("--proxies", "p.txt", "--store", "valkey://127.0.0.1/0") == alone
+    )  # a shared store has one pace
+    code, _, err = gossamer(tmp_path, "ranks", "plan", "k.csv", "--provider", "serper", "--proxies", "p.txt")
+    assert code == 2
+    assert "--proxies belongs to --own" in err

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 UNFIT = 3
 """The exit code if the budget does not suffice for a plan."""
-ALL_FAILED = 9
-"""The exit code of a run in which every check failed. A later run may succeed."""
+TRY_AGAIN = 9
+"""The exit code of a run in which every check failed, or for which the provider's account has no credit. A later
+run may succeed."""
 HISTORY = "ranks.db"
 MAX_SHOWN = 10
 MAX_SHOWN_CHANGES = 50
@@ -177,6 +178,7 @@ def plan(
     strategy: Strategy = "smart",
     no_fallback: NoFallback = False,
     own: Own = False,
+    proxies: Proxies = None,
     domain: Domain = None,
     engine: Engine = None,
     country: Country = None,
@@ -196,25 +198,40 @@ def plan(
     import msgspec
 
     from gossamer.cli.printing import put_json
+    from gossamer.uses.ranks.own_exits import count_exits
     from gossamer.uses.ranks.plan import make_plan
     from gossamer.uses.ranks.ways import check_way, choose_way
 
+    if proxies and not own:
+        raise UsageError("--proxies belongs to --own: a provider has its own ways")
     found = read_list(sources, rejected, defaults_of(domain, engine, country, language, device))
     way = choose_way(
         crawl_settings(provider, budget, setting, data=data, store=store), own=own, with_key=False
     )
     check_way(way, found.searches)
     last = known_pages(history or HISTORY)
-    try:
-        money = None if price is None else float(price.replace(",", "."))
-    except ValueError:
-        raise UsageError(f"--price {price!r}: write an amount such as 0.60") from None
-    made = make_plan(found.searches, last, depth_of(strategy, first, no_fallback), way, price=money)
+    money = None if price is None else read_price(price)
+    made = make_plan(
+        found.searches,
+        last,
+        depth_of(strategy, first, no_fallback),
+        way,
+        price=money,
+        exits=count_exits(proxies or (), store),
+    )
     if as_json:
         put_json({**msgspec.to_builtins(made), "fits": made.fits})
     else:
         print_plan(made)
     return 0 if made.fits else UNFIT
+
+
+def read_price(text: str) -> float:
+    """Returns an amount of money. Raises UsageError."""
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        raise UsageError(f"--price {text!r}: write an amount such as 0.60") from None
 
 
 def known_pages(url: str) -> dict[str, int]:
@@ -283,7 +300,7 @@ def run(
     """Fetch the result pages of all keywords, and record where the domains stand.
 
     A run that was stopped or killed continues with the same command, and pays for no page twice. A check that
-    failed writes no position. Exit code 9 if every check failed.
+    failed writes no position. Exit code 9 if every check failed, or if the provider's account has no credit left.
     """
     from gossamer.cli.printing import hush_remarks
     from gossamer.config.redaction import register_in
@@ -329,7 +346,8 @@ def run_and_print(keywords: Sequence[Keyword], options: RankRunOptions, as_json:
         names = {one.search.id: one.search.keyword for one in keywords}
         print_changes(events, names)
         print_summary(done)
-    return ALL_FAILED if done.failed and not done.done and not done.no_results else 0
+    all_failed = done.failed and not done.done and not done.no_results
+    return TRY_AGAIN if all_failed or done.state == "no-credit" else 0
 
 
 def print_changes(events: Sequence[RankEvent], names: dict[str, str]) -> None:

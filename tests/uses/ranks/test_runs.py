@@ -203,13 +203,13 @@ def test_no_results_is_not_a_failure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "status", "reply", "code", "says"),
     [
-        ("serpapi", 429, {"error": "Your account has run out of searches."}, 0, "no credit left"),
-        ("serper", 400, {"message": "Not enough credits", "statusCode": 400}, 0, "no credit left"),
+        ("serpapi", 429, {"error": "Your account has run out of searches."}, 9, "no credit left"),
+        ("serper", 400, {"message": "Not enough credits", "statusCode": 400}, 9, "no credit left"),
         (
             "dataforseo",
             402,
             {"status_code": 40200, "status_message": "Payment Required."},
-            0,
+            9,
             "no credit left",
         ),
         ("zyte", 403, {"title": "Authentication Key Not Found"}, 4, "unlocker_key"),

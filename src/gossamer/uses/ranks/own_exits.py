@@ -35,6 +35,12 @@ def read_exits(files: Sequence[str]) -> list[str]:
     return list(lines)
 
 
+def count_exits(files: Sequence[str], store: str | None) -> int:
+    """Returns how many own searches of an engine run at once. `files`: lists of proxies. `store`: the shared store, in
+    which all exits have one pace. Raises UsageError if a list cannot be read."""
+    return 1 if store else max(1, min(len(read_exits(files)), MAX_EXITS))
+
+
 @contextlib.contextmanager
 def exit_options(proxies: Sequence[str], options: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
     """Yields the options of each exit: the name of its crawl, its list of proxies, and a data folder with a store of

@@ -55,9 +55,10 @@ def make_plan(
     way: Way,
     *,
     price: float | None = None,
+    exits: int = 1,
 ) -> RankPlan:
     """Returns the plan of a run. `last`: the page of the last position, by search. `price`: the price of
-    1,000 credits."""
+    1,000 credits. `exits`: the number of own searches of an engine at once."""
     depth = depth._replace(cumulative=way.cumulative)
     able = {name: one for name, one in searches.items() if not way.refuses(one)}
     expected: Counter[str] = Counter()
@@ -82,7 +83,7 @@ def make_plan(
         searches=len(searches),
         refused=len(searches) - len(able),
         engines=engines,
-        hours=_hours([one.expected for one in engines], way),
+        hours=_hours([one.expected for one in engines], way, exits),
         credits=round(paid, 1) if paying else 0.0,
         most_credits=round(worst) if paying else 0,
         left=way.account.left if way.account else None,
@@ -90,9 +91,9 @@ def make_plan(
     )
 
 
-def _hours(requests: Sequence[float], way: Way) -> float:
-    """Returns the expected time in hours. Own searches of different engines run in parallel. A provider
-    handles `at_once` requests in parallel."""
+def _hours(requests: Sequence[float], way: Way, exits: int) -> float:
+    """Returns the expected time in hours. Each engine has its own pace for own searches, at each exit. A provider
+    answers `at_once` requests at the same time."""
     if way.account is not None:
         return sum(requests) * way.seconds / way.account.at_once / 3600
-    return max(requests, default=0.0) * way.seconds / 3600
+    return max(requests, default=0.0) * way.seconds / exits / 3600

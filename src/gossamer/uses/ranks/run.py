@@ -23,7 +23,7 @@ from gossamer.uses.ranks.ways import check_way, choose_way, crawl_options
 MAX_RESUME_S = 18 * 3600.0
 """An interrupted run can be resumed within this time in seconds. After that, a new run begins."""
 MAX_ROUNDS = 60
-BUDGET = "the budget of today is spent"
+BUDGET, NO_CREDIT = "the budget of today is spent", "no credit is left"
 
 
 class RankRunOptions(msgspec.Struct, kw_only=True):
@@ -52,7 +52,8 @@ class RankRunSummary(msgspec.Struct, kw_only=True):
 
     run: int
     state: str
-    """The state of the run: `finished`, or `limited` if the budget did not suffice."""
+    """The state of the run: `finished`, `limited` if the budget did not suffice, or `no-credit` if the
+    provider's account is empty."""
     searches: int
     done: int
     failed: int
@@ -102,7 +103,9 @@ def run(
         skipped = _rounds(history, watch, depth, options, refused, tell)
         events = history.end_run(depth, skipped, options.keep_days)
         on_events(events)
-        return _summary(history, number, events, began, limited=bool(set(skipped) - set(refused)))
+        reasons = {why for search, why in skipped.items() if search not in refused}
+        state = "no-credit" if NO_CREDIT in reasons else "limited" if reasons else "finished"
+        return _summary(history, number, events, began, state)
 
 
 def correct_history(history: RankHistory, layout: PageRules, tell: Callable[[str], None]) -> None:
@@ -174,9 +177,7 @@ def _rounds(
         tried.update(affordable)
         if state.startswith("no-credit: "):
             tell(state.removeprefix("no-credit: "))
-            skipped |= dict.fromkeys(
-                [one.search for one in history.next_requests(depth, skipped)], "no credit is left"
-            )
+            skipped |= dict.fromkeys([one.search for one in history.next_requests(depth, skipped)], NO_CREDIT)
             break
         if state == "limited":
             unfetched = {one for one in history.next_requests(depth, skipped) if one in tried}
@@ -205,8 +206,7 @@ def _summary(
     number: int,
     events: Sequence[RankEvent],
     began: float,
-    *,
-    limited: bool,
+    state: str,
 ) -> RankRunSummary:
     states = dict(
         history.query("SELECT state, count(*) FROM rank_checks WHERE run = ? GROUP BY state", [number])
@@ -224,7 +224,7 @@ def _summary(
     )
     return RankRunSummary(
         run=number,
-        state="limited" if limited else "finished",
+        state=state,
         searches=sum(states.values()),
         done=states.get("done", 0),
         failed=states.get("failed", 0),
