@@ -237,6 +237,15 @@ def test_wrong_words_are_told(folder: Path, words: tuple[str, ...], code: int, t
     assert not (folder / "keywords").exists()
 
 
+def test_a_folder_that_cannot_be_made_is_told(folder: Path) -> None:
+    (folder / "texts.jsonl").write_text('{"url": "https://a.example/", "text": "green tea"}\n')
+    code, _, err = gossamer(
+        folder, "keywords", "texts.jsonl", "--list", "tea", "--folder", "texts.jsonl/runs"
+    )
+    assert (code, err.count("\n")) == (2, 1)
+    assert "cannot be written: Not a directory" in err
+
+
 def test_a_site_without_a_page_leaves_no_run(folder: Path, shop: str) -> None:
     code, _, err = gossamer(folder, "keywords", f"{shop}missing", "--delay", "0", "-q")
     assert code != 0

@@ -132,8 +132,14 @@ def _choose(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> K
     while run_folder(options.folder, number).exists():
         began += 1
         number = time.strftime("%Y%m%d-%H%M%S", time.gmtime(began))
-    run = KeywordRun(id=number, began=began, sources=list(sources))
-    save(run, run_folder(options.folder, number))
+    run, folder = (
+        KeywordRun(id=number, began=began, sources=list(sources)),
+        run_folder(options.folder, number),
+    )
+    try:
+        save(run, folder)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
     return run
 
 
