@@ -237,6 +237,24 @@ def test_wrong_words_are_told(folder: Path, words: tuple[str, ...], code: int, t
     assert not (folder / "keywords").exists()
 
 
+def test_two_commands_at_once(folder: Path) -> None:
+    """Each command has a run of its own, or is told that another one has it."""
+    text = "".join(
+        f'{{"url": "https://a.example/{n}", "text": "green tea {n} {n * 7} {n * 11}"}}\n' for n in range(500)
+    )
+    (folder / "texts.jsonl").write_text(text)
+    words = ("keywords", "texts.jsonl", "--list", "tea", "--json", "-q")
+    ended = [
+        (one.communicate(timeout=60), one.returncode) for one in [begin(folder, *words) for _ in range(3)]
+    ]
+    for (out, err), code in ended:
+        if code:
+            assert (code, "another process works on run" in err) == (2, True), err
+        else:
+            assert json.loads(out)["keywords"][0]["count"] == 500
+    assert any(not code for _, code in ended)
+
+
 def test_a_folder_that_cannot_be_made_is_told(folder: Path) -> None:
     (folder / "texts.jsonl").write_text('{"url": "https://a.example/", "text": "green tea"}\n')
     code, _, err = gossamer(
