@@ -84,13 +84,13 @@ def run_keywords(sources: Sequence[str], options: KeywordRunOptions, tell: Tell)
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keeps other processes out of a run. If the process dies, others may continue the run. Raises UsageError
+    """Keeps other processes out of a run. If the process dies, others may continue the run. Raises ConfigError
     if another process has it."""
     with (folder / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(
+            raise ConfigError(
                 f"another process works on run {folder.name}: wait until it ends, or give another --folder"
             ) from None
         yield
