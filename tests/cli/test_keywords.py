@@ -107,6 +107,39 @@ def test_one_command_from_a_url_to_the_counts(folder: Path, shop: str) -> None:
     assert [(one["keyword"], one["count"]) for one in json.loads(out)["keywords"]] == [("word3x1", 1)]
 
 
+def test_views_print_numbers_as_json(folder: Path) -> None:
+    rows = [
+        {
+            "url": f"https://{site}.example/{n}",
+            "title": f"Green tea {n}",
+            "language": "en",
+            "headings": ["Green tea"],
+            "text": f"Green tea from {place} is number {n}." + " Oolong cups are theirs." * (site == "b"),
+        }
+        for site in "ab"
+        for n, place in enumerate(("Uji and the hills", "a long river valley", "some island far away"))
+    ]
+    (folder / "texts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    words = ("--list", "green tea", "--list", "oolong", "-q")
+    assert gossamer(folder, "keywords", "texts.jsonl", *words)[0] == 0
+
+    def rows_of(*view: str) -> list[dict[str, Any]]:
+        code, out, err = gossamer(folder, "keywords", *view, "--json")
+        assert code == 0, err
+        return [json.loads(line) for line in out.splitlines()]
+
+    gap = rows_of("gaps", "a.example", "b.example")[0]
+    assert (gap["term"], gap["listed"], gap["theirs"], gap["mine"]) == ("oolong", True, 3, 0)
+    assert rows_of("overlap") == [
+        {"site": "a.example", "other": "b.example", "both": 1, "only_site": 0, "only_other": 1, "share": 0.5}
+    ]
+    assert [(one["keyword"], one["site"], one["pages"]) for one in rows_of("cannibals")] == [
+        ("green tea", "a.example", 3),
+        ("green tea", "b.example", 3),
+    ]
+    assert {type(one["count"]) for one in rows_of("discover")} == {int}
+
+
 def test_trend_over_two_crawls(folder: Path, shop: str) -> None:
     counts = []
     for known in (10, PAGES):
@@ -117,9 +150,9 @@ def test_trend_over_two_crawls(folder: Path, shop: str) -> None:
     code, out, err = gossamer(folder, "keywords", "trend", "TEA", "--json")
     assert code == 0, err
     points = [json.loads(line) for line in out.splitlines()]
-    assert [int(one["count"]) for one in points] == counts
-    assert [one["all pages"] for one in points] == ["10", f"{PAGES}"]
-    assert points[1]["change"] == f"+{counts[1] - counts[0]}"
+    assert [one["count"] for one in points] == counts
+    assert [one["all_pages"] for one in points] == [10, PAGES]
+    assert [one["change"] for one in points] == [None, counts[1] - counts[0]]
     code, out, _ = gossamer(folder, "keywords", "runs")
     assert (code, out.count("done")) == (0, 2)
 
@@ -202,6 +235,33 @@ def test_wrong_words_are_told(folder: Path, words: tuple[str, ...], code: int, t
     assert got == code
     assert told in out + err
     assert not (folder / "keywords").exists()
+
+
+def test_two_commands_at_once(folder: Path) -> None:
+    """Each command has a run of its own, or is told that another one has it."""
+    text = "".join(
+        f'{{"url": "https://a.example/{n}", "text": "green tea {n} {n * 7} {n * 11}"}}\n' for n in range(500)
+    )
+    (folder / "texts.jsonl").write_text(text)
+    words = ("keywords", "texts.jsonl", "--list", "tea", "--json", "-q")
+    ended = [
+        (one.communicate(timeout=60), one.returncode) for one in [begin(folder, *words) for _ in range(3)]
+    ]
+    for (out, err), code in ended:
+        if code:
+            assert (code, "another process works on run" in err) == (4, True), err
+        else:
+            assert json.loads(out)["keywords"][0]["count"] == 500
+    assert any(not code for _, code in ended)
+
+
+def test_a_folder_that_cannot_be_made_is_told(folder: Path) -> None:
+    (folder / "texts.jsonl").write_text('{"url": "https://a.example/", "text": "green tea"}\n')
+    code, _, err = gossamer(
+        folder, "keywords", "texts.jsonl", "--list", "tea", "--folder", "texts.jsonl/runs"
+    )
+    assert (code, err.count("\n")) == (2, 1)
+    assert "cannot be written: Not a directory" in err
 
 
 def test_a_site_without_a_page_leaves_no_run(folder: Path, shop: str) -> None:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.keywords import Folder, Outputs
 from gossamer.cli.options import Argument, Json, Option
@@ -45,15 +45,17 @@ def discover(
     """List the words and phrases that matter on the pages, with count, pages, density and TF-IDF."""
     with _opened(folder, run) as (_, tables):
         found = tables.terms(_site(tables, site), language or "", words, limit)
-        rows = [
-            (
-                *(one.term, one.site, one.language, f"{one.count}", f"{one.pages}", f"{one.density:.6f}"),
-                *(f"{one.tfidf:.1f}", f"{one.score:.1f}", "" if one.npmi is None else f"{one.npmi:.2f}"),
-            )
-            for one in found
-        ]
+    if as_json:
+        return _put_objects(found)
+    rows = [
+        (
+            *(one.term, one.site, one.language, f"{one.count}", f"{one.pages}", f"{one.density:.6f}"),
+            *(f"{one.tfidf:.1f}", f"{one.score:.1f}", "" if one.npmi is None else f"{one.npmi:.2f}"),
+        )
+        for one in found
+    ]
     heads = ("term", "site", "language", "count", "pages", "density", "tfidf", "score", "npmi")
-    put_rows(heads, rows, as_csv, as_json, heads[3:], ("language", "npmi"))
+    put_rows(heads, rows, as_csv, False, heads[3:], ("language", "npmi"))
     return 0
 
 
@@ -67,14 +69,10 @@ def pages(
     as_json: Json = False,
 ) -> int:
     """List the pages with a keyword: count, density, where on the page, and the first five contexts."""
-    from gossamer.cli.printing import put_json
-
     with _opened(folder, run) as (made, tables):
         found = tables.pages_of(made, keyword, _site(tables, site), limit)
     if as_json:
-        for one in found:
-            put_json(one)
-        return 0
+        return _put_objects(found)
     heads = (
         "url",
         "count",
@@ -114,6 +112,8 @@ def gaps(
     """
     with _opened(folder, run) as (_, tables):
         found = tables.gaps(tables.check_site(mine, "MINE"), tables.check_site(theirs, "THEIRS"), limit)
+    if as_json:
+        return _put_objects(found)
     rows = [
         (
             *(one.term, "list" if one.listed else "discovered", f"{one.theirs}", f"{one.their_pages}"),
@@ -122,7 +122,7 @@ def gaps(
         for one in found
     ]
     heads = ("term", "from", "theirs", "their pages", "mine", "my pages", "weight")
-    put_rows(heads, rows, as_csv, as_json, heads[2:])
+    put_rows(heads, rows, as_csv, False, heads[2:])
     return 0
 
 
@@ -132,12 +132,14 @@ def overlap(run: Run = None, folder: Folder = None, as_csv: AsCsv = False, as_js
         found = tables.overlap()
     if not found:
         raise UsageError("the run has one site: count two or more, as in `gossamer keywords URL URL`")
+    if as_json:
+        return _put_objects(found)
     rows = [
         (one.site, one.other, f"{one.both}", f"{one.only_site}", f"{one.only_other}", f"{one.share:.3f}")
         for one in found
     ]
     heads = ("site", "other", "both", "only site", "only other", "share")
-    put_rows(heads, rows, as_csv, as_json, heads[2:])
+    put_rows(heads, rows, as_csv, False, heads[2:])
     return 0
 
 
@@ -152,12 +154,14 @@ def cannibals(
     """List keywords for which several pages of one site compete: each has the keyword in title and heading."""
     with _opened(folder, run) as (_, tables):
         found = tables.cannibals(_site(tables, site), limit)
+    if as_json:
+        return _put_objects(found)
     rows = [(one.keyword, one.site, f"{one.pages}", " ".join(one.urls)) for one in found]
     put_rows(
         ("keyword", "site", "pages", "the first of them"),
         rows,
         as_csv,
-        as_json,
+        False,
         ("pages",),
         (),
         ("the first of them",),
@@ -182,6 +186,8 @@ def trend(
     found = read_trend(place, runs, keyword, name)
     if not found:
         raise UsageError(f"{keyword!r} was counted in no run of {place}")
+    if as_json:
+        return _put_objects(found)
     rows = [
         (
             *(one.run, f"{one.count}", f"{one.pages}", f"{one.density:.6f}", f"{one.all_pages}"),
@@ -190,20 +196,18 @@ def trend(
         for one in found
     ]
     heads = ("run", "count", "pages", "density", "all pages", "change")
-    put_rows(heads, rows, as_csv, as_json, heads[1:])
+    put_rows(heads, rows, as_csv, False, heads[1:])
     return 0
 
 
 def runs(folder: Folder = None, as_json: Json = False) -> int:
     """List the runs, oldest first."""
-    from gossamer.cli.printing import put_json, put_table
+    from gossamer.cli.printing import put_table
     from gossamer.uses.keywords.run import FOLDER, list_runs
 
     found = list_runs(folder or FOLDER)
     if as_json:
-        for one in found:
-            put_json(one)
-        return 0
+        return _put_objects(found)
     rows = [
         (
             *(one.id, one.state, f"{one.result.counted:,}" if one.result else ""),
@@ -262,6 +266,15 @@ def report(
         put_json({"file": output, "run": made.id})
     else:
         print(f"{output}: run {made.id}")
+    return 0
+
+
+def _put_objects(found: Iterable[Any]) -> int:
+    """Prints one JSON object per line. Returns the exit code."""
+    from gossamer.cli.printing import put_json
+
+    for one in found:
+        put_json(one)
     return 0
 
 

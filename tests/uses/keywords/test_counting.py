@@ -192,6 +192,14 @@ def test_a_hundred_thousand_keywords(tmp_path: Path) -> None:
         ), text[:100]
 
 
+def test_contexts_of_a_hundred_thousand_keywords(tmp_path: Path) -> None:
+    """The merge stays within its memory if each keyword has contexts."""
+    keywords = [f"word{n}" for n in range(100_000)]
+    pages = [page(f"https://a.example/{n}", " ".join(keywords[n::4] * 5)) for n in range(4)]
+    _, tables = count(tmp_path, pages, keywords)
+    assert set(counts_of(tables).values()) == {(5, 1)}
+
+
 def test_killed_count_continues_and_is_exact(tmp_path: Path) -> None:
     pages = made_pages(3000)
     path = write(tmp_path / "pages.jsonl", pages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -39,6 +40,21 @@ def test_words_of_unspaced_scripts_with_icu() -> None:
     pytest.importorskip("icu4py")
     assert tokens("東京は日本の首都です") == ["東京", "は", "日本", "の", "首都", "です"]
     assert tokens("ภาษาไทย") == ["ภาษา", "ไทย"]
+
+
+def test_wide_characters_with_icu() -> None:
+    """Characters of two UTF-16 units, as ICU counts, and halves of them do not move the borders of words."""
+    pytest.importorskip("icu4py")
+    text = "😀東京は𠮷野家\U00020000ภาษาไทย😀ภาษา"
+    found = ["😀", "東京", "は", "𠮷", "野家", "\U00020000", "ภาษา", "ไทย", "😀", "ภาษา"]
+    assert tokens(text) == found == [text[start:end] for start, end in spans(text)]
+    assert tokens("東京\ud800は") == ["東京", "\ud800", "は"]
+
+
+def test_threads_share_the_splitter() -> None:
+    text = "東京は日本の首都です。ภาษาไทยเป็นภาษา 😀 " * 50
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(tokens, [text] * 40)) == [tokens(text)] * 40
 
 
 TEXTS = st.text(

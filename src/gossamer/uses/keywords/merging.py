@@ -36,6 +36,8 @@ words. No phrase begins or ends with a function word."""
 SHARE_BYTES: Final = 64 << 20
 """Approximate number of compressed bytes of partial term counts that are summed in one query."""
 _ROWS: Final = 10_000
+_LONG_ROWS: Final = 10_240
+"""Number of rows with contexts that are in memory before they are written."""
 MAX_ROUNDS: Final = 3
 SKIPPED, SITES = "skipped.npy", "sites.json"
 """Names of two files: the sorted numbers of the pages that are not counted, and the sites that are counted
@@ -292,7 +294,7 @@ def merge_keywords(base: Any, folder: Path, step: str, keywords: Sequence[str]) 
         f"coalesce(s.alt, 0) AS alt, coalesce(s.meta, 0) AS meta, {idf} AS idf, coalesce(s.count * {idf}, 0) AS tfidf, "
         "CASE WHEN z.site = '' THEN shown.contexts END AS contexts, g.keyword AS number FROM given g CROSS JOIN sizes_of z "
         "LEFT JOIN summed s ON s.keyword = g.keyword AND s.site = z.site LEFT JOIN shown ON shown.keyword = g.keyword "
-        f"ORDER BY z.site, count DESC, g.keyword) TO '{_sql(target / 'keywords.parquet')}' (COMPRESSION zstd)"
+        f"ORDER BY z.site, count DESC, g.keyword) TO '{_sql(target / 'keywords.parquet')}' (COMPRESSION zstd, ROW_GROUP_SIZE {_LONG_ROWS})"
     )
 
 

@@ -3,9 +3,11 @@ run has its own folder. A run that was stopped or killed continues with the same
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,15 +70,30 @@ def run_keywords(sources: Sequence[str], options: KeywordRunOptions, tell: Tell)
     check_libraries()
     run = _choose(sources, options, tell)
     folder = run_folder(options.folder, run.id)
-    if run.state == "crawling":
-        run.files = _texts(run, folder, options, tell)
-        run.state = "counting"
+    with _locked(folder):
+        if run.state == "crawling":
+            run.files = _texts(run, folder, options, tell)
+            run.state = "counting"
+            save(run, folder)
+        run.list_names, run.stem = options.list_names, options.count.stem
+        run.result = count_texts(run.files, folder, options.count, tell)
+        run.state = "done"
         save(run, folder)
-    run.list_names, run.stem = options.list_names, options.count.stem
-    run.result = count_texts(run.files, folder, options.count, tell)
-    run.state = "done"
-    save(run, folder)
     return run, folder
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keeps other processes out of a run. If the process dies, others may continue the run. Raises ConfigError
+    if another process has it."""
+    with (folder / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                f"another process works on run {folder.name}: wait until it ends, or give another --folder"
+            ) from None
+        yield
 
 
 def list_runs(folder: str) -> list[KeywordRun]:
@@ -128,13 +145,25 @@ def _choose(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> K
         return runs[-1]
     _check(sources, options)
     began = time.time()
-    number = time.strftime("%Y%m%d-%H%M%S", time.gmtime(began))
-    while run_folder(options.folder, number).exists():
-        began += 1
-        number = time.strftime("%Y%m%d-%H%M%S", time.gmtime(began))
-    run = KeywordRun(id=number, began=began, sources=list(sources))
-    save(run, run_folder(options.folder, number))
+    try:
+        while (folder := _new_folder(options.folder, began)) is None:
+            began += 1
+        run = KeywordRun(id=folder.name, began=began, sources=list(sources))
+        save(run, folder)
+    except OSError as error:
+        raise UsageError(f"{options.folder} cannot be written: {error.strerror or error}") from error
     return run
+
+
+def _new_folder(parent: str, began: float) -> Path | None:
+    """Creates the folder of a run that begins at this time. Returns None if another run has it."""
+    folder = run_folder(parent, time.strftime("%Y%m%d-%H%M%S", time.gmtime(began)))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return None
+    return folder
 
 
 def _is_url(source: str) -> bool:
