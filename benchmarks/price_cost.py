@@ -57,6 +57,18 @@ def product(page):
     yield {"seen": msgspec.json.encode(seen).decode()}
 """
 
+ICON = '<svg class="icon" viewBox="0 0 24 24"><path d="M3 3h18v2H3zM5 7l2 12h10l2-12M9 10v6M12 10v6M15 10v6"/></svg>'
+CARD = (
+    '<div class="card"><a href="/p/{n}"><img src="/media/t{n}.jpg" alt=""></a><a href="/p/{n}">{name}</a>'
+    '<span class="price">{n}.50</span><button>{icon}</button></div>'
+)
+
+
+def breadcrumbs(words: Callable[[int], str]) -> dict[str, object]:
+    """Returns the structured data of a path of categories."""
+    items = [{"@type": "ListItem", "position": n, "name": words(1), "item": f"/c/{n}"} for n in range(4)]
+    return {"@context": "https://schema.org", "@type": "BreadcrumbList", "itemListElement": items}
+
 
 def surroundings(number: int) -> tuple[str, str, str]:
     """Returns what a shop has around its products: in the head, before and after the product."""
@@ -69,7 +81,6 @@ def surroundings(number: int) -> tuple[str, str, str]:
     def repeat(count: int, make: Callable[[int], str]) -> str:
         return "".join(make(n) for n in range(int(count * size)))
 
-    icon = '<svg class="icon" viewBox="0 0 24 24"><path d="M3 3h18v2H3zM5 7l2 12h10l2-12M9 10v6M12 10v6M15 10v6"/></svg>'
     styles = repeat(
         90, lambda n: f".block-{n}>.row{{margin:{n}px auto;padding:0 {n % 9}px;color:#{n:03}abc}}"
     )
@@ -77,16 +88,9 @@ def surroundings(number: int) -> tuple[str, str, str]:
         12, lambda n: f'<link rel="preload" as="script" href="/static/js/chunk-{n}.{n * 7919}.js">'
     )
     config = json.dumps({f"module/{n}": {"enabled": bool(n % 2), "path": f"/static/{n}/"} for n in range(70)})
-    crumbs = {
-        "@context": "https://schema.org",
-        "@type": "BreadcrumbList",
-        "itemListElement": [
-            {"@type": "ListItem", "position": n, "name": words(1), "item": f"/c/{n}"} for n in range(4)
-        ],
-    }
     head = (
         f'<meta name="viewport" content="width=device-width">{metas}<style>{styles}</style>'
-        f'<script>window.config = {config};</script><script type="application/ld+json">{json.dumps(crumbs)}</script>'
+        f'<script>window.config = {config};</script><script type="application/ld+json">{json.dumps(breadcrumbs(words))}</script>'
     )
 
     def group(n: int) -> str:
@@ -94,12 +98,12 @@ def surroundings(number: int) -> tuple[str, str, str]:
             16, lambda m: f'<li class="level-2"><a href="/c/{n}/{m}/"><span>{words(2)}</span></a></li>'
         )
         return (
-            f'<li class="level-1 has-children"><a href="/c/{n}/">{words(2)} {icon}</a><ul>{links}</ul></li>'
+            f'<li class="level-1 has-children"><a href="/c/{n}/">{words(2)} {ICON}</a><ul>{links}</ul></li>'
         )
 
     before = (
-        f'<header><form action="/search"><input type="search" name="q"><button>{icon}</button></form>'
-        f'<div class="mini-cart">{icon}<span class="count">0</span></div>'
+        f'<header><form action="/search"><input type="search" name="q"><button>{ICON}</button></form>'
+        f'<div class="mini-cart">{ICON}<span class="count">0</span></div>'
         f'<ul class="menu">{repeat(14, group)}</ul></header><div class="gallery">'
         + repeat(
             6,
@@ -109,22 +113,18 @@ def surroundings(number: int) -> tuple[str, str, str]:
         )
         + "</div>"
     )
-    card = (
-        '<div class="card"><a href="/p/{n}"><img src="/media/t{n}.jpg" alt=""></a><a href="/p/{n}">{name}</a>'
-        '<span class="price">{n}.50</span><button>{icon}</button></div>'
-    )
     after = (
         "<section><h2>Description</h2>"
         + repeat(8, lambda n: f"<p>{words(60)}.</p>")
         + "</section><table>"
         + repeat(14, lambda n: f"<tr><th>{words(1)}</th><td>{words(3)}</td></tr>")
         + "</table><section><h2>Reviews</h2>"
-        + repeat(15, lambda n: f'<div class="review">{icon * 5}<b>{words(2)}</b><p>{words(40)}</p></div>')
+        + repeat(15, lambda n: f'<div class="review">{ICON * 5}<b>{words(2)}</b><p>{words(40)}</p></div>')
         + '</section><div class="carousel">'
-        + repeat(12, lambda n: card.format(n=900 + n, name=words(3), icon=icon))
+        + repeat(12, lambda n: CARD.format(n=900 + n, name=words(3), icon=ICON))
         + "</div><footer>"
         + repeat(40, lambda n: f'<a href="/pages/{n}">{words(2)}</a>')
-        + f"{icon * 8}</footer>"
+        + f"{ICON * 8}</footer>"
     )
     return head, before, after
 
