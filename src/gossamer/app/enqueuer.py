@@ -89,7 +89,7 @@ class Enqueuer:
         return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
 
     def seed_form(self, request: Request) -> Request:
-        """Converts a request that the user gave to fetch form (see the function `seed_form`)."""
+        """Returns a seed as it is fetched, usually without its fragment (see the function `seed_form`)."""
         return seed_form(request, self.all_sites, self._settings)
 
     async def add(self, taken: TakenLinks, *, counted: bool = True) -> tuple[int, int, int]:

@@ -233,7 +233,8 @@ def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
 
 
 def _is_empty(path: Path) -> bool:
-    """Returns whether a path is missing, or a folder without a WARC and without objects and their list."""
+    """Returns whether a path contains no stored pages: it is missing, or it is a folder that has neither a WARC nor
+    objects with their list."""
     if path.is_file():
         return False
     if (path / "objects").is_dir() and any(path.glob("*.jsonl")):

@@ -1,4 +1,4 @@
-"""Sends what the user's code prints to stderr, because stdout is reserved for data."""
+"""Redirects the output of `print` in the user's code to stderr, because stdout is reserved for data."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ Test = Callable[[Summary], bool]
 
 class QualityGate(NamedTuple):
     """A parsed gate. `action`: one of ACTIONS, or "" if the gate is tested only at the end of the crawl.
-    `test`: returns whether the gate is not met. `text`: the gate as written."""
+    `test`: returns True if the gate is not met. `text`: the gate as written."""
 
     action: str
     test: Test

@@ -251,7 +251,7 @@ def _judges(kind: Any) -> bool:
 
 
 def _strange(info: Any, seen: set[int]) -> bool:
-    """Returns whether msgspec does not support a type, or a class that occurs in the type."""
+    """Returns True if msgspec does not support a type or a class that the type contains."""
     if isinstance(info, msgspec.inspect.CustomType):
         return True
     if not isinstance(info, msgspec.Struct | tuple) or id(info) in seen:

@@ -86,8 +86,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _shares(found: Mapping[str, int], what: str, bad: Callable[[str], bool]) -> dict[str, tuple[int, int]]:
-    """Sums the totals `WHAT|LABEL|RESULT`. Returns for each LABEL the sum over bad results and the sum over
-    all results."""
+    """Sums the totals that are named `WHAT|LABEL|RESULT`. Returns for each LABEL the sum over bad results and the
+    sum over all results."""
     sums: dict[str, tuple[int, int]] = {}
     for name, n in found.items():
         first, *labels = name.split("|")

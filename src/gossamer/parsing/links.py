@@ -43,7 +43,7 @@ class Link(msgspec.Struct, frozen=True):
     """The visible text of the link, with whitespace collapsed. If there is none: the `alt` text of the area
     or of the first image in the link."""
     nofollow: bool
-    """Whether every link to the URL, or the page itself, has nofollow."""
+    """Whether the page has nofollow, or all of its links to the URL have it."""
     kind: str
     """The kind of the first link to the URL: a, area, iframe, frame, link or refresh."""
 

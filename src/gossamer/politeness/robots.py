@@ -100,7 +100,7 @@ class AgentRules:
 
     def find(self, path: str) -> RobotsRule | None:
         """Returns the rule that decides about a path (from `path_of`). This is the longest rule that matches.
-        If an Allow and a Disallow rule are equally long, it is the Allow rule."""
+        Of an Allow and a Disallow rule of equal length, the Allow rule decides."""
         found = self._longest(path)
         if "?" not in path:
             return found

@@ -212,9 +212,9 @@ def stale_now(rate: float, age: float) -> float:
 
 
 def uniform_visits(rates: Sequence[float], pages: int, stale: float) -> float:
-    """Returns how many visits per day `pages` pages would need if all had the same interval. The interval is
-    the one at which copies are stale for the share `stale` of the time, on average. `rates`: the change rates
-    of a sample of these pages."""
+    """Returns how many visits per day `pages` pages would need if all had the same interval. `stale`: the mean
+    share of time in which their copies may be stale. It determines the interval. `rates`: the change rates of a
+    sample of these pages."""
     if not rates or stale <= 0:
         return 0.0
     low, high = math.log(1e-6), math.log(1e6)

@@ -1,8 +1,8 @@
 """Reads the rows of a query from SQLite, or from PostgreSQL (with the extra `postgres`). Rows are streamed
 and never all held in memory.
 
-The query returns a column `url`. The query's other columns may have the name of any field of a seed in a JSON
-line (docs/records.md). If the query contains `:after` and returns a column `after`, an interrupted read
+The query returns a column `url`. Each other column may have the name of a field that seeds in JSON lines have
+(docs/records.md). If the query contains `:after` and returns a column `after`, an interrupted read
 continues after the last value that was added. At first `:after` is 0.
 """
 

@@ -31,7 +31,7 @@ class ProductSources:
 
     @once
     def mains(self) -> dict[str, Node]:
-        """The product that the page is about, by syntax."""
+        """Syntax of the structured data -> the product that the page is about."""
         found = ((syntax, main_node(many, self.page)) for syntax, many in self.nodes.items())
         return {syntax: main for syntax, main in found if main is not None}
 

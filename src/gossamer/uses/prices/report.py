@@ -81,8 +81,8 @@ def read_report(history: History, *, now: float, days: float = 30, chosen: Targe
 
 
 def _count_targets(history: History, chosen: TargetFilter) -> int:
-    """Returns the number of listed targets. Computed from the number of unlisted targets, which are few and
-    have an index."""
+    """Returns the number of listed targets. Counts the unlisted targets instead, because these are few and have an
+    index."""
     if chosen == ALL:
         ((targets, unlisted),) = history.query(
             "SELECT (SELECT count(*) FROM price_targets), (SELECT count(*) FROM price_targets WHERE listed = 0)"

@@ -104,8 +104,8 @@ def clicks(positions: Mapping[str, int | None], weight: Mapping[str, float], cur
 
 
 def visibility(positions: Mapping[str, int | None], weight: Mapping[str, float], curve: Curve) -> float:
-    """Returns the clicks relative to the clicks with position 1 in all searches, 0 to 1. Searches that were
-    not checked are not in `positions`, and are ignored.
+    """Returns the share of the possible clicks, 0 to 1. All possible clicks would be reached by position 1 in
+    every search. Searches that were not checked are not in `positions`, and are ignored.
 
     >>> round(visibility({"a": 1, "b": None}, {"a": 3.0, "b": 1.0}, {1: 0.3}), 2)
     0.75

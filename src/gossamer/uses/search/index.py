@@ -43,7 +43,7 @@ class WordIndex(Protocol):
 
     @property
     def belong(self) -> bool:
-        """Whether the words are those of the pages in the SQLite file."""
+        """Whether the stored words come from the pages in the SQLite file."""
 
     def create(self) -> None:
         """Empties the index."""
