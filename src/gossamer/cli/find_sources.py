@@ -132,8 +132,8 @@ def _document(opened: ArchiveCollector, url: str, fetched: str) -> IndexedPage |
 
 @contextlib.contextmanager
 def opened_source(found: FoundCrawl) -> Iterator[RecordSource | ArchiveSource]:
-    """Opens what a crawl kept: whole pages if there are any, because they have headings and dates, otherwise
-    its page records. Raises UsageError."""
+    """Opens the stored pages of a crawl. Whole pages are preferred, because they have headings and dates. If
+    there are none, the page records are opened. Raises UsageError."""
     from gossamer.cli.query import opened_crawl
     from gossamer.cli.reparse import stored_page_paths
 
@@ -161,7 +161,7 @@ def opened_archive(settings: Settings, name: str | None, archive: str) -> Iterat
 def find_crawls(
     names: list[str], settings: Settings, settings_of: Callable[[str], Settings]
 ) -> list[FoundCrawl]:
-    """Returns the crawls that names, patterns such as `shop-*`, and folders of crawls stand for, each once.
+    """Returns the chosen crawls, each once. `names`: names of crawls, patterns such as `shop-*`, and folders of crawls.
     `settings_of`: returns the settings for another data folder. Raises UsageError."""
     if not names:
         return [FoundCrawl(_only_crawl(Path(settings.data)) if settings.store is None else None, settings)]

@@ -14,7 +14,7 @@ from gossamer.errors import UsageError
 
 MAX_BODY = 16 << 20
 UNSTORED = NOT_STORED
-"""The body of the response, with status 404, to a request of a crawl for a page that its archive lacks."""
+"""The body of the response that a crawl of an archive gets for a page that the archive lacks. Its status is 404."""
 
 
 class StoredPage(NamedTuple):

@@ -78,8 +78,8 @@ class PageState(NamedTuple):
     batch: int = 0
     """The number of the batch in which the page was queued, or 0 while the page waits for its due time."""
     signals: int = 0
-    """The number of signals since the last visit that the page changed, for example from a sitemap or a
-    feed."""
+    """The number of change signals since the last visit. A sitemap or a feed, for example, signals that the page
+    changed."""
     line: bytes = b""
     """The last `KnownLine` that described the page, as JSON."""
 

@@ -25,7 +25,7 @@ from gossamer.model.request import Request
 
 OPTIONS = ("rows", "url", "next", "cursor", "header")
 ROWS = ("urls", "items", "results", "data")
-"""Names under which the rows are looked for if `rows=` is not given."""
+"""If `rows=` is not given, the rows are searched under these names."""
 REQUEST_INTERVAL_S = 0.25
 """Seconds between requests for two pages of the API."""
 RETRY_WAITS_S = (1.0, 5.0, 30.0)

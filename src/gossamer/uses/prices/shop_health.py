@@ -39,8 +39,8 @@ NEW_SHOP_VISITS = 4
 and none of them contradicted a new value. This number applies if the second visits of all shops together can
 be trusted."""
 FIRST_SHOP_VISITS = 6
-"""Number of visits that must show a new value in a new shop if all shops together have had too few second
-visits."""
+"""Number of visits that must show a new value before it counts. This number applies to a new shop as long as there
+are too few second visits, counted over all shops."""
 FADING = 0.97
 """In each run, the earlier counts of second visits are multiplied by this factor."""
 WEIGHT = 0.2

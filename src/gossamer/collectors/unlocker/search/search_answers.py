@@ -37,9 +37,10 @@ def searched_page(found: ApiAnswer, paid: int) -> FetchedPage | Refusal:
 def http_refusal(
     found: ApiAnswer, *fields: str, no_credit: tuple[bytes, ...] = (), no_credit_status: int = 429
 ) -> Refusal:
-    """Returns what an answer with an error status means. `fields`: where the JSON contains the message.
-    `no_credit`: texts in lower case, one of which a message contains if no credit is left, for providers that use
-    `no_credit_status` for this instead of 402."""
+    """Returns the meaning of an answer with an error status. `fields`: where the JSON contains the message.
+
+    Status 402 means that no credit is left. Some providers answer `no_credit_status` instead, with a message that
+    contains one of the texts `no_credit` (in lower case)."""
     words = provider_message(found, *fields)
     lower = found.body[:2000].lower()
     if found.status == 402 or (found.status == no_credit_status and any(text in lower for text in no_credit)):
