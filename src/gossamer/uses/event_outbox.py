@@ -1,6 +1,6 @@
 """Sends the events of a history to outputs: to Kafka, a webhook, a database, or a file.
 
-Events are the rows of the table `KIND_events` of a history that are not `sent`.
+The events are the rows of the table `KIND_events` of a history. The column `sent` shows which were sent.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ BATCH_ROWS = 500
 def send_events(
     database: Database, outputs: Sequence[str], folder: str, columns: Sequence[str], join: str
 ) -> int:
-    """Sends the events that no output has had yet, each at least once, with its id as the key. Returns their
-    number.
+    """Sends the events that have not been sent to an output yet, each at least once, with its id as the key. Returns
+    their number.
 
-    `outputs`: as after `-o`. `folder`: for rows that are not sent yet. `columns`: what a row contains besides the
-    id: columns of the events (`e.time`) and of the table of `join` (SQL). The name of a row is the column's.
-    Raises UsageError, ConfigError, SinkError, SinkAway and DiskFull. What was not sent is sent next time.
+    `outputs`: outputs as given after `-o`. `folder`: the folder for rows that are not sent yet. `columns`: the columns
+    of a row besides the id. They are columns of the events (`e.time`) and of the table that `join` (SQL) adds. Raises
+    UsageError, ConfigError, SinkError, SinkAway and DiskFull. Events that could not be sent are sent the next time.
     """
     if not outputs:
         return 0

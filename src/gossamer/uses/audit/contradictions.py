@@ -1,5 +1,5 @@
-"""Compares the JSON-LD of a page with what the page shows: price, availability, name and date. Only what certainly
-differs is reported: a value that stands anywhere on the page is right."""
+"""Compares the JSON-LD of a page with its visible text: price, availability, name and date. Only certain differences
+are reported: a value is correct if it occurs anywhere on the page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMED: Final = {
 MIN_SHOWN_WORDS: Final = 20
 """A page with fewer words may be filled by scripts."""
 MIN_SHARED: Final = 0.34
-"""The share of the words of a name that a page shows, at least."""
+"""The minimum share of the words of a name that the page must show."""
 SAME_DAYS: Final = 1
 """Days are equal within this difference, because of time zones."""
 _SOLD: Final = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
@@ -63,8 +63,8 @@ def find_contradictions(document: Document, values: Sequence[Any]) -> Iterator[s
 
 
 def main_nodes(values: Sequence[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the objects that the page is about, with their type: those of the scripts, of `@graph` and of
-    `mainEntity`."""
+    """Yields the objects that the page is about, with their type. They are the objects in scripts, in `@graph` and
+    in `mainEntity`."""
     waiting = list(values)
     while waiting:
         one = waiting.pop(0)

@@ -290,8 +290,8 @@ class AuditDatabase:
             base.executemany("INSERT OR IGNORE INTO unstored VALUES (?)", ((url_id(one),) for one in urls))
 
     def forget_unstored(self) -> int:
-        """Removes the responses of URLs that the archive lacks, because they are none of the site. Returns their
-        number."""
+        """Removes the responses for URLs that the archive lacks, because they do not come from the site. Returns
+        their number."""
         with self.transaction() as base:
             base.execute("DELETE FROM responses WHERE id IN (SELECT id FROM unstored)")
         return int(self.value("SELECT count(*) FROM unstored"))

@@ -1,4 +1,4 @@
-"""Looks at the hosts of a site: their certificates, whether http leads to https, and what they tell crawlers of AI
+"""Checks the hosts of a site: their certificates, the redirect from http to https, and their rules for crawlers of AI
 companies. A finding is a row of the table `host_findings`."""
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def probe_hosts(
     pause: float,
     tell: Callable[[str], None],
 ) -> None:
-    """Fills the table `host_findings`. `options`: those of a fetch. `http_port`: where http is served if the site
-    is not at the usual port; None: it is not looked for there. `pause`: the seconds between two requests."""
+    """Fills the table `host_findings`. `options`: options of a fetch. `http_port`: the port of http, if the
+    site is not at the usual port. None: http is then not checked. `pause`: the seconds between two requests."""
     hosts = sorted(host for (host,) in database.rows("SELECT host FROM hosts"))
     found: list[HostFinding] = []
     tell("certificates and http are checked")
@@ -91,7 +91,7 @@ def certificate_faults(
     host: str, options: Mapping[str, Any], *, typed: bool = True
 ) -> Iterator[tuple[str, str]]:
     """Yields the checks that the certificate of a host fails, with a detail. `typed`: whether the user named the
-    host. A host that does not speak TLS fails none: nobody reaches it by https."""
+    host. A host that does not speak TLS fails no check, because nobody reaches it by https."""
     allow = options.get("allow_private") or ()
     found = certificate_of(
         host,
@@ -151,7 +151,7 @@ def llms_summary(text: str) -> str:
 
 
 def ai_rules(body: bytes, root: str) -> str:
-    """Returns what a robots.txt says to crawlers of AI companies, or '' if it names none of them.
+    """Returns the rules of a robots.txt for crawlers of AI companies, or '' if it names none of them.
 
     >>> ai_rules(b"User-agent: GPTBot\\nDisallow: /\\nUser-agent: CCBot\\nAllow: /", "https://e.example/")
     'forbidden: GPTBot; allowed: CCBot'

@@ -158,8 +158,8 @@ def _covered(pages: Iterable[CheckedPage]) -> set[int]:
 
 
 def _is_doubtful_end(page: CheckedPage, pages: Sequence[CheckedPage]) -> bool:
-    """Whether a page is only assumed to be behind the last one, and the page before it looks as if there were more.
-    Some providers bill an answer without results when the engine has blocked them."""
+    """Whether a page without results is only assumed to be the end, while the page before it suggests that there are
+    more. Some providers bill an answer without results when the engine has blocked them."""
     if page.verdict != "no_results" or page.reason != ASSUMED_END:
         return False
     before = next((one for one in pages if one.page == page.page - 1 and one.verdict in WRITES), None)

@@ -1,4 +1,4 @@
-"""The words of a search index in a full-text table of SQLite (FTS5), in the file that has the pages."""
+"""Stores the words of a search index in a full-text table (FTS5) of the SQLite file with the pages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The words of a search index in a tantivy index: a folder beside the SQLite file that has the pages. It is smaller
+"""Stores the words of a search index in a tantivy index: a folder next to the SQLite file with the pages. It is smaller
 than a table of SQLite and is built faster.
 
-Two things are committed one after the other: first the words, then the pages with the stamp of that commit. If a
-crash comes between them, the stamps differ, and the words are made again from the pages.
+The words are committed first, and then the pages with the stamp of the words' commit. If a crash comes between the
+two, the stamps differ, and the words are indexed again from the pages.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TantivyWords:
 
     @property
     def belong(self) -> bool:
-        """Whether the last commit of the words is that of the pages."""
+        """Whether the last commit of the words has the stamp that is stored with the pages."""
         try:
             found = json.loads((self._folder / "meta.json").read_bytes())
         except (OSError, ValueError):
@@ -59,7 +59,7 @@ class TantivyWords:
         return isinstance(found, dict) and str(found.get("opstamp")) == self._stamp()
 
     def create(self) -> None:
-        """Forgets which commit of the words belongs to the pages, so that the words are made again."""
+        """Deletes the stamp that is stored with the pages, so that the words are indexed again."""
         self._connection.execute("DELETE FROM facts WHERE name = ?", (_STAMP,))
 
     def _opened(self) -> Any:
