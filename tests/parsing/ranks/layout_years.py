@@ -46,7 +46,7 @@ WORDS = (
 )
 
 
-def _listed(one: Callable[[int, str, Words], str], words: Words, numbers: Iterable[int]) -> str:
+def in_order(one: Callable[[int, str, Words], str], words: Words, numbers: Iterable[int]) -> str:
     return "".join(one(number, SITES[number - 1], words) for number in numbers)
 
 
@@ -55,7 +55,7 @@ def _direction(body: str, words: Words) -> bytes:
     return whole.replace(b"<body>", b'<body dir="rtl" class="srp rtl">') if words.lang == "ar" else whole
 
 
-def _desktop(blocks: str, words: Words, ads: str = "", bottom: str = "", rhs: str = "") -> bytes:
+def desktop_page(blocks: str, words: Words, ads: str = "", bottom: str = "", rhs: str = "") -> bytes:
     return _direction(
         '<div id="searchform"><form action="/search" id="tsf"><input class="gLFyf" name="q" value="shoes"></form></div>'
         '<div id="top_nav"><div id="hdtb" role="navigation"><a href="/search?q=shoes&amp;tbm=isch">Images</a></div></div>'
@@ -93,17 +93,17 @@ def desktop_2018(words: Words) -> bytes:
         f'<div id="tads" aria-label="{words.ad}"><ol><li class="ads-ad" data-hveid="9"><div class="ad_cclk"><h3 class="ellip"><a style="display:none" href="/aclk?sa=l&amp;x"></a>'
         f'<a class="V0MxL" href="https://ad.example/">An ad</a></h3><div class="ads-visurl"><span class="Z98Wse">{words.ad}</span><cite class="UdQCqe">ad.example</cite></div></div><div class="ellip ads-creative">Buy</div></li></ol></div>'
     )
-    first = f'<div class="bkWMgd"><h2 class="bNg8Rb">{words.results}</h2><div class="srg">{_listed(one, words, range(1, 4))}</div></div>'
-    rest = f'<div class="bkWMgd"><h2 class="bNg8Rb">{words.results}</h2><div class="srg">{_listed(one, words, range(4, 11))}</div></div>'
+    first = f'<div class="bkWMgd"><h2 class="bNg8Rb">{words.results}</h2><div class="srg">{in_order(one, words, range(1, 4))}</div></div>'
+    rest = f'<div class="bkWMgd"><h2 class="bNg8Rb">{words.results}</h2><div class="srg">{in_order(one, words, range(4, 11))}</div></div>'
     rhs = '<div id="rhs"><div id="rhs_block"><div class="g mnr-c rhsvw kno-kp g-blk"><div class="kp-blk knowledge-panel"><div data-attrid="title" role="heading">Shoe</div><a href="https://en.wikipedia.org/wiki/Shoe">Wikipedia</a></div></div></div></div>'
-    return _desktop(first + asked + stories + images + rest, words, ad, rhs=rhs)
+    return desktop_page(first + asked + stories + images + rest, words, ad, rhs=rhs)
 
 
 def desktop_2020(words: Words) -> bytes:
     def one(number: int, url: str, _: Words) -> str:
         return (
             f'<div class="g"><!--m--><div class="rc" data-hveid="CAk"><div class="yuRUbf"><a href="{url}" data-ved="2ah" ping="/url?x"><br><h3 class="LC20lb DKV0Md"><span>Result {number}</span></h3>'
-            f'<div class="TbwUpd NJjxre"><cite class="iUh30 Zu0yb tjvcx">site.example<span class="dyjrff"> › page</span></cite></div></a><div class="B6fmyf"><div class="TbwUpd"><cite>site.example</cite></div>'
+            f'<div class="TbwUpd NJjxre"><cite class="iUh30 Zu0yb tjvcx">{url[8:-5]}<span class="dyjrff"> › page</span></cite></div></a><div class="B6fmyf"><div class="TbwUpd"><cite>{url[8:-5]}</cite></div>'
             f'<div class="eFM0qc"><g-popup jsname="V68bde"><div role="button" aria-expanded="false"></div><div style="display:none" jsname="iXRGG"><a class="fl" href="https://webcache.googleusercontent.com/search?q=cache:{url}">Cached</a></div></g-popup>'
             f'<a class="fl" href="https://translate.google.com/translate?hl=en&amp;u={url}">{words.translate}</a></div></div></div><div class="IsZvec"><div><span class="aCOpRe"><span>A snippet.</span></span></div></div></div><!--n--></div>'
         )
@@ -117,13 +117,13 @@ def desktop_2020(words: Words) -> bytes:
         '<div><div class="CKaj1c"><g-section-with-header><div class="e2BEnf"><h3 role="heading" aria-level="2">Videos</h3></div><g-scrolling-carousel><g-inner-card class="VoEfsd"><div class="y8AWGd">'
         '<a href="https://www.youtube.com/watch?v=1"><div role="heading" aria-level="3">Clip</div></a></div></g-inner-card></g-scrolling-carousel></g-section-with-header></div></div>'
     )
-    twin = f'<div class="hlcw0c">{_listed(one, words, (3, 4))}</div>'
+    twin = f'<div class="hlcw0c">{in_order(one, words, (3, 4))}</div>'
     ad = (
         f'<div id="tads" aria-label="{words.ad}"><div class="uEierd"><div class="d5oMvf cUezCb luh4tb O9g5cc uUPGi" data-text-ad="1"><div class="ad_cclk"><a class="Krnil" data-rw="/aclk?x" href="https://ad.example/">'
         f'<div class="CCgQ5" role="heading" aria-level="3"><span>An ad</span></div><div class="f2"><span>{words.ad}</span><span class="x2VHCd">ad.example</span></div></a></div><div class="MUxGbd yDYNvb">Buy</div></div></div></div>'
     )
-    return _desktop(
-        _listed(one, words, (1, 2)) + asked + twin + videos + _listed(one, words, range(5, 11)), words, ad
+    return desktop_page(
+        in_order(one, words, (1, 2)) + asked + twin + videos + in_order(one, words, range(5, 11)), words, ad
     )
 
 
@@ -154,15 +154,15 @@ def desktop_2023(words: Words) -> bytes:
         f'<div id="tads" aria-label="{words.ad}"><div class="uEierd"><div class="vdQmEd fP1Qef EtOod pkphOe"><div data-text-ad="1"><span class="U3A9Ac">{words.ad}</span><div class="v5yQqb"><a class="sVXRqc" data-rw="/aclk?x" href="https://ad.example/">'
         '<div class="CCgQ5 vCa9Yd" role="heading" aria-level="3"><span>An ad</span></div><span class="x2VHCd">https://ad.example</span></a></div><div class="MUxGbd yDYNvb lyLwlc">Buy</div></div></div></div></div>'
     )
-    rest = _listed(one, words, range(7, 11))
-    return _desktop(
-        _listed(one, words, range(1, 6)) + asked + indented + stories + rest,
+    rest = in_order(one, words, range(7, 11))
+    return desktop_page(
+        in_order(one, words, range(1, 6)) + asked + indented + stories + rest,
         words,
         bottom=ad.replace("tads", "tadsb"),
     )
 
 
-def _mobile(blocks: str, words: Words, ads: str = "") -> bytes:
+def mobile_page(blocks: str, words: Words, ads: str = "") -> bytes:
     return _direction(
         '<header id="header"><form action="/search"><input class="gLFyf" name="q" value="shoes"></form></header><div id="main"><div id="cnt"><div id="rcnt"><div id="center_col">'
         f'<div id="taw">{ads}</div><div id="res" role="main"><div id="topstuff"></div><div id="search"><div id="ires"><div id="rso">{blocks}</div></div></div></div><div id="bottomads"></div>'
@@ -177,7 +177,7 @@ def mobile_2017(words: Words) -> bytes:
         amp = f'class="amp_r" data-amp="{url}/amp" data-amp-cur="{url}/amp" ' if number == 2 else ""
         return (
             f'<div class="g card-section mnr-c" data-hveid="{number}"><div class="_Z1m"><a {amp}class="_Olt _bCp" href="{url}" data-ved="0ah" ping="/url?x">'
-            f'<div class="_mLo" role="heading" aria-level="3">Result {number}</div><div class="_lY"><span class="_pJs">site.example</span></div></a></div><div class="_H1m"><div class="_ees">A snippet.</div></div></div>'
+            f'<div class="_mLo" role="heading" aria-level="3">Result {number}</div><div class="_lY"><span class="_pJs">{url[8:-5]}</span></div></a></div><div class="_H1m"><div class="_ees">A snippet.</div></div></div>'
         )
 
     stories = f'<div class="_NId"><g-card class="mnr-c"><div class="_T1b" role="heading" aria-level="2">{words.stories}</div><g-scrolling-carousel><g-inner-card><a class="amp_r" href="https://news.example/1"><div role="heading" aria-level="3">Story</div></a></g-inner-card></g-scrolling-carousel></g-card></div>'
@@ -185,8 +185,8 @@ def mobile_2017(words: Words) -> bytes:
         '<div id="tads"><ol><li class="ads-fr" data-text-ad="1"><a class="C8nzq" href="https://ad.example/"><div role="heading" aria-level="3">An ad</div><div>'
         f"{words.ad} ad.example</div></a></li></ol></div>"
     )
-    return _mobile(
-        f'<div class="srg">{_listed(one, words, range(1, 4))}</div>{stories}<div class="_NId"><div class="srg">{_listed(one, words, range(4, 11))}</div></div>',
+    return mobile_page(
+        f'<div class="srg">{in_order(one, words, range(1, 4))}</div>{stories}<div class="_NId"><div class="srg">{in_order(one, words, range(4, 11))}</div></div>',
         words,
         ad,
     )
@@ -195,7 +195,7 @@ def mobile_2017(words: Words) -> bytes:
 def mobile_2020(words: Words) -> bytes:
     def one(number: int, url: str, _: Words) -> str:
         return (
-            f'<div class="mnr-c xpd O9g5cc uUPGi"><div class="KJDcUb"><a class="C8nzq BmP5tf" href="{url}" data-ved="2ah" ping="/url?x"><div class="UFQ0Gb"><span class="qzEoUe">site.example</span><span> › page</span></div>'
+            f'<div class="mnr-c xpd O9g5cc uUPGi"><div class="KJDcUb"><a class="C8nzq BmP5tf" href="{url}" data-ved="2ah" ping="/url?x"><div class="UFQ0Gb"><span class="qzEoUe">{url[8:-5]}</span><span> › page</span></div>'
             f'<div class="MUxGbd v0nnCb" role="heading" aria-level="3">Result {number}</div></a></div><div class="hJNv6b"></div><div class="JTuIPc"><div class="pIpgAc xUNVye"><div class="MUxGbd yDYNvb">A snippet.</div></div></div></div>'
         )
 
@@ -204,8 +204,8 @@ def mobile_2020(words: Words) -> bytes:
         '<div><a class="C8nzq BmP5tf" href="https://answer.example/"><div role="heading" aria-level="3">Answer page</div></a></div></g-accordion-expander></div></div></div></div>'
     )
     videos = '<div><div class="mnr-c"><g-section-with-header><h3 role="heading" aria-level="2">Videos</h3><g-scrolling-carousel><g-inner-card><a href="https://www.youtube.com/watch?v=1"><div role="heading" aria-level="3">Clip</div></a></g-inner-card></g-scrolling-carousel></g-section-with-header></div></div>'
-    return _mobile(
-        f'<div class="srg"><div>{"</div><div>".join(_listed(one, words, (n,)) for n in (1, 2, 3))}</div></div>{asked}{videos}<div class="srg">{_listed(one, words, range(4, 11))}</div>',
+    return mobile_page(
+        f'<div class="srg"><div>{"</div><div>".join(in_order(one, words, (n,)) for n in (1, 2, 3))}</div></div>{asked}{videos}<div class="srg">{in_order(one, words, range(4, 11))}</div>',
         words,
     )
 
@@ -214,11 +214,11 @@ def mobile_2023(words: Words) -> bytes:
     def one(number: int, url: str, _: Words) -> str:
         return (
             '<div class="MjjYud"><div class="Ww4FFb vt6azd xpd EtOod pkphOe" data-hveid="CA"><div class="mnr-c xpd O9g5cc uUPGi"><div data-snc="x"><div class="KJDcUb" data-snf="x5WNvb">'
-            f'<a class="cz3goc BmP5tf" jsname="UWckNb" href="{url}" data-ved="2ah" ping="/url?x"><div class="UFQ0Gb"><div class="H9lube"><img></div><span class="OSrXXb">Site</span><div class="fKmH1e">site.example</div></div>'
+            f'<a class="cz3goc BmP5tf" jsname="UWckNb" href="{url}" data-ved="2ah" ping="/url?x"><div class="UFQ0Gb"><div class="H9lube"><img></div><span class="OSrXXb">Site</span><div class="fKmH1e">{url[8:-5]}</div></div>'
             f'<div class="zTpPx"><div class="v7jaNc ynAwRc MBeuO q8U8x" role="heading" aria-level="3"><span>Result {number}</span></div></div></a></div><div class="LZ8hH" data-sncf="1"><div class="VwiC3b MUxGbd yDYNvb">A snippet.</div></div></div></div></div></div>'
         )
 
-    return _mobile(_listed(one, words, range(1, 11)), words)
+    return mobile_page(in_order(one, words, range(1, 11)), words)
 
 
 def plain_2016(words: Words) -> bytes:
@@ -234,7 +234,7 @@ def plain_2016(words: Words) -> bytes:
     news = f'<div class="g"><h3 class="r"><a href="/search?q=shoes&amp;tbm=nws">{words.stories}</a></h3><div><a href="/url?q=https://news.example/1&amp;sa=U">Story</a></div></div>'
     return _direction(
         '<form action="/search" id="tsf"><input name="q" value="shoes"></form><table id="mn"><tr><td id="leftnav"></td><td valign="top"><div id="center_col"><div class="sd" id="resultStats">About 10 results</div><div id="res"><div id="topstuff"></div>'
-        f'<div id="search"><div id="ires"><ol>{_listed(one, words, (1, 2))}{images}{news}{_listed(one, words, range(3, 11))}</ol></div></div></div></div>'
+        f'<div id="search"><div id="ires"><ol>{in_order(one, words, (1, 2))}{images}{news}{in_order(one, words, range(3, 11))}</ol></div></div></div></div>'
         '<div id="foot"><table id="nav"><tr><td><b>1</b></td><td><a href="/search?q=shoes&amp;start=10">2</a></td></tr></table></div></td></tr></table>',
         words,
     )
@@ -245,17 +245,17 @@ def plain_2024(words: Words) -> bytes:
 
     def one(number: int, url: str, _: Words) -> str:
         return (
-            f'<div><div class="ezO2md"><div><div><a class="fuLhoc ZWRArf" href="/url?q={url}&amp;sa=U&amp;ved=2ah"><span class="CVA68e qXLe6d fuLhoc ZWRArf">Result {number}</span><span class="qXLe6d dXDvrc"><span class="fYyStc">site.example</span></span></a></div>'
+            f'<div><div class="ezO2md"><div><div><a class="fuLhoc ZWRArf" href="/url?q={url}&amp;sa=U&amp;ved=2ah"><span class="CVA68e qXLe6d fuLhoc ZWRArf">Result {number}</span><span class="qXLe6d dXDvrc"><span class="fYyStc">{url[8:-5]}</span></span></a></div>'
             '<table class="VeHcBf"><tr><td><span class="qXLe6d FrIlee"><span class="fYyStc">A snippet.</span></span></td></tr></table></div></div></div>'
         )
 
     return _direction(
-        f'<form action="/search"><input name="q" value="shoes"></form><div id="main">{_listed(one, words, range(1, 11))}<div><div class="ezO2md"><span>{words.related}</span><a href="/search?q=red+shoes">red shoes</a></div></div><footer>Next</footer></div>',
+        f'<form action="/search"><input name="q" value="shoes"></form><div id="main">{in_order(one, words, range(1, 11))}<div><div class="ezO2md"><span>{words.related}</span><a href="/search?q=red+shoes">red shoes</a></div></div><footer>Next</footer></div>',
         words,
     )
 
 
-def _bing(blocks: str, words: Words, before: str = "") -> bytes:
+def bing_page(blocks: str, words: Words, before: str = "") -> bytes:
     return _direction(
         '<header id="b_header"><form action="/search" id="sb_form"><input id="sb_form_q" name="q" value="shoes"></form></header><div id="b_content"><div id="b_pole">'
         f'</div><main aria-label="{words.results}"><div id="b_tween"><span class="sb_count">10 results</span></div><ol id="b_results">{before}{blocks}<li class="b_msg b_canvas">Some results were removed</li>'
@@ -281,8 +281,8 @@ def bing_2016(words: Words) -> bytes:
     images = f'<li class="b_ans b_mop b_imgans"><h2><a href="/images/search?q=shoes">{words.images}</a></h2><div class="b_slideexp"><a href="/images/search?q=shoes&amp;id=1"><img></a></div></li>'
     news = f'<li class="b_ans"><h2><a href="/news/search?q=shoes">{words.stories}</a></h2><div class="na_cl"><a href="https://news.example/1">Story</a></div></li>'
     related = f'<li class="b_ans"><div class="b_rs"><h2>{words.related}</h2><ul class="b_vList"><li><a href="/search?q=red+shoes">red shoes</a></li></ul></div></li>'
-    return _bing(
-        _listed(one, words, (1, 2, 3)) + images + news + _listed(one, words, range(4, 11)) + related,
+    return bing_page(
+        in_order(one, words, (1, 2, 3)) + images + news + in_order(one, words, range(4, 11)) + related,
         words,
         ads,
     )
@@ -300,12 +300,12 @@ def bing_2024(words: Words) -> bytes:
     asked = f'<li class="b_ans" data-bm="20"><div class="b_rrsr"><h2>{words.asked}</h2><div class="rqnaAcfHdr"><div class="df_qntext">Why shoes?</div><div class="rwrl"><a href="https://answer.example/">Answer page</a></div></div></div></li>'
     video = '<li class="b_ans b_vidAns"><h2><a href="/videos/search?q=shoes">Videos</a></h2><div class="mc_vtvc"><a href="/videos/riverview/relatedvideo?q=shoes">Clip</a></div></li>'
     ads = '<li class="b_ad b_adTop"><ul><li data-bm="1"><div class="sb_add sb_adTA"><div class="b_tpcn"></div><h2><a href="https://www.bing.com/aclick?ld=x&amp;u=aHR0cHMlM2ElMmYlMmZhZC5leGFtcGxlJTJm">An ad</a></h2><div class="b_caption"><p>Buy</p></div></div></li></ul></li>'
-    return _bing(
-        _listed(one, words, (1,))
+    return bing_page(
+        in_order(one, words, (1,))
         + asked
-        + _listed(one, words, range(2, 6))
+        + in_order(one, words, range(2, 6))
         + video
-        + _listed(one, words, range(6, 11)),
+        + in_order(one, words, range(6, 11)),
         words,
         ads,
     )

@@ -299,6 +299,6 @@ def _snippet(one: ResultCandidate, engine: EngineRules) -> str:
         for child in one.block.select("div, span, p")[:200]
         if child not in one.chain and child.select_one("a, h3, h2") is None
     ]
-    outside = [child for child in rest if child.closest("a") is not one.link]
+    outside = [child for child in rest if child.closest("a") is None]
     texts = [text for child in outside or rest if (text := shown_text(child))]
     return max(texts, key=len, default="")[:MAX_TEXT_CHARS]
