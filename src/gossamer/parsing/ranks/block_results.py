@@ -294,9 +294,11 @@ def _snippet(one: ResultCandidate, engine: EngineRules) -> str:
         for element in one.block.select(css)[:5]:
             if element not in one.chain and (text := shown_text(element)):
                 return text[:MAX_TEXT_CHARS]
-    texts = [
-        shown_text(child)
+    rest = [
+        child
         for child in one.block.select("div, span, p")[:200]
         if child not in one.chain and child.select_one("a, h3, h2") is None
     ]
+    outside = [child for child in rest if child.closest("a") is None]
+    texts = [text for child in outside or rest if (text := shown_text(child))]
     return max(texts, key=len, default="")[:MAX_TEXT_CHARS]

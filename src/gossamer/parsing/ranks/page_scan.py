@@ -6,6 +6,7 @@ votes are still possible.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -125,11 +126,12 @@ def _scan_headings(
         one.class_votes = sum(not names.isdisjoint((one.heading, *one.chain)) for names in class_sets)
     enough = min(2, len(class_sets))
     by_class = [one for one in inside if one.class_votes >= enough]
-    is_known = 2 * len(by_class) >= len(inside)
+    is_known = 2 * len(by_class) >= len(inside) or len(inside) < FEW_RESULTS
     found.containers = _containers(tree, rules, inside, is_known)
     never = matches(tree, (*rules.never, *(rules.never_classes if is_known else ())))
     never -= {element for element, number in _holds(inside).items() if number > max(3, len(inside) // 2)}
     inside = [one for one in inside if not _is_excluded(one, found.containers, never)]
+    inside = inside if is_known else _of_common_class(inside)
     found.outside = sum(
         not any(element in found.containers or element in never for element in chain) for chain in outside
     )
@@ -220,6 +222,17 @@ def _holds(inside: list[ResultCandidate]) -> dict[Element, int]:
 def _is_excluded(one: ResultCandidate, containers: dict[Element, Feature], never: set[Element]) -> bool:
     """Whether a candidate belongs to a feature, or is in a part of the page without organic results."""
     return any(element in containers or element in never for element in one.chain)
+
+
+def _of_common_class(inside: list[ResultCandidate]) -> list[ResultCandidate]:
+    """Returns the candidates without those whose list item has no class name in common with the items of most
+    candidates. Used if the class names are unknown: results have the same class, whatever its name is."""
+    items = [one.chain[-1] for one in inside if one.chain[-1].tag == "li"]
+    numbers = Counter(name for item in items for name in set(attribute_of(item, "class").split()))
+    common = {name for name, number in numbers.items() if 2 * number > len(inside)}
+    if not common or len(items) < MANY_RESULTS:
+        return inside
+    return [one for one in inside if not common.isdisjoint(attribute_of(one.chain[-1], "class").split())]
 
 
 def _set_blocks(inside: list[ResultCandidate]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from typing import Final
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 MAX_URL_CHARS: Final = 8192
 """Longer links are ignored."""
@@ -15,7 +15,7 @@ _PARAMETERS: Final = ("q", "url", "u", "adurl", "imgrefurl")
 
 def target(href: str, base: str) -> str:
     """Returns the http or https URL that a link leads to, or '' if it does not lead to one. For redirect
-    links of Google (`/url?q=`, `/aclk?adurl=`) and Bing (`/ck/a?u=a1...`), this is the target, if the link
+    links of Google (`/url?q=`, `/aclk?adurl=`) and Bing (`/ck/a?u=a1...`, `/aclick?u=...`), this is the target, if the link
     contains it.
 
     >>> target("/url?q=https://example.com/a&sa=U", "https://www.google.com/search")
@@ -98,13 +98,16 @@ def _inner(host: str, path: str, query: str) -> str:
             return value
         if value.startswith("a1") and (found := _decoded(value[2:])):
             return found
+        if value.startswith("aHR0") and (found := _decoded(value)):
+            return found
     return ""
 
 
 def _decoded(value: str) -> str:
-    """Returns the URL in a base64url text, or ''."""
+    """Returns the URL in a base64url text, or ''. In links of ads, the URL is percent-encoded too."""
     try:
         text = base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).decode()
     except (binascii.Error, ValueError):
         return ""
+    text = unquote(text) if text[:9].lower().startswith(("http%3a", "https%3a")) else text
     return text if text.startswith(("http://", "https://")) else ""
