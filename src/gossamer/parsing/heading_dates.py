@@ -35,14 +35,50 @@ _GENERATED: Final = re.compile(
 )
 """Matches classes that page builders and themes give to elements of any content."""
 _HIDDEN: Final = frozenset(
-    "script style noscript template nav button select textarea svg iframe head blockquote".split()
+    [
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "nav",
+        "button",
+        "select",
+        "textarea",
+        "svg",
+        "iframe",
+        "head",
+        "blockquote",
+    ]
 )
 _INVISIBLE: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
 _INVISIBLE_CLASS: Final = "rich-snippet-hidden"
 _INLINE: Final = frozenset(
-    (
-        "a abbr b bdi bdo cite code data em font i ins kbd mark q s samp small span strong sub sup time u"
-    ).split()
+    [
+        "a",
+        "abbr",
+        "b",
+        "bdi",
+        "bdo",
+        "cite",
+        "code",
+        "data",
+        "em",
+        "font",
+        "i",
+        "ins",
+        "kbd",
+        "mark",
+        "q",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "u",
+    ]
 )
 _MAX_METADATA_CHARS: Final = 400
 """Maximum number of characters of an `aside` element that counts as the article's own metadata."""
