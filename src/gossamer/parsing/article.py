@@ -513,7 +513,7 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
         node, in_link, inner = waiting.pop()
         if isinstance(node, turbohtml.Text):
             text = node.text
-            parts.append(text if tag == "pre" else text.replace("\n", " "))
+            parts.append(text.replace("\n", " ") if tag != "pre" and "\n" in text else text)
             if in_link:
                 linked += len(text.strip())
             level = inner
@@ -531,7 +531,8 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
                 linked = 0
                 waiting.append((tag, in_link, inner))
                 tag = name
-            waiting += [(child, in_link or name == "a", inner) for child in reversed(list(node.children))]
+            in_link = in_link or name == "a"
+            waiting += [(child, in_link, inner) for child in node.children[::-1]]
     _end(found, parts, tag, linked, level)
     return found
 
@@ -542,6 +543,8 @@ def _end(found: list[TextBlock], parts: list[str], tag: str, linked: int, level:
         return
     whole = "".join(parts)
     parts.clear()
+    if whole.isspace():
+        return
     if tag == "pre":
         text = whole.strip("\n")
     elif "\n" not in whole:

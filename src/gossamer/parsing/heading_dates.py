@@ -35,7 +35,7 @@ _GENERATED: Final = re.compile(
 )
 """Matches classes that page builders and themes give to elements of any content."""
 _HIDDEN: Final = frozenset(
-    [
+    (
         "script",
         "style",
         "noscript",
@@ -48,12 +48,12 @@ _HIDDEN: Final = frozenset(
         "iframe",
         "head",
         "blockquote",
-    ]
+    )
 )
 _INVISIBLE: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
 _INVISIBLE_CLASS: Final = "rich-snippet-hidden"
 _INLINE: Final = frozenset(
-    [
+    (
         "a",
         "abbr",
         "b",
@@ -78,7 +78,7 @@ _INLINE: Final = frozenset(
         "sup",
         "time",
         "u",
-    ]
+    )
 )
 _MAX_METADATA_CHARS: Final = 400
 """Maximum number of characters of an `aside` element that counts as the article's own metadata."""
@@ -229,6 +229,8 @@ class _Lines:
                     self._read(child, [], in_sidebar=True)
 
     def _end_line(self) -> None:
+        if not self._words:
+            return
         if text := " ".join(" ".join(self._words).split()):
             self._lines.append(text)
         self._words.clear()
@@ -261,7 +263,7 @@ class _Lines:
                 if node.tag not in _INLINE:
                     self._end_line()
                     stack.append(None)
-                stack.extend(reversed(list(node.children)))
+                stack += node.children[::-1]
         self._end_line()
 
 
