@@ -198,6 +198,20 @@ def test_any_bytes_in_any_encoding(name: str, body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("end", "found"),
+    [
+        (b"<meta charset=latin2>", "iso-8859-2"),
+        (b"<META CHARSET=latin2><script>charset = 1</script><meta name=a>", "iso-8859-2"),
+        (b"<meta name=a><meta content='text/html; charset=koi8-r' http-equiv=content-type>", "koi8-r"),
+        (b"<meta name=a><script charset=latin2></script>", "windows-1252"),
+        (b"<a charset=latin2><meta name=a>", "windows-1252"),
+    ],
+)
+def test_a_late_declaration_is_found_up_to_the_last_meta(end: bytes, found: str) -> None:
+    assert encoding(b"<p class=a>b</p>" * 100 + end + b"<p>c</p>" * 100) == found
+
+
+@pytest.mark.parametrize(
     "piece",
     [
         b"<",

@@ -9,6 +9,7 @@ is used instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import Any, Final, NamedTuple, TypeGuard
 
@@ -504,34 +505,39 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
     found: list[TextBlock] = []
     parts: list[str] = []
     linked, tag, around = 0, top.tag, BEFORE
-    # Each entry contains a node (or the tag of a block that continues after a child), whether it is in a link,
-    # and its level.
-    waiting: list[tuple[Any, bool, int]] = [(top, False, level)]
-    for _ in range(MAX_NODES):
-        if not waiting:
-            break
-        node, in_link, inner = waiting.pop()
-        if isinstance(node, turbohtml.Text):
+    # The nodes that are left of an element, whether they are in a link, their level, and the tag of the block
+    # that continues after them (None if the element does not end a block).
+    nodes: Iterator[turbohtml.Node] = iter((top,))
+    in_link, inner = False, level
+    after: str | None = None
+    above: list[tuple[Iterator[turbohtml.Node], bool, int, str | None]] = []
+    for _ in range(2 * MAX_NODES):  # each node is entered and left
+        node = next(nodes, None)
+        if node is None:
+            if after is not None:
+                _end(found, parts, tag, linked, level)
+                linked, tag = 0, after
+            if not above:
+                break
+            nodes, in_link, inner, after = above.pop()
+        elif isinstance(node, turbohtml.Text):
             text = node.text
-            parts.append(text if tag == "pre" else text.replace("\n", " "))
+            parts.append(text.replace("\n", " ") if tag != "pre" and "\n" in text else text)
             if in_link:
                 linked += len(text.strip())
             level = inner
-        elif isinstance(node, str):
-            _end(found, parts, tag, linked, level)
-            linked, tag = 0, node
         elif isinstance(node, Element) and not pruner.is_dropped(node, around if inner else INSIDE):
             name = node.tag
+            above.append((nodes, in_link, inner, after))
             inner = levels.get(node, inner) if inner else 0
             around = around if inner else AFTER
+            nodes, in_link, after = iter(node.children), in_link or name == "a", None
             if name == "br":
                 parts.append("\n")
             elif name not in _INLINE and "-" not in name:  # custom elements are inline
                 _end(found, parts, tag, linked, level)
                 linked = 0
-                waiting.append((tag, in_link, inner))
-                tag = name
-            waiting += [(child, in_link or name == "a", inner) for child in reversed(list(node.children))]
+                tag, after = name, tag
     _end(found, parts, tag, linked, level)
     return found
 
@@ -542,6 +548,8 @@ def _end(found: list[TextBlock], parts: list[str], tag: str, linked: int, level:
         return
     whole = "".join(parts)
     parts.clear()
+    if whole.isspace():
+        return
     if tag == "pre":
         text = whole.strip("\n")
     elif "\n" not in whole:

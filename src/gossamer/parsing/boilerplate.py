@@ -162,7 +162,12 @@ def is_consent(element: object) -> bool:
 
 def size_of(element: Element) -> int:
     """Returns the number of characters in an element's text, without `script`, `style` and `noscript`."""
-    return len(element.text) - sum(len(one.text) for one in element.select("script, style, noscript"))
+    return len(element.text) - hidden_chars(element)
+
+
+def hidden_chars(element: Element) -> int:
+    """Returns the number of characters in the `script`, `style` and `noscript` elements of an element."""
+    return sum([len(one.text) for one in element.select("script, style, noscript")])
 
 
 _WORDS: Final = frozenset(("a", "abbr", "b", "cite", "em", "i", "mark", "q", "span", "strong", "u"))
@@ -317,7 +322,8 @@ class Pruner:
         attributes = element.attrs
         if not attributes:
             return False
-        called = attribute_of(element, "class")
+        names = attributes.get("class")
+        called = names if isinstance(names, str) else " ".join(names or ())
         if not called:
             called = attribute_of(element, "id")
             if called and (
@@ -367,9 +373,9 @@ class Pruner:
         self._asked += 1
         if self._is_tired():
             return True
-        length = size_of(element)
+        length = len(element.text)
         self.measured_chars += length
-        return length < size
+        return length < size or length - hidden_chars(element) < size
 
     def _is_tired(self) -> bool:
         """Whether the limits of measuring are reached."""

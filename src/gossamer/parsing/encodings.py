@@ -198,8 +198,10 @@ def _meta(head: bytes, late: bool) -> str | None:
     them.
     """
     head = head.lower()
+    # A tag behind the last `<meta` or behind the last `charset` declares nothing.
+    last = min(head.rfind(b"<meta"), head.rfind(b"charset"))
     at = 0
-    while (at := head.find(b"<", at)) >= 0:
+    while 0 <= (at := head.find(b"<", at)) <= last:
         if head.startswith(b"<!--", at):
             at = head.find(b"-->", at + 2)
         elif tag := _TAG.match(head, at + 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from gossamer.parsing.html import Document, attribute_of, once
@@ -33,13 +34,51 @@ _GENERATED: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches classes that page builders and themes give to elements of any content."""
-_HIDDEN: Final = re.compile(
-    r"script|style|noscript|template|nav|button|select|textarea|svg|iframe|head|blockquote"
+_HIDDEN: Final = frozenset(
+    (
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "nav",
+        "button",
+        "select",
+        "textarea",
+        "svg",
+        "iframe",
+        "head",
+        "blockquote",
+    )
 )
 _INVISIBLE: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
-_INVISIBLE_CLASS: Final = re.compile(r"rich-snippet-hidden", re.IGNORECASE)
-_INLINE: Final = re.compile(
-    r"a|abbr|b|bdi|bdo|cite|code|data|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|time|u"
+_INVISIBLE_CLASS: Final = "rich-snippet-hidden"
+_INLINE: Final = frozenset(
+    (
+        "a",
+        "abbr",
+        "b",
+        "bdi",
+        "bdo",
+        "cite",
+        "code",
+        "data",
+        "em",
+        "font",
+        "i",
+        "ins",
+        "kbd",
+        "mark",
+        "q",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "u",
+    )
 )
 _MAX_METADATA_CHARS: Final = 400
 """Maximum number of characters of an `aside` element that counts as the article's own metadata."""
@@ -124,9 +163,7 @@ class Heading:
             return True
         if element.tag == "aside" and not self._is_metadata(element):
             return True
-        name = _GENERATED.sub("", attribute_of(element, "class")) + " " + attribute_of(element, "id")
-        # Blog1 is the list of posts of Blogger.
-        return _ASIDE.search(name) is not None and "Blog1" not in name
+        return _names_aside(attribute_of(element, "class"), attribute_of(element, "id"))
 
     def _is_metadata(self, aside: turbohtml.Element) -> bool:
         """Whether an `aside` element contains the author and date of the article around it."""
@@ -137,6 +174,14 @@ class Heading:
         return length <= _MAX_METADATA_CHARS and any(
             one.tag in ("article", "main") and one in self._depths for one in ancestors(aside)
         )
+
+
+@lru_cache(10_000)
+def _names_aside(classes: str, name: str) -> bool:
+    """Whether the class and id of an element name a part of the page outside of the article."""
+    called = f"{_GENERATED.sub('', classes)} {name}"
+    # Blog1 is the list of posts of Blogger.
+    return _ASIDE.search(called) is not None and "Blog1" not in called
 
 
 def ancestors(element: turbohtml.Element) -> Iterator[turbohtml.Element]:
@@ -184,6 +229,8 @@ class _Lines:
                     self._read(child, [], in_sidebar=True)
 
     def _end_line(self) -> None:
+        if not self._words:
+            return
         if text := " ".join(" ".join(self._words).split()):
             self._lines.append(text)
         self._words.clear()
@@ -207,16 +254,16 @@ class _Lines:
             elif node == self._heading.element:
                 self._end_line()
                 self._lines = self.after
-            elif _HIDDEN.fullmatch(node.tag) or _is_invisible(node):
+            elif node.tag in _HIDDEN or _is_invisible(node):
                 continue
             elif self._heading.begins_aside(node) and not (in_sidebar and _is_sidebar(node)):
                 if node.tag == "aside" or _is_sidebar(node):
                     sidebars.append(node)
             else:
-                if not _INLINE.fullmatch(node.tag):
+                if node.tag not in _INLINE:
                     self._end_line()
                     stack.append(None)
-                stack.extend(reversed(list(node.children)))
+                stack += node.children[::-1]
         self._end_line()
 
 
@@ -226,13 +273,14 @@ def _is_sidebar(element: turbohtml.Element) -> bool:
 
 def _is_invisible(element: turbohtml.Element) -> bool:
     """Whether an element is never shown. Elements that are hidden on small or large screens are shown."""
-    if not element.attrs:
+    attributes = element.attrs
+    if not attributes:
         return False
-    return (
-        "hidden" in element.attrs
-        or _INVISIBLE.search(attribute_of(element, "style")) is not None
-        or _INVISIBLE_CLASS.search(attribute_of(element, "class")) is not None
-    )
+    if "hidden" in attributes:
+        return True
+    if "style" in attributes and _INVISIBLE.search(attribute_of(element, "style")):
+        return True
+    return "class" in attributes and _INVISIBLE_CLASS in attribute_of(element, "class").lower()
 
 
 def _heading_of(page: Document) -> turbohtml.Element | None:

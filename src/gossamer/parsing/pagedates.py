@@ -14,7 +14,7 @@ from gossamer.model.media_types import Body
 from gossamer.parsing import date_words as words
 from gossamer.parsing.dates import date
 from gossamer.parsing.heading_dates import Heading, ancestors
-from gossamer.parsing.html import Document, attribute_of, parse
+from gossamer.parsing.html import Document, attribute_of, once, parse
 from gossamer.parsing.structured import json_ld
 
 MAX_ELEMENTS: Final = 300
@@ -89,12 +89,16 @@ _DAY_FIRST_ADDRESS: Final = re.compile(
     r"(?<!\d)(0[1-9]|[12]\d|3[01])([.-])(0[1-9]|1[0-2])\2((?:19|20)\d\d)(?!\d)"
 )
 """Matches a date such as `22.04.2020` in the last part of a URL."""
-_IN_SCRIPTS: Final = re.compile(
-    r"""["']?\b(?P<name>(?:date|article|post|content|first)?_?(?:published?|created|posted|publication)_?(?:date|time|at|on)?(?:_?time)?"""
-    r"""|pub_?date|broadcasted_?on|date|timestamp)["']?\s*:\s*["'](?P<value>[^"'\n]{8,40})["']""",
+_VALUE_IN_SCRIPT: Final = re.compile(r""":\s*["'](?=[^\d"'\n]{0,39}\d)(?P<value>[^"'\n]{8,40})["']""")
+"""Matches a value with a digit in the data of a script, such as `: "2024-05-12"`."""
+_NAME_IN_SCRIPT: Final = re.compile(
+    r"""\b(?P<name>(?:date|article|post|content|first)?_?(?:published?|created|posted|publication)_?(?:date|time|at|on)?(?:_?time)?"""
+    r"""|pub_?date|broadcasted_?on|date|timestamp)["']?\s*$""",
     re.IGNORECASE,
 )
-"""Matches a date in the data of a script, such as `"publishedAt": "2024-05-12"`."""
+"""Matches the name before a date in the data of a script, such as `"publishedAt"`."""
+_MAX_NAME_CHARS: Final = 60
+"""Maximum number of characters of a name in a script, with the spaces after it."""
 _GENERAL_KEYS: Final = frozenset(("date", "timestamp"))
 """Names that may also mean the date of another thing in the data. They count only if they give a time."""
 _WRITTEN: Final = re.compile(r"""\s*(?:document\.)?\w+\(\s*["'](?P<value>[^"'\n]{8,40})["']\s*\)\s*;?\s*""")
@@ -149,7 +153,7 @@ def of(page: Document) -> Dates:
     found: dict[str, str] = {}
     stated: list[str] = []
     language = _language(page)
-    heading = Heading(page)
+    heading = _Reading(page)
     for source in _SOURCES:
         for kind, text in source(page, heading):
             if (kind not in found or (source is _metas and len(stated) < 2)) and (
@@ -394,15 +398,24 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
         yield "published", after[again.end() :]
 
 
-def _labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
+class _Reading(Heading):
+    """What is read once per page: the heading, and the `labels` of dates."""
+
+    @once
+    def labels(self) -> list[tuple[str, str, bool]]:
+        """The labels of dates in the page's text (`_labels`)."""
+        return list(_labels(self._page))
+
+
+def _labelled(_: Document, reading: _Reading) -> Iterator[tuple[str, str]]:
     """Yields the texts after a label, as in `Published: 12 May 2024` or `Mis à jour le 13 mai`. A label begins
     with a capital letter, or a colon follows."""
-    return ((kind, text) for kind, text, is_sure in _labels(page) if is_sure)
+    return ((kind, text) for kind, text, is_sure in reading.labels if is_sure)
 
 
-def _loosely_labelled(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
+def _loosely_labelled(_: Document, reading: _Reading) -> Iterator[tuple[str, str]]:
     """Yields the texts after other words for labels, which may be words of a sentence."""
-    return ((kind, text) for kind, text, is_sure in _labels(page) if not is_sure)
+    return ((kind, text) for kind, text, is_sure in reading.labels if not is_sure)
 
 
 def _labels(page: Document) -> Iterator[tuple[str, str, bool]]:
@@ -462,8 +475,10 @@ def _scripted(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
         left -= len(text)
         if found := _WRITTEN.fullmatch(text):
             yield "published", found["value"]
-        for found in _IN_SCRIPTS.finditer(text):
-            if found["name"].lower() in _GENERAL_KEYS and ":" not in found["value"]:
+        for found in _VALUE_IN_SCRIPT.finditer(text):
+            before = text[max(0, found.start() - _MAX_NAME_CHARS) : found.start()]
+            name = _NAME_IN_SCRIPT.search(before)
+            if name is None or (name["name"].lower() in _GENERAL_KEYS and ":" not in found["value"]):
                 continue
             yield "published", found["value"]
 
