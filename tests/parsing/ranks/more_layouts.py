@@ -1,5 +1,5 @@
-"""More result pages in the structures of 2017 to 2025. The parser read all but two of them
-without a change: the headings of `plain_2019`, and the answer of `bing_2020` under other class names, were mended."""
+"""More result pages in the structures of 2017 to 2025. When they were written, the parser read all but three of them:
+`plain_2019` (its headings), `mobile_2022` (its snippets), and `bing_2020` with new class names (its answer)."""
 
 from __future__ import annotations
 
