@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli.command_line import begin, gossamer
-from support.postgres import BIN, Postgres
+from support.postgres import running_postgres
 
 PAGES = {
     "index.html": '<html lang=en><title>Start</title><h1>Welcome</h1><p>All about ferries.<a href="/a.html">a</a>'
@@ -109,26 +107,19 @@ def test_the_index_follows_the_crawl(room: Path) -> None:
 
 
 def test_page_records_in_postgresql_are_searched(room: Path) -> None:
-    if not (BIN / "initdb").exists():
-        pytest.skip("PostgreSQL is not here")
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        os.chmod(folder, 0o755)  # noqa: S103 - the server runs as another user
-        server = Postgres(Path(folder))
-        try:
-            crawl(room, "--text", "--name", "c", "-o", server.url)
-            assert urls(room, "slow maps", "site:e.example") == ["http://e.example/a.html"]
-            assert urls(room, "黒猫", "lang:ja") == ["http://e.example/b.html"]
-            (room / "mirror" / "e.example" / "b.html").unlink()
-            (room / "mirror" / "e.example" / "a.html").write_text(
-                "<!doctype html><title>New</title><p>Trains.</p>"
-            )
-            crawl(room, "--text", "--name", "c", "-o", server.url, "--refresh")
-            assert urls(room, "trains") == ["http://e.example/a.html"]
-            assert urls(room, "黒猫") == []
-        finally:
-            server.kill()
-        # without the server, the rows in the crawl's own folder are read
+    with running_postgres() as server:
+        crawl(room, "--text", "--name", "c", "-o", server.url)
+        assert urls(room, "slow maps", "site:e.example") == ["http://e.example/a.html"]
+        assert urls(room, "黒猫", "lang:ja") == ["http://e.example/b.html"]
+        (room / "mirror" / "e.example" / "b.html").unlink()
+        (room / "mirror" / "e.example" / "a.html").write_text(
+            "<!doctype html><title>New</title><p>Trains.</p>"
+        )
+        crawl(room, "--text", "--name", "c", "-o", server.url, "--refresh")
         assert urls(room, "trains") == ["http://e.example/a.html"]
+        assert urls(room, "黒猫") == []
+    # without the server, the rows in the crawl's own folder are read
+    assert urls(room, "trains") == ["http://e.example/a.html"]
 
 
 def test_results_for_people(room: Path) -> None:

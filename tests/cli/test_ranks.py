@@ -120,9 +120,9 @@ def test_a_plan_of_own_searches_counts_the_exits(tmp_path: Path) -> None:
 
     alone = hours()
     assert hours("--proxies", "p.txt") == pytest.approx(alone / 4)
-    assert (
-        hours("--proxies", "p.txt", "--store", "valkey://127.0.0.1/0") == alone
-    )  # a shared store has one pace
+    shared = "valkey://127.0.0.1/0"  # a shared store has one pace
+    assert hours("--proxies", "p.txt", "--store", shared) == alone
+    assert hours("--proxies", "p.txt", "-s", f"store={shared}") == alone
     code, _, err = gossamer(tmp_path, "ranks", "plan", "k.csv", "--provider", "serper", "--proxies", "p.txt")
     assert code == 2
     assert "--proxies belongs to --own" in err

@@ -8,7 +8,6 @@ import json
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from gossamer.model.quality import GoodRun, Quality, of_counts
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Row
 from support.answers import answering
-from support.postgres import BIN, Postgres
+from support.postgres import running_postgres
 
 SITE = """
 from decimal import Decimal
@@ -219,14 +218,8 @@ async def test_thirty_days_of_a_shop_in_sqlite(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
     """URL of a server of our own."""
-    if not BIN.exists():
-        pytest.skip("PostgreSQL is not here: ./test gets it where apt-get is")
-    with tempfile.TemporaryDirectory(prefix="gt-", dir="/tmp") as folder:
-        server = Postgres(Path(folder))
-        try:
-            yield server.url
-        finally:
-            server.kill()
+    with running_postgres() as server:
+        yield server.url
 
 
 async def test_thirty_days_of_a_shop_in_postgresql(tmp_path: Path, postgres: str) -> None:

@@ -7,11 +7,14 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from support.processes import free_port
 
@@ -95,3 +98,16 @@ class Postgres:
         subprocess.run(
             [*self._own, str(BIN / program), *words], check=True, stdout=subprocess.DEVNULL, cwd=self.folder
         )
+
+
+@contextlib.contextmanager
+def running_postgres() -> Iterator[Postgres]:
+    """A server for the length of a `with`. Skips the test if PostgreSQL is not installed."""
+    if not BIN.exists():
+        pytest.skip("PostgreSQL is not here: ./test gets it where apt-get is")
+    with tempfile.TemporaryDirectory(prefix="gt-", dir="/tmp") as folder:
+        server = Postgres(Path(folder))
+        try:
+            yield server
+        finally:
+            server.kill()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.postgres import BIN, Postgres
+from support.postgres import Postgres, running_postgres
 
 
 class Clock:
@@ -35,13 +33,8 @@ def clock(start: float) -> Clock:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
-    if not (BIN / "initdb").exists():
-        pytest.skip("PostgreSQL is not here")
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        os.chmod(folder, 0o755)  # noqa: S103 - the server runs as another user
-        server = Postgres(Path(folder))
+    with running_postgres() as server:
         yield server
-        server.kill()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,4 +1,4 @@
-"""The crawls that `gossamer find` searches, and what they kept."""
+"""Finds the crawls that `gossamer find` searches, and reads their stored pages."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class FoundCrawl(NamedTuple):
 
 
 class RecordSource:
-    """The page records of a crawl. `signature` changes when rows are added, and is None if that cannot be
-    seen, as in a database."""
+    """A source for the search index that reads the page records of a crawl. `signature` changes when rows are added.
+    It is None if changes cannot be detected, for example in a database."""
 
     kind = "records"
 
@@ -68,7 +68,7 @@ class RecordSource:
 
 
 class ArchiveSource:
-    """Whole pages that a crawl stored."""
+    """A source for the search index that reads whole stored pages of a crawl."""
 
     kind = "pages"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Json, Option, Quiet
+from gossamer.cli.options import Argument, Json, Option, Quiet, read_settings
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def plan(
         depth_of(strategy, first, no_fallback),
         way,
         price=money,
-        exits=count_exits(proxies or (), store),
+        exits=count_exits(proxies or (), read_settings(data, store, setting).store),
     )
     if as_json:
         put_json({**msgspec.to_builtins(made), "fits": made.fits})

@@ -16,8 +16,8 @@ __all__ = ["CertificateCheck", "certificate_of"]
 def certificate_of(
     host: str, *, allow_private: Iterable[str] = (), typed: bool = False, ca_file: Path | str | None = None
 ) -> CertificateCheck | None:
-    """Returns what a TLS handshake with a host (`host[:port]`) says about its certificate, or None if the host is not
-    reached, or does not speak TLS. The options are those of a crawl. `typed`: whether the user named the host. Raises
+    """Checks the certificate of a host (`host[:port]`) by a TLS handshake. Returns None if the host cannot be reached
+    or does not speak TLS. The options are those of a crawl. `typed`: whether the user named the host. Raises
     ConfigError if `ca_file` cannot be read."""
     host = host.lower()
     name, port = split_host(host)

@@ -38,8 +38,8 @@ async def check_certificate(
     typed: bool = False,
     authorities: Path | None = None,
 ) -> CertificateCheck | None:
-    """Returns what a handshake says about the certificate of a host, or None if the host is not reached, or does not
-    speak TLS. `authority`: `host[:port]`. `allow`: private networks that may be reached. `typed`: whether the user
+    """Checks the certificate of a host by a handshake. Returns None if the host cannot be reached or does not speak
+    TLS. `authority`: `host[:port]`. `allow`: private networks that may be reached. `typed`: whether the user
     named the host. `authorities`: a file with further certificates that are trusted. Raises OSError if it cannot be
     read."""
     context = ssl.create_default_context()

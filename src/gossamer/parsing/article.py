@@ -153,8 +153,9 @@ def _blocks(tree: turbohtml.Document) -> list[TextBlock]:
 
 
 def _once(found: list[TextBlock]) -> list[TextBlock]:
-    """Removes long paragraphs that the page has before, for example in a version for small screens. If a third
-    of the text is repeated, all repeated blocks are removed. A refrain of a song is kept."""
+    """Removes long paragraphs that already occurred on the page, for example in a version for small screens. If a
+    third of the text is repeated, all repeated blocks are removed. Short repeated blocks, such as the refrain of a
+    song, are otherwise kept."""
     if len({block.text for block in found}) == len(found):
         return found
     known: set[str] = set()

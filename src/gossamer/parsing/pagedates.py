@@ -399,7 +399,7 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 
 
 class _Reading(Heading):
-    """What is read once per page: the heading, and the `labels` of dates."""
+    """The heading of a page, and the `labels` of its dates, which are read only once."""
 
     @once
     def labels(self) -> list[tuple[str, str, bool]]:

@@ -43,18 +43,18 @@ class Delivered(NamedTuple):
 
 
 class ReportedChanges(NamedTuple):
-    """What was reported after a run."""
+    """The result of `report_changes`: the alerts and events that were reported after a run."""
 
     alerts: tuple[RuleAlert, ...]
     """The new alerts."""
     sent: int
-    """Alerts that receivers have accepted now, counted for each receiver."""
+    """Number of alerts that receivers accepted. An alert counts once for each receiver."""
     suppressed: int
-    """Alerts that were left out because of `max_per_day`."""
+    """Number of alerts that were not sent because of `max_per_day`."""
     failures: tuple[str, ...]
-    """One line for each receiver that did not accept. Its alerts are sent next time."""
+    """One message for each receiver to which sending failed. Its alerts are sent the next time."""
     events_sent: int
-    """Events that the outputs have got now."""
+    """Number of events that were sent to the outputs."""
 
 
 def alert_id(*causes: str) -> str:

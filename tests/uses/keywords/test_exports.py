@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +12,7 @@ import pytest
 from gossamer.errors import SinkError, UsageError
 from gossamer.uses.keywords.exports import check_output, export
 from gossamer.uses.keywords.views import RunTables
-from support.postgres import BIN, Postgres
+from support.postgres import Postgres
 from uses.keywords.stored import count, page
 
 PAGES = [
@@ -49,23 +47,15 @@ def test_sqlite_keeps_all_runs_and_replaces_one_that_is_exported_again(
     base.close()
 
 
-def test_postgresql(tables: RunTables) -> None:
-    if not (BIN / "initdb").exists():
-        pytest.skip("PostgreSQL is not here")
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        os.chmod(folder, 0o755)  # noqa: S103 - the server runs as another user
-        server = Postgres(Path(folder))
-        try:
-            for run in ("one", "two", "two"):
-                export(tables, run, server.url)
-            ask = "SELECT keyword, site, count, pages FROM keyword_totals WHERE run = 'two' ORDER BY site, count DESC"
-            assert server.ask(ask) == TOTALS
-            assert server.ask("SELECT count(*) FROM keyword_pages WHERE run = 'one'") == [(3,)]
-            assert server.ask("SELECT pg_typeof(density)::text FROM keyword_totals LIMIT 1") == [
-                ("double precision",)
-            ]
-        finally:
-            server.kill()
+def test_postgresql(tables: RunTables, postgres: Postgres) -> None:
+    for run in ("one", "two", "two"):
+        export(tables, run, postgres.url)
+    ask = "SELECT keyword, site, count, pages FROM keyword_totals WHERE run = 'two' ORDER BY site, count DESC"
+    assert postgres.ask(ask) == TOTALS
+    assert postgres.ask("SELECT count(*) FROM keyword_pages WHERE run = 'one'") == [(3,)]
+    assert postgres.ask("SELECT pg_typeof(density)::text FROM keyword_totals LIMIT 1") == [
+        ("double precision",)
+    ]
 
 
 def test_postgresql_that_is_away(tables: RunTables) -> None:

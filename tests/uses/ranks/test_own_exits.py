@@ -20,6 +20,7 @@ from gossamer.uses.ranks.keywords import read_keywords
 from gossamer.uses.ranks.own_exits import MAX_EXITS, exit_options, read_exits
 from gossamer.uses.ranks.run import RankRunOptions, RankRunSummary, run
 from gossamer.uses.ranks.strategy import Depth
+from support.answers import answering
 from support.light_proxies import Light
 from uses.ranks.simulated_days import OWN, page_html
 
@@ -48,11 +49,8 @@ def engine() -> Iterator[tuple[str, Times]]:
         def log_message(self, *_: Any) -> None:
             """Keep quiet."""
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", came
-    server.shutdown()
-    server.server_close()
+    with answering(Handler) as port:
+        yield f"http://127.0.0.1:{port}", came
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from gossamer.uses.ranks.keywords import read_keywords
 from gossamer.uses.ranks.run import RankRunOptions, run
 from gossamer.uses.ranks.strategy import Depth
 from gossamer.uses.ranks.ways import Way, choose_way, crawl_options
+from support.answers import answering
 from uses.ranks.simulated_days import CAPTCHA, OWN, page_html
 
 
@@ -43,11 +43,8 @@ def engine() -> Iterator[tuple[str, list[tuple[str, dict[str, str]]]]]:
         def log_message(self, *_: Any) -> None:
             """Keep quiet."""
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    server.shutdown()
-    server.server_close()
+    with answering(Handler) as port:
+        yield f"http://127.0.0.1:{port}", asked
 
 
 def test_pages_of_the_engine_are_read(tmp_path: Path, engine: tuple[str, list[Any]]) -> None:

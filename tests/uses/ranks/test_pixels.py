@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import os
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from gossamer.uses.ranks.page_rows import read_pages
 from gossamer.uses.ranks.run import RankRunOptions, run
 from gossamer.uses.ranks.strategy import Depth
 from parsing.ranks.ranks_pages import SITES, google, organic, organics, questions, text_ad
+from support.answers import answering
 
 pytestmark = pytest.mark.skipif(
     shutil.which("chromium") is None and os.environ.get("CI") != "true", reason="needs chromium"
@@ -59,11 +59,8 @@ def engine() -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             """Keep quiet."""
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with answering(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def searched(folder: Path, address: str, device: str, ladder: str) -> tuple[Result, ...]:

@@ -39,11 +39,11 @@ _METADATA: Final = re.compile(
     rb"<script\b[^>]*ld\+json[^>]*>.*?</script\s*>|<meta\b[^>]*>", re.IGNORECASE | re.DOTALL
 )
 _NEAR_CHARS: Final = 25
-"""The most characters between the day and the year of a date."""
+"""Maximum number of characters between the day and the year of a date."""
 
 
 def find_contradictions(document: Document, values: Sequence[Any]) -> Iterator[str]:
-    """Yields what the page shows otherwise. `values`: the parsed JSON-LD scripts of the page."""
+    """Yields a text for each difference between the page and its JSON-LD. `values`: the parsed JSON-LD scripts."""
     nodes = list(main_nodes(values))
     if not nodes:
         return
@@ -128,7 +128,7 @@ def _prices(offers: Sequence[dict[str, Any]]) -> Iterator[Decimal]:
 
 
 def _is_shown(price: Decimal, text: str) -> bool:
-    """Returns whether the digits of a price stand on the page, however they are separated.
+    """Returns whether the digits of a price occur on the page, with any separators.
 
     >>> _is_shown(Decimal("1234.5"), "only EUR 1.234,50 today"), _is_shown(Decimal("5"), "5,- or 6.00")
     (True, True)
@@ -182,7 +182,7 @@ def _day_of(value: Any) -> date | None:
 
 
 def _stands_in(day: date, text: str) -> bool:
-    """Returns whether the number of a day stands near its year.
+    """Returns whether the number of a day occurs near its year.
 
     >>> _stands_in(date(2026, 3, 5), "on 5 March 2026"), _stands_in(date(2026, 3, 5), "on 6 March 2026")
     (True, False)

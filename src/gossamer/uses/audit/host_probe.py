@@ -19,15 +19,15 @@ from gossamer.uses.audit.database import AuditDatabase, host_of
 from gossamer.uses.audit.single_requests import request
 
 EXPIRING_DAYS: Final = 14
-"""A certificate is renewed some 30 days before its end; half of that is late. Certificates of a shorter life are
-late when less than a third of it is left."""
+"""A certificate is usually renewed 30 days before its end, so 14 days are late. A certificate that is valid for a
+short time is late when less than a third of that time is left."""
 _SIGNAL: Final = re.compile(r"^[ \t]*content-signal[ \t]*:[ \t]*(.+)", re.IGNORECASE | re.MULTILINE)
 _AGENT: Final = re.compile(r"^[ \t]*user-agent[ \t]*:[ \t]*([^#\r\n]+)", re.IGNORECASE | re.MULTILINE)
 _MARKDOWN_LINK: Final = re.compile(r"\]\(\s*https?://|\]\(\s*/")
 
 
 class HostFinding(NamedTuple):
-    """Something about a host. `fact`: the id of the check that reports it."""
+    """A fact about a host. `fact`: the id of the check that reports it."""
 
     url: str
     fact: str
@@ -115,7 +115,7 @@ def _without_redirect(name: str, port: int, options: Mapping[str, Any]) -> Itera
     try:
         page = request(url, options)
     except FetchFailed:
-        return  # no http, or nothing that a crawler may ask there
+        return  # there is no http, or robots.txt forbids the request
     if not page.url.startswith("https://"):
         where = "" if page.url == url else f" at {page.url}"
         yield HostFinding(
@@ -135,7 +135,7 @@ def _llms_file(start: str, options: Mapping[str, Any]) -> Iterator[HostFinding]:
 
 
 def llms_summary(text: str) -> str:
-    """Returns what an llms.txt (llmstxt.org) has, or '' if the text is no such file.
+    """Returns the title and the number of links of an llms.txt (llmstxt.org), or '' if the text is no such file.
 
     >>> llms_summary("# The shop\\n\\n- [Prices](https://e.example/p.md)")
     'The shop: 1 link'

@@ -1,5 +1,5 @@
-"""Single requests of an audit beside its crawl: the first page, robots.txt, sitemaps. If stored pages are audited, they
-are read there, and nothing is requested."""
+"""Makes the single requests of an audit outside of its crawl: the first page, robots.txt, sitemaps. If stored pages are
+audited, they are read from the archive, and nothing is requested."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Answered(NamedTuple):
 
 
 def request(url: str, options: Mapping[str, Any]) -> Answered:
-    """Returns the response of a URL. `options`: those of `gossamer.fetch`, and `archive`: the path of stored pages
-    instead of the network. Raises FetchFailed."""
+    """Returns the response for a URL. `options`: the options of `gossamer.fetch`, and `archive`: the path of stored
+    pages, which are then read instead of requesting the URL. Raises FetchFailed."""
     if (archive := options.get("archive")) is not None:
         return _stored(url, str(archive))
     page = gossamer.fetch(url, **options)

@@ -14,7 +14,7 @@ from gossamer.errors import ConfigError, NoProxyLeft, UsageError
 from gossamer.uses.ranks.history import PageRequest
 
 MAX_EXITS = 16
-"""The most crawls at once. More proxies share them."""
+"""Maximum number of crawls at once. If there are more proxies, several of them share a crawl."""
 CrawlOfExit = Callable[[Sequence[PageRequest], Mapping[str, Any]], Awaitable[str]]
 """Fetches pages through one exit with options of `gossamer.run`, and returns the state of the crawl."""
 

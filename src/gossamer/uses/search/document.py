@@ -1,4 +1,4 @@
-"""What the search index has of a page."""
+"""The data of a page that the search index stores."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 
 class IndexedPage(NamedTuple):
-    """What is indexed of a page. `fetched`: when it was fetched, RFC 3339 in UTC. `published`: an ISO 8601 day
-    or moment, or None. `headings` and `text` may be empty."""
+    """The document of a page that is indexed. `fetched`: when the page was fetched (RFC 3339, UTC). `published`: an
+    ISO 8601 day or moment, or None. `headings` and `text` may be empty."""
 
     url: str
     fetched: str
@@ -21,7 +21,7 @@ class IndexedPage(NamedTuple):
 
     @property
     def day(self) -> str:
-        """The day for `before:` and `after:`: the day of publication, or else of the fetch."""
+        """The day that `before:` and `after:` compare: the day of publication, or else the day of the fetch."""
         return (self.published or self.fetched)[:10]
 
 

@@ -49,7 +49,7 @@ class WordIndex(Protocol):
         """Empties the index."""
 
     def writing(self) -> AbstractContextManager[None]:
-        """Holds what is needed for writing."""
+        """A context manager that keeps the index open for writing."""
 
     def add(self, key: int, page: IndexedPage) -> None:
         """Adds the words of a page."""
@@ -58,10 +58,10 @@ class WordIndex(Protocol):
         """Removes the words of a page."""
 
     def commit(self) -> None:
-        """Makes what was written durable. The transaction of the pages is committed after it."""
+        """Makes the changes durable. The transaction of the pages is committed afterwards."""
 
     def rollback(self) -> None:
-        """Takes back what was written since the last commit."""
+        """Undoes the changes since the last commit."""
 
     def find(
         self, query: Query, limit: int, offset: int, *, by_date: bool
@@ -140,7 +140,7 @@ class SearchIndex:
 
     @property
     def has_words(self) -> bool:
-        """Whether the words belong to the pages. Otherwise the next update makes them again."""
+        """Whether the stored words come from the pages. If not, the next update indexes the words again."""
         return self._words.belong
 
     def forget_times(self) -> None:
@@ -249,7 +249,7 @@ class SearchIndex:
             "SELECT url, title, language, published, fetched, headings, text FROM pages JOIN texts USING (id) WHERE id = ?",
             (key,),
         ).fetchone()
-        if row is None:  # a crash came between the commits of words and pages; the next update mends it
+        if row is None:  # a crash came between the commits of words and pages; the next update repairs it
             return None
         url, title, language, published, fetched, headings, text = row
         shown = snippet(text, terms)

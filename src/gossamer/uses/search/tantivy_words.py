@@ -22,7 +22,7 @@ from gossamer.uses.search.query import PageFilter, Query, Term
 from gossamer.uses.search.words import indexed
 
 WEIGHTS: Final = {"title": 10.0, "headings": 4.0, "text": 1.0, "url": 2.0}
-"""How much a word in each column counts."""
+"""The weight of a word in each column."""
 HEAP_BYTES: Final = 64 << 20
 """The memory in which words are collected before they are written."""
 WAIT_S: Final = 60.0
@@ -83,7 +83,7 @@ class TantivyWords:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Holds the writer. Makes the words again if they do not belong to the pages."""
+        """A context manager that holds the writer. If the words do not come from the pages, it first indexes them again."""
         self._writer = self._locked_writer()
         try:
             if str(self._writer.commit_opstamp) != self._stamp():
@@ -156,13 +156,13 @@ class TantivyWords:
             self._open_writer.delete_documents_by_term("id", key)
 
     def commit(self) -> None:
-        """Makes the words durable, and notes their commit in the transaction of the pages."""
+        """Makes the words durable, and stores the stamp of their commit in the transaction of the pages."""
         with _readable_errors(self._folder):
             stamp = self._open_writer.commit()
         self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_STAMP, str(stamp)))
 
     def rollback(self) -> None:
-        """Takes back what was written since the last commit."""
+        """Undoes the changes since the last commit."""
         with contextlib.suppress(ValueError):  # a writer that failed cannot write any more
             self._open_writer.rollback()
 

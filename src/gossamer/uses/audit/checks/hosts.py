@@ -1,4 +1,4 @@
-"""Checks of hosts: certificates, http, and what they tell crawlers of AI companies (`host_probe`)."""
+"""Checks of hosts: certificates, http, and rules for crawlers of AI companies (`host_probe`)."""
 
 from __future__ import annotations
 
