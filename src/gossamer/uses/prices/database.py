@@ -51,9 +51,8 @@ class Database:
             raise
 
     def _sqlite(self, path: str) -> sqlite3.Connection:
-        sqlite3.register_adapter(
-            Decimal, str
-        )  # amounts become exact text, which NUMERIC columns turn into numbers
+        # amounts become exact text, which NUMERIC columns turn into numbers
+        sqlite3.register_adapter(Decimal, str)
         base = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
         until = time.monotonic() + WAIT_S
         while True:  # the timeout does not apply to this statement

@@ -228,7 +228,7 @@ class Batch:
                 self._points.append(point)
 
     def _is_well(self, shop: str) -> bool:
-        """Whether a shop is certainly well."""
+        """Whether a shop is certainly healthy."""
         state = self._shops[shop]
         if state.state != "ok":
             return False
